@@ -1,4 +1,4 @@
-//! What `--version` tells beside the number: the commit, where it can be known, and the features of this build.
+//! Sets the commit, if known, and the features of this build for `dxt-analyze --version`.
 
 use std::process::Command;
 
@@ -13,16 +13,16 @@ fn main() {
     println!("cargo::rustc-env=DXT_BUILD_COMMIT={}", commit().unwrap_or_else(|| "unknown".to_owned()));
 }
 
-/// Who packages says so by `DXT_COMMIT`; an archive of the sources has it in the file COMMIT; a clone knows it.
+/// Returns the commit: from `DXT_COMMIT`, which packagers set, else from the file COMMIT in a source archive, else from Git in a clone.
 fn commit() -> Option<String> {
-    if let Ok(told) = std::env::var("DXT_COMMIT") {
-        return Some(told);
+    if let Ok(reported) = std::env::var("DXT_COMMIT") {
+        return Some(reported);
     }
     let archived = std::fs::read_to_string("COMMIT").ok()?;
     if !archived.starts_with('$') {
         return Some(archived.trim().to_owned());
     }
-    // Developers would compile anew after each commit.
+    // Avoids a rebuild after each commit during development.
     if std::env::var("PROFILE").as_deref() != Ok("release") {
         return Some("of a build for developers".to_owned());
     }

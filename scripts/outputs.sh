@@ -40,8 +40,8 @@ forms() {
 
 of_one() {
     local input=$1 layout=$project/testdata/layouts/four-by-1m.layout
-    for verb in summary ledger counters layers checks timeline signatures stripes check dump; do
-        [ "$verb" = dump ] || forms "$input/$verb" "$verb" "$input"
+    for command in summary ledger counters layers checks timeline signatures stripes check dump; do
+        [ "$command" = dump ] || forms "$input/$command" "$command" "$input"
     done
     for form in text json csv; do say "$input/dump.$form" dump "$input" --format "$form"; done
     for by in op rank node ost file; do forms "$input/outliers-$by" outliers "$input" --by "$by"; done
@@ -68,8 +68,8 @@ wait
 forms corpus corpus .
 forms corpus-fast corpus . --no-findings
 forms explain explain
-for verb in summary ledger outliers stripes counters layers checks compare timeline signatures report serve dump convert export expand corpus scaling check explain recover advise; do
-    say "help/$verb" "$verb" --help
+for command in summary ledger outliers stripes counters layers checks compare timeline signatures report serve dump convert export expand corpus scaling check explain recover advise; do
+    say "help/$command" "$command" --help
 done
 say help/all --help
 find "$dir" -path "$dir/in" -prune -o -type f -print | wc -l

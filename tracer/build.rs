@@ -1,5 +1,5 @@
-//! Compiles the variadic functions of the library: stable Rust has no way to define one. Of the crate in static/ the same sources make
-//! a library to link into programs (`cfg(dxt_static)`).
+//! Compiles the variadic functions of the library, which stable Rust cannot define. With `cfg(dxt_static)`, for the crate in static/, the
+//! same sources become a library to link into programs.
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(dxt_static)");
@@ -14,8 +14,8 @@ fn main() {
     }
     build.compile("dxt_variadic");
     if !is_static {
-        // A call from one wrapped function to another stays in the library: fprintf's goes to this library's vfprintf and to no
-        // other one's, which would see the call twice.
+        // -Bsymbolic-functions: a call from one wrapped function to another stays in this library. Without it, fprintf could call another
+        // library's vfprintf, and the call would be recorded twice.
         println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     }
 }

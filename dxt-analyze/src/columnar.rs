@@ -1,4 +1,4 @@
-//! Parquet files of `export` and `corpus`: columns shared by several tables.
+//! Columns shared by several tables in the Parquet files of `export` and `corpus`.
 
 pub(crate) use dxt_base::columnar::*;
 
@@ -7,7 +7,7 @@ use crate::shared::sums::Called;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use std::sync::Arc;
 
-/// Returns the columns common to all tables of I/O totals (operations, bytes and times), one row per item of `sums`.
+/// Returns the columns of I/O totals (operations, bytes and times in ns), one row per item of `sums`.
 pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) -> [Column; 6] {
     [
         ("operations", numbers(sums.clone().map(|sums| sums.operations))),
@@ -19,7 +19,7 @@ pub(crate) fn sum_columns<'a>(sums: impl Iterator<Item = &'a Called> + Clone) ->
     ]
 }
 
-/// Returns the columns of findings, one row each.
+/// Returns the columns of a table of findings, one row per finding.
 pub(crate) fn finding_columns(findings: &[&Finding]) -> Vec<Column> {
     let mut evidence = ListBuilder::new(StringBuilder::new());
     for finding in findings {

@@ -1,32 +1,32 @@
-//! Memory bounds of the analyzer: at most 512 MiB in total, whatever an input contains or claims. Darshan logs of more than 8 MiB may
-//! take up to eight times as much, in proportion to their size. No bound makes a result wrong: where a bound is reached, the report
-//! says what was omitted.
+//! Memory bounds of the analyzer: at most 512 MiB in total, whatever an input contains or claims. Darshan logs of more than 8 MiB may take
+//! up to eight times as much, in proportion to their size. No bound makes a result wrong: where a bound is reached, the report says what
+//! was omitted.
 
 /// Size of a Darshan log, in bytes, up to which the `LOG_` bounds below apply unchanged; larger logs get higher bounds.
 const LOG_SMALL: u64 = 8 << 20;
-/// Additional log size, in bytes, that raises each bound by its base value: a record of some hundred bytes on disk takes some thousands
-/// in memory.
+/// Additional log size, in bytes, that raises each `LOG_` bound by its base value. Some hundred bytes of a record on disk take some
+/// thousand in memory.
 const LOG_DOUBLES: u64 = 2 << 20;
-/// Maximum factor by which a large Darshan log may raise a bound.
+/// Maximum factor by which a large Darshan log raises a `LOG_` bound.
 const LOG_TIMES: u64 = 8;
 
-/// Returns `bound`, adapted to a log of `length` bytes: bound x (1 + (length - 8 MiB) / 2 MiB), at least `bound` and at most 8 x `bound`.
-/// The actual length decides, not sizes claimed inside the log: a small log cannot use much memory.
+/// Returns `bound`, adapted to a Darshan log of `length` bytes: bound x (1 + (length - 8 MiB) / 2 MiB), at least `bound` and at most 8 x
+/// `bound`. Only the actual length counts, not sizes claimed inside the log: a small log cannot use much memory.
 #[must_use]
 pub fn of_log(bound: u64, length: u64) -> u64 {
     let more = u128::from(bound) * u128::from(length.saturating_sub(LOG_SMALL)) / u128::from(LOG_DOUBLES);
     bound.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)).min(bound.saturating_mul(LOG_TIMES))
 }
 
-/// Memory for the stripe layouts of a Darshan log, in bytes. Whatever exceeds a `LOG_` bound is skipped and reported as a problem.
+/// Maximum memory for the stripe layouts of a Darshan log, in bytes. Data that exceeds a `LOG_` bound is skipped and reported as a problem.
 pub const LOG_LAYOUTS: u64 = 24 << 20;
-/// Memory for the reduced records of a Darshan log (one record that stands for all ranks), in bytes.
+/// Maximum memory for the reduced records of a Darshan log (one record that stands for all ranks), in bytes.
 pub const LOG_SHARED: u64 = 48 << 20;
-/// Memory for the records of one Darshan rank while they are converted to a process of the trace, in bytes.
+/// Maximum memory for the records of one Darshan rank while they are converted to a process of the trace, in bytes.
 pub const LOG_RANK: u64 = 64 << 20;
-/// Memory for all processes that are converted from the ranks of a Darshan log, in bytes.
+/// Maximum memory for all processes that are converted from the ranks of a Darshan log, in bytes.
 pub const LOG_PROCESSES: u64 = 128 << 20;
-/// Maximum segments of one Darshan rank that are sorted at once; more are sorted and encoded in several parts.
+/// Maximum segments of one Darshan rank that are sorted at once; a larger number is sorted and encoded in several parts.
 pub const LOG_SEGMENTS: usize = 1 << 21;
 /// Maximum size of one Darshan rank's encoded segments, in bytes.
 pub const LOG_FRAMES: u64 = 64 << 20;
@@ -37,8 +37,7 @@ pub const LOG_CALLS: usize = 1 << 21;
 /// Maximum MPI-IO segments of one Darshan rank kept in memory to find their variants (independent, collective, nonblocking); further
 /// segments get the most common variant of their file.
 pub const LOG_HELD: usize = 1 << 19;
-/// Maximum partly written stripes tracked per analysis thread; beyond that a hash-based sample is tracked, see
-/// [`crate::topics::stripes::sharing`].
+/// Maximum partly written stripes tracked per analysis thread; beyond, a hash-based sample is tracked, see [`crate::topics::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
 /// Maximum writes to shared stripes whose times are kept in memory during one pass over the trace.
 pub const HELD_WRITES: u64 = 1 << 21;
@@ -48,21 +47,20 @@ pub const SHARING_PASSES: usize = 2;
 pub const NAMED_PROCESSES: usize = 16;
 /// Maximum size of a text file that the user names (layouts, thresholds), in bytes.
 pub const TEXT_BYTES: u64 = 16 << 20;
-/// Maximum line length of a YAML layout, in bytes; also bounds its nesting depth.
+/// Maximum line length of a YAML layout, in bytes; also bounds the nesting depth.
 pub const YAML_LINE_BYTES: usize = 4096;
-/// Maximum brackets open at once in a YAML layout.
+/// Maximum nested brackets in a YAML layout.
 pub const YAML_BRACKETS: usize = 16;
 /// Maximum components (extents with a striping of their own) of a composite file layout.
 pub const LAYOUT_COMPONENTS: usize = 1024;
-/// Maximum collective calls tracked per analysis thread; beyond that a hash-based sample is tracked, see
-/// [`crate::topics::layers::collectives`].
+/// Maximum collective calls tracked per analysis thread; beyond, a hash-based sample is tracked, see [`crate::topics::layers::collectives`].
 pub const FOLLOWED_COLLECTIVES: usize = 1 << 17;
-/// Maximum segments of a run for which the number of calls in flight is computed exactly, from all starts and ends. For longer runs it
-/// is not, see [`crate::topics::layers::concurrency`].
+/// Maximum segments of a run for which the number of calls in flight is computed exactly, from all starts and ends; for longer runs it is
+/// approximated, see [`crate::topics::layers::concurrency`].
 pub const HELD_CALLS: u64 = 1 << 21;
 /// Number of time bins in the load history of storage targets.
 pub const LOAD_BINS: usize = 200;
-/// Maximum storage targets whose load is counted individually; further ones are merged.
+/// Maximum storage targets whose load is counted individually; further targets are merged.
 pub const LOAD_TARGETS: usize = 2048;
 /// Maximum storage targets whose load is reported individually: those with the most bytes. Further targets are reported as one sum.
 pub const LOAD_SHOWN: usize = 256;
@@ -72,30 +70,30 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
-/// Maximum storage targets that a finding names one by one.
+/// Maximum storage targets that a finding names individually.
 pub const NAMED_TARGETS: usize = 4;
-/// Maximum stripes, or request sizes, that a finding on a file's stripes names one by one.
+/// Maximum stripes, or request sizes, that a finding on a file's stripes names individually.
 pub const NAMED_STRIPES: usize = 4;
-/// Maximum aggregators that a finding names one by one.
+/// Maximum aggregators that a finding names individually.
 pub const NAMED_RANKS: usize = 8;
-/// Number of files for which other stripe layouts are simulated: those with the most time in calls.
+/// Maximum files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;
-/// Maximum time windows of server load for each simulated layout; fewer if memory is short.
+/// Maximum time windows of server load per simulated layout; fewer if memory is short.
 pub const TRIAL_MOMENTS: usize = 64;
-/// Minimum average operations per time window and storage object: with fewer, chance alone makes some targets busier than others.
+/// Minimum average operations per time window and storage object: with fewer, some targets are busier than others by chance alone.
 pub const TRIAL_OPERATIONS: u64 = 128;
-/// Memory for the time windows of layout simulations, in bytes per analysis thread. Up to as much again is used while segments that lie
-/// within one stripe are counted separately.
+/// Maximum memory for the time windows of layout simulations, in bytes per analysis thread. Up to the same amount again is used while
+/// segments that lie within one stripe are counted separately.
 pub const TRIAL_BYTES: usize = 64 << 20;
-/// Maximum partly written stripes tracked, per file and simulated stripe size.
+/// Maximum partly written stripes tracked per file and simulated stripe size.
 pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
-/// Maximum cells (process, time window, stream, size class, storage target); beyond that time windows are merged, see
+/// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
 /// [`crate::topics::causes::reading::cells`].
 pub const CELLS: usize = 1 << 18;
-/// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept.
+/// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;
 
 #[cfg(test)]

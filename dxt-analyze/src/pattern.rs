@@ -1,8 +1,8 @@
-//! File name patterns, with the same rule for `--files`, `--layout` and all other options.
+//! File name patterns of `--files`, `--layout` and all other options, with one matching rule.
 
 use globset::{Glob, GlobMatcher};
 
-/// Glob, matched against the last part of a path if it has no `/`, otherwise against the full path.
+/// Glob for file names. A glob without `/` is matched against the last part of a path, any other against the full path.
 #[derive(Clone, Debug)]
 pub struct Pattern(GlobMatcher);
 

@@ -1,5 +1,5 @@
-//! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 %; `--quiet` suppresses
-//! both. [`now`] returns the progress for display elsewhere.
+//! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 %; `--quiet` suppresses both.
+//! [`now`] returns the progress for display elsewhere, such as a web page.
 
 pub use dxt_base::progress::{be_quiet, is_quiet, say, tell};
 
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Minimum number of segments to scan for a progress bar to appear: about 0.2 s of work.
 const LONG: u64 = 5_000_000;
 
-/// True while a bar is shown. Only one bar fits on the screen, so a scan that is a part of longer work shows none.
+/// True while a progress bar is shown. Only one bar fits on the screen, so a scan that is a part of longer work shows none.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// Work in progress, even if no bar shows it.
+/// Work in progress, with or without a progress bar.
 static NOW: Place = Place(Mutex::new(None));
 
 /// Returns the name and the progress, in percent, of the current work.
@@ -32,12 +32,12 @@ struct Work {
 }
 
 impl Work {
-    /// Returns how many of `parts` equal shares of the work are complete after `done` steps.
+    /// Returns the number of completed parts, of `parts` equal parts of the work, after `done` steps.
     fn parts(&self, done: u64, parts: u64) -> u64 {
         (u128::from(done.min(self.steps)) * u128::from(parts) / u128::from(self.steps.max(1))) as u64
     }
 
-    /// Adds `more` steps. Returns the number of completed tenths of the work if that number has changed.
+    /// Adds `more` completed steps. Returns the number of completed tenths of the work if that number has changed.
     fn reached(&self, more: u64) -> Option<u64> {
         let before = self.done.fetch_add(more, Ordering::Relaxed);
         let now = self.parts(before.saturating_add(more), 10);
@@ -54,7 +54,7 @@ impl Place {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the current work, unless other work is in progress already.
+    /// Sets the current work, unless other work is already in progress.
     fn begin(&self, work: &Arc<Work>) {
         self.held().get_or_insert_with(|| Arc::clone(work));
     }
@@ -80,7 +80,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Creates a bar for `segments` segments of the work called `what`.
+    /// Creates a progress bar for `segments` segments of the work called `what`; hidden if the work is short.
     #[must_use]
     pub fn new(segments: u64, what: &str) -> Self {
         let hidden = Self::hidden(segments, what);
@@ -90,7 +90,7 @@ impl Bar {
         hidden.shown("{msg} {bar:30} {percent:>3} %  {human_pos} segments  {eta} left")
     }
 
-    /// Creates a bar with one step per job.
+    /// Creates a progress bar with one step per job.
     #[must_use]
     pub fn jobs(jobs: u64) -> Self {
         let hidden = Self::hidden(jobs, "reading");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_the_outermost_work_while_it_lasts() {
+    fn what_is_reported_is_the_outermost_work_while_it_lasts() {
         let (place, outer, inner) = (Place(Mutex::new(None)), work(200), work(0));
         assert_eq!(place.look(), None);
         place.begin(&outer);

@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign};
 pub struct Sum(pub u64);
 
 impl Sum {
-    /// Returns the number.
+    /// Returns the sum as an integer.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u64 {

@@ -1,21 +1,21 @@
 //! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, default, meaning, source. Constants of the slowdown model
-//! (`topics/causes`, `topics/verdict`) are not among them. `docs/analyses.md` has the same table; a test compares each row.
+//! (`topics/causes`, `topics/verdict`) are not thresholds. `docs/analyses.md` has a table of all thresholds; a test compares each row.
 
 use crate::exit::UsageError;
 use serde::{Deserialize, Serialize};
 
-/// Threshold, for reports and documentation.
+/// Description of one threshold, for reports and documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
     /// Name, as in the TOML file.
     pub name: &'static str,
     /// Value used in this run: the default or the user's.
     pub value: f64,
-    /// Unit of the value.
+    /// Unit of the value, such as `ratio` or `ns`.
     pub unit: &'static str,
-    /// Meaning, as a sentence.
+    /// Meaning of the threshold, as a sentence.
     pub meaning: &'static str,
-    /// Source of the default.
+    /// Source of the default value: publication, tool, or `ours`.
     pub source: &'static str,
 }
 
@@ -284,13 +284,13 @@ thresholds! {
         "ours";
 }
 
-/// Returns the words of a text that may name thresholds: runs of letters, digits and underscores.
+/// Iterates over the words of a text that could be names of thresholds: runs of letters, digits and underscores.
 pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
 }
 
 impl Thresholds {
-    /// Returns the defaults, overridden by a TOML text.
+    /// Parses a TOML text of thresholds; thresholds that the text does not set keep their defaults.
     ///
     /// # Errors
     /// Fails with [`UsageError`] and the position in the text if the TOML, a name or a value in it is invalid.
@@ -310,7 +310,7 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// Compares the documentation with the thresholds; with DXT_BLESS=1, rewrites its rows instead.
+    /// Compares the table of thresholds in `docs/analyses.md` with the code; with DXT_BLESS=1, rewrites its rows instead.
     #[test]
     fn the_documentation_has_each_threshold_as_it_is() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses.md");

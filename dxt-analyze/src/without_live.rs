@@ -11,7 +11,7 @@ pub struct Args {
     _given: Vec<OsString>,
 }
 
-/// Returns the error that this build has no `live`.
+/// Fails, since this build has no `live`.
 ///
 /// # Errors
 /// Always fails.

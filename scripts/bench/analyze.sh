@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Segments per second and peak memory of the analyzer's commands, on synthetic traces.
 #
-# Usage: scripts/bench.sh analyze [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--verbs "VERB OPTION...;..."]
+# Usage: scripts/bench.sh analyze [--segments N] [--ranks R] [--pattern NAME] [--runs K] [--commands "COMMAND OPTION...;..."]
 #        [--form trace|darshan] [--peer PROGRAM]
 # N segments in all (default 10000000; K, M, G for powers of 1000) by R ranks (64); NAME as in dxt-synth --help (ior-strided).
 # With --form darshan the commands read the trace as a Darshan log, as does PROGRAM, for instance an installed darshan-dxt-parser.
@@ -11,14 +11,14 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 segments=10000000 ranks=64 pattern=ior-strided runs=3 form=trace peer=
-verbs="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
+commands="summary;outliers;outliers --by rank;stripes;counters;layers;checks;timeline;report -o /dev/null"
 while [ $# -gt 0 ]; do
     case $1 in
     --segments) segments=$2 ;;
     --ranks) ranks=$2 ;;
     --pattern) pattern=$2 ;;
     --runs) runs=$2 ;;
-    --verbs) verbs=$2 ;;
+    --commands) commands=$2 ;;
     --form) form=$2 ;;
     --peer) peer=$2 ;;
     *) sed -n '4,7s/^# *//p' "$0" >&2 && exit 2 ;;
@@ -42,10 +42,10 @@ if [ "$form" = darshan ]; then
 fi
 echo "$(nproc) processors; page cache warm; median of $runs runs"
 printf '%-24s %8s %12s %10s\n' command s segments/s 'peak MiB'
-python3 - "$bin/dxt-analyze" "$file" "$segments" "$runs" "$verbs" "$peer" <<'EOF'
+python3 - "$bin/dxt-analyze" "$file" "$segments" "$runs" "$commands" "$peer" <<'EOF'
 import os, statistics, sys, time
 
-program, trace, segments, runs, verbs, peer = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:]
+program, trace, segments, runs, commands, peer = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:]
 
 
 def run(program, words):
@@ -64,12 +64,12 @@ def run(program, words):
     return time.monotonic() - start, usage.ru_maxrss / 1024
 
 
-programs = [(verb, program, verb.split()) for verb in verbs.split(";") if verb]
+programs = [(command, program, command.split()) for command in commands.split(";") if command]
 if peer:
     programs.append((os.path.basename(peer), peer, []))
-for verb, program, words in programs:
+for command, program, words in programs:
     results = [run(program, words) for _ in range(runs)]
     seconds = statistics.median(result[0] for result in results)
     peak = max(result[1] for result in results)
-    print(f"{verb:24} {seconds:8.2f} {segments / seconds:12,.0f} {peak:10.0f}", flush=True)
+    print(f"{command:24} {seconds:8.2f} {segments / seconds:12,.0f} {peak:10.0f}", flush=True)
 EOF

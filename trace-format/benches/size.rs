@@ -1,8 +1,8 @@
-//! Cost of a segment on disk and in CPU time: bytes, and nanoseconds to encode and decode, for real calls.
+// Benchmark of the cost of a segment: bytes on disk, and ns to encode and to decode, for segments of real calls.
 //!
-//! The segments are `pwrite` calls that this program makes on a file in memory, with clock readings before and after each call, like those
-//! of a tracer; gaps and durations therefore have realistic noise. Prints medians and minima over several repetitions; asserts nothing,
-//! because a measurement is not a test. Run by `scripts/bench.sh size`.
+// The segments are `pwrite` calls that this program makes on a file in memory, with clock readings before and after each call, as in a
+// tracer; gaps and durations therefore have realistic noise. Prints medians and minima over several repetitions and asserts nothing,
+// because a measurement is not a test. Run by `scripts/bench.sh size`.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ const RUNS: usize = 9;
 /// File size at which the offsets of the writes wrap around to 0, in bytes.
 const FILE_BYTES: u64 = 256 << 20;
 
-/// Access pattern of the writes. `place` maps the write's number and a random number to the file offset.
+/// Access pattern of the benchmark's writes. `place` maps the number of a write and a random number to the file offset.
 struct Pattern {
     name: &'static str,
     length: usize,
@@ -60,7 +60,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes `count` writes with this pattern and returns one segment per write, timed like the tracer does.
+/// Makes `count` writes with the access pattern `pattern` and returns one segment per write, timed as in the tracer.
 fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
     let memory = Path::new("/dev/shm");
     let directory = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
@@ -85,11 +85,11 @@ fn record(pattern: &Pattern, count: usize) -> std::io::Result<Vec<Segment>> {
     Ok(segments)
 }
 
-/// Returns bytes per segment, and ns per segment for encoding and for decoding.
+/// Returns the number of bytes per segment, and the ns per segment for encoding and for decoding.
 fn measure(segments: &[Segment], runs: usize) -> (f64, String, String) {
     let failed = "bytes in memory cannot fail";
     let mut encoder = Encoder::new().expect(failed);
-    // Scales ticks as a tracer must; the factor is just below one.
+    // Ticks are scaled as in a tracer; the factor is slightly below one.
     let scale = TickScale { base: 0, mult: (1 << 52) - 12345 };
     let (mut encode, mut decode, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut trace_bytes = Vec::new();

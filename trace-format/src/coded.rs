@@ -1,7 +1,7 @@
-//! Enumerations stored as numbers, which stay readable if a newer writer has more of them.
+// Enumerations stored as numbers. Codes that only newer writers know stay readable.
 
-/// Implements conversions between an enumeration and the `u32` codes by which serde stores it in the file. Codes that are not listed (from
-/// a newer writer) become the variant after `else`.
+/// Implements conversions between an enumeration and the `u32` codes by which serde stores it in the file. Unlisted codes (from a newer
+/// writer) become the variant after `else`.
 macro_rules! coded {
     ($name:ident { $($variant:ident = $code:literal),+ $(,)? } else $other:ident) => {
         impl From<u32> for $name {

@@ -6,12 +6,12 @@
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Number of distinct values tracked. Up to this number, every count is exact.
+/// Number of distinct values tracked. With at most this many distinct values, every count is exact.
 pub const TRACKED: usize = 16;
 /// Number of most common values shown in reports.
 pub const REPORTED: usize = 4;
 
-/// Value with bounds on the number of its occurrences: at most `count`, at least `count - over`.
+/// Value and bounds of the number of its occurrences: at most `count`, at least `count - over`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonValue {
     /// Value that occurred, such as an access size in bytes.
@@ -23,17 +23,17 @@ pub struct CommonValue {
 }
 
 /// Most common values of a sequence. In a sequence of *n* values, each value that occurs more than *n* / [`TRACKED`] times is tracked, and
-/// no `over` exceeds *n* / [`TRACKED`]. After merging, the bounds hold for the sum of the lengths.
+/// no `over` exceeds *n* / [`TRACKED`]; after merging, *n* is the sum of the lengths of both sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonValues {
-    // Three arrays, so that finding a value takes a few vector comparisons.
+    // Separate arrays, so that a value is found by a few vector comparisons.
     values: [i64; TRACKED],
     counts: [u64; TRACKED],
     overs: [u64; TRACKED],
     used: usize,
-    /// Index of the value counted last; the next value is usually the same one.
+    /// Index of the value counted last; the next value is usually equal.
     last: usize,
-    /// Index of the value replaced last, where the search for the next rarest value continues. `least` is the count it had.
+    /// Index of the value replaced last, from which the search for the next rarest value continues. `least` is the count of that value.
     hand: usize,
     least: u64,
 }
@@ -90,7 +90,7 @@ impl CommonValues {
         self.last = at;
     }
 
-    /// Returns the index of a value with the lowest count, in a few steps if many values share that count. No count is ever below `least`.
+    /// Returns the index of a value with the lowest count, in a few steps if many values have that count. No count is below `least`.
     fn next_rarest(&mut self) -> usize {
         let found = (1..=TRACKED).map(|step| (self.hand + step) % TRACKED).find(|&at| self.counts[at] == self.least);
         let at = found.unwrap_or_else(|| self.rarest());
@@ -108,7 +108,7 @@ impl CommonValues {
         at
     }
 
-    /// Returns the tracked values and their number: most common first, ties in ascending order of values.
+    /// Returns the tracked values and the number of values in use: most common first, ties in ascending order of values.
     #[must_use]
     pub fn sorted(&self) -> ([CommonValue; TRACKED], usize) {
         let mut all = [CommonValue::default(); TRACKED];
@@ -119,14 +119,14 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// Returns the most common values for reports. As in Darshan, 0 is not among them: calls that moved nothing, and accesses that begin
-    /// where the last one ended, are counted elsewhere.
+    /// Returns the most common values for reports, without 0 as in Darshan: calls that moved no bytes, and accesses that begin where the
+    /// previous access ended, are counted elsewhere.
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
         self.top_of(|value| value != 0)
     }
 
-    /// Returns the [`REPORTED`] most common values for which `shown` is true.
+    /// Returns the [`REPORTED`] most common values for which `shown` returns true.
     #[must_use]
     pub fn top_of(&self, shown: impl Fn(i64) -> bool) -> Vec<CommonValue> {
         let (all, used) = self.sorted();
@@ -144,8 +144,8 @@ impl CommonValues {
         out
     }
 
-    /// Adds the counts of `other`. While there are at most [`TRACKED`] different values in total, the result is exact and independent of
-    /// the order of merging. With more values the bounds hold, but the result may contain other rare values if the order changes.
+    /// Adds the counts of `other`. With at most [`TRACKED`] distinct values in total, the result is exact and independent of the order of
+    /// merging. With more values the bounds hold, but the order of merging may decide which rare values remain.
     pub fn merge(&mut self, other: &Self) {
         let (mine, theirs) = (self.floor(), other.floor());
         let mut all = [CommonValue::default(); 2 * TRACKED];
@@ -155,7 +155,7 @@ impl CommonValues {
             used += 1;
         };
         for i in 0..self.used {
-            // A value that is not in a full table may have occurred as often as the table's rarest one.
+            // A value missing from a full table may have occurred as often as the table's rarest value.
             let (count, over) = other.of(self.values[i]).unwrap_or((theirs, theirs));
             put(CommonValue {
                 value: self.values[i],
@@ -174,7 +174,7 @@ impl CommonValues {
         *self = Self::from_entries(&all[..used.min(TRACKED)]);
     }
 
-    /// Returns the maximum number of times that a value missing from the table can have occurred.
+    /// Returns the maximum number of occurrences of a value that is missing from the table.
     fn floor(&self) -> u64 {
         if self.used < TRACKED { 0 } else { self.counts[self.rarest()] }
     }
@@ -212,7 +212,7 @@ impl<'de> Deserialize<'de> for CommonValues {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CommonValues, A::Error> {
                 let (mut entries, mut used) = ([CommonValue::default(); TRACKED], 0);
-                // A newer writer's longer list is read to its end; the most common values come first.
+                // A longer list of a newer writer is read to its end; the most common values come first.
                 while let Some(entry) = list.next_element::<CommonValue>()? {
                     if let Some(place) = entries.get_mut(used) {
                         *place = entry;
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_frequent_value_is_found_among_many_and_within_its_bounds() {
-        // 7 makes up a fifth of the values, all others occur once.
+        // The value 7 makes up a fifth of the sequence; all other values occur once.
         let values: Vec<i64> = (0..10_000).map(|i| if i % 5 == 0 { 7 } else { 1000 + i }).collect();
         let first = of(values.iter().copied()).top()[0];
         assert_eq!(first.value, 7);

@@ -1,26 +1,26 @@
-//! Counters: totals over calls that are not stored as segments. [`Counters::fold`] is the only definition of every number here. The tracer
-//! folds calls that it cannot store, the analyzer folds whole traces, and both get the same record.
+// Counters: totals over calls that are not stored as segments. [`Counters::fold`] defines every number: the tracer folds calls that it
+// cannot store as segments, the analyzer folds whole traces, and both get equal counters.
 
 use serde::{Deserialize, Serialize};
 
 /// Number of bins of the access-size histogram.
 pub const SIZE_BINS: usize = 10;
-/// Exclusive upper bounds of the first nine size bins, in bytes; the tenth has none. The bins are Darshan's: 0-100, 100-1K, 1K-10K,
+/// Exclusive upper bounds of the first nine size bins, in bytes; the tenth bin is unbounded. The bins are Darshan's: 0-100, 100-1K, 1K-10K,
 /// 10K-100K, 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and inclusive upper bounds.
 pub const SIZE_BOUNDS: [u64; SIZE_BINS - 1] =
     [101, 1 << 10 | 1, 10 << 10 | 1, 100 << 10 | 1, 1 << 20 | 1, 4 << 20 | 1, 10 << 20 | 1, 100 << 20 | 1, 1 << 30 | 1];
 
-/// Returns the index of the size bin for an access of `length` bytes.
+/// Returns the index of the size bin (see [`SIZE_BOUNDS`]) for an access of `length` bytes.
 #[must_use]
 pub fn size_bin(length: u64) -> usize {
     SIZE_BOUNDS.iter().position(|&bound| length < bound).unwrap_or(SIZE_BINS - 1)
 }
 
-/// Adds accesses with these `lengths` to the histogram `sizes`; runs of equal lengths are added at once.
+/// Adds the access sizes `lengths`, in bytes, to the histogram `sizes`; runs of equal sizes are added at once.
 pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
-    for alike in lengths.chunk_by(|a, b| a == b) {
-        if let Some(count) = alike.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
-            *count += alike.len() as u64;
+    for similar in lengths.chunk_by(|a, b| a == b) {
+        if let Some(count) = similar.first().and_then(|length| sizes.get_mut(size_bin(*length))) {
+            *count += similar.len() as u64;
         }
     }
 }
@@ -31,19 +31,19 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
 pub struct Counters {
     /// Number of calls (segments) added.
     pub segments: u64,
-    /// Sum of lengths, in bytes.
+    /// Sum of the lengths of all segments, in bytes.
     pub bytes: u64,
     /// Sum of the durations (end - start) of all segments.
     pub duration: u64,
-    /// Longest duration of a segment.
+    /// Longest duration (end - start) of a segment.
     pub max_duration: u64,
-    /// Earliest start; `u64::MAX` if no segment was added.
+    /// Earliest start of a segment; `u64::MAX` if no segment was added.
     pub first_start: u64,
     /// Latest end of a segment.
     pub last_end: u64,
-    /// Lowest file offset of segments that have one; `i64::MAX` if there is none or if the order of segments is unknown.
+    /// Lowest file offset of a segment; `i64::MAX` if no segment has an offset or if the order of segments is unknown.
     pub min_offset: i64,
-    /// Highest byte offset touched plus one, over segments that have an offset.
+    /// Highest end offset (offset + length) of a segment, in bytes.
     pub max_end_offset: i64,
     /// Number of segments that begin exactly where the stream's previous segment ended.
     pub consecutive: u64,
@@ -72,23 +72,23 @@ impl Default for Counters {
     }
 }
 
-/// End offset assumed for the access before a stream's first one, in bytes. Darshan's records begin with byte 0 as the last byte touched;
-/// therefore a first access at offset 0 is not sequential, but one that begins after byte 0 is.
+/// End offset assumed before a stream's first access, in bytes. In Darshan's records the last byte touched is initially byte 0; therefore a
+/// first access at offset 0 is not sequential, but one at offset 1 or above is.
 pub const FIRST_END: i64 = 1;
 
-/// End offset of the stream's previous segment. [`Counters::fold`] compares the next segment with it, to count consecutive and sequential
+/// End offset of the stream's previous segment, with which [`Counters::fold`] compares the next segment to count consecutive and sequential
 /// accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Previous(Option<i64>);
 
 impl Previous {
-    /// Converts the offset to a number that fits an atomic; -1 if there is no previous segment.
+    /// Returns the end offset as a number that fits an atomic; -1 if there is no previous segment.
     #[must_use]
     pub fn to_raw(self) -> i64 {
         self.0.unwrap_or(-1)
     }
 
-    /// Restores the offset from the result of [`Self::to_raw`].
+    /// Restores the end offset from the result of [`Self::to_raw`].
     #[must_use]
     pub fn from_raw(raw: i64) -> Self {
         Self((raw >= 0).then_some(raw))
@@ -96,14 +96,14 @@ impl Previous {
 }
 
 impl Counters {
-    /// Adds one segment. `offset` and `length` are in bytes; `start` and `end` may be in any unit, the same one for all segments.
+    /// Adds one segment. `offset` and `length` are in bytes; `start` and `end` may be in any time unit if all segments use the same unit.
     pub fn fold(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_unsized(previous, offset, length, start, end);
         self.sizes[size_bin(length)] += 1;
     }
 
     /// Adds one segment like [`Self::fold`], but not to the histogram `sizes`: the caller increments the bin given by [`size_bin`].
-    // Without an array, all of it stays in registers.
+    // Without the `sizes` array, all counters stay in registers.
     #[inline(always)]
     pub fn fold_unsized(&mut self, previous: &mut Previous, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_alone_unsized(offset, length, start, end);
@@ -116,8 +116,8 @@ impl Counters {
         }
     }
 
-    /// Counts consecutive and sequential accesses, for segments already added by [`Self::fold_alone`]; both calls together equal
-    /// [`Self::fold`]. Returns the number of segments that have an offset.
+    /// Adds consecutive and sequential counts and the lowest offset of segments already added by [`Self::fold_alone`]; both calls together
+    /// equal [`Self::fold`]. Returns the number of segments that have an offset.
     pub fn fold_order(&mut self, previous: &mut Previous, offsets: &[i64], lengths: &[u64]) -> u64 {
         let (mut last, mut known) = (previous.0, 0);
         let (mut consecutive, mut sequential, mut lowest) = (0, 0, self.min_offset);
@@ -135,8 +135,8 @@ impl Counters {
         known
     }
 
-    /// Adds one segment without comparing it with its predecessor, so that it counts in neither `consecutive` nor `sequential`. If all
-    /// segments are added in this way, `min_offset` stays unset, which marks their order as unknown.
+    /// Adds one segment without comparing the segment with its predecessor: `consecutive` and `sequential` do not change. If all segments
+    /// are added this way, `min_offset` stays unset, which marks their order as unknown.
     pub fn fold_alone(&mut self, offset: i64, length: u64, start: u64, end: u64) {
         self.fold_alone_unsized(offset, length, start, end);
         self.sizes[size_bin(length)] += 1;
@@ -162,7 +162,7 @@ impl Counters {
         (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
     }
 
-    /// Returns the number of segments whose order is known: all of them if any was compared with its predecessor, else 0.
+    /// Returns the number of segments whose order is known: all segments if any of them was compared with its predecessor, else 0.
     #[must_use]
     pub const fn ordered(&self) -> u64 {
         if self.min_offset == i64::MAX { 0 } else { self.segments }
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Checks agreement with Darshan's count, whose records begin with byte 0 as the last byte touched.
+    /// Checks agreement with Darshan, whose records begin with byte 0 as the last byte touched.
     #[test]
     fn a_first_access_is_compared_with_byte_0() {
         let first = |offset| {

@@ -1,13 +1,13 @@
-//! Limits of lengths that come from a file: whatever length a header states, nothing is allocated or skipped before the length has been
-//! checked here.
+// Limits of lengths that come from a file. A length stated in a file is checked here before any memory is allocated or bytes are skipped
+// because of it.
 
 use crate::error::{Error, Result};
 
 /// Maximum number of segments in one block.
 pub const BLOCK_SEGMENTS: u32 = 64 * 1024;
-/// Maximum size of a decoded metadata block (job or process), in bytes. 1 million files with names of 100 bytes fit.
+/// Maximum size of a decoded metadata block (job or process), in bytes; enough for 1 million files with names of 100 bytes.
 pub const METADATA_BYTES: u32 = 256 << 20;
-/// Maximum size of a decoded segment block, in bytes: five columns of 8 bytes, their heads and their exceptions.
+/// Maximum size of a decoded segment block, in bytes: five columns of 8 bytes per segment, the column heads and the exceptions.
 pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
     + (crate::columns::HEADS_BYTES
         + crate::columns::COLUMNS * crate::columns::MAX_EXCEPTIONS * crate::columns::EXCEPTION_BYTES) as u32;
@@ -15,7 +15,7 @@ pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
 pub(crate) const WINDOW_LOG: u32 = 23;
 /// Maximum memory for the metadata tables of all traces of a run, in bytes as counted by `meta::metered`, which counts each list element
-/// about twice. Together with the rest of the reader's memory this stays below 512 MiB.
+/// about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
 pub const TABLE_BYTES: u64 = 320 << 20;
 /// Maximum number of problems recorded for a file as a whole, and for each of its process regions.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]
@@ -23,62 +23,56 @@ pub(crate) const PROBLEMS: usize = 1000;
 /// Maximum number of process regions in one file.
 pub const REGIONS: u32 = 1 << 24;
 
-/// Maximum size of one region of a spool (a process's recordings in a mapped file), in bytes: the largest segment buffer possible.
+/// Maximum size of one region of a spool (a process's recordings in a mapped file), in bytes: the tracer's largest possible segment buffer.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PART_BYTES: u64 = 1 << 40;
-/// Maximum size of a spool's journal (definitions of ids), in bytes: the tracer never creates a larger one.
+/// Maximum size of a spool's journal (definitions of ids), in bytes: the largest that the tracer creates.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
-/// Size up to which parts of a spool are read including their holes, in bytes; in larger parts, holes are skipped.
+/// Size up to which a part of a spool is read including its holes (unallocated ranges), in bytes; in larger parts, holes are skipped.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
 /// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
-/// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes: the tracer allocates none above 64 KiB.
+/// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes; the tracer's chunks have at most 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNK_BYTES: usize = 1 << 20;
-/// Maximum number of chunks in one region of a spool that is read while it grows: 16 GiB if all have the tracer's maximum size.
+/// Maximum number of chunks in one region of a spool that is read while growing: 16 GiB if all chunks have the tracer's maximum size.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNKS: usize = 1 << 18;
-/// Maximum number of bytes read at once from a spool that is read while it grows; no journal record is larger.
+/// Maximum number of bytes per read from a spool that is read while growing; no journal record is larger.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
-/// Maximum number of bytes searched for new chunks per look at a growing spool, excluding known chunks.
+/// Maximum number of bytes searched for new chunks each time a growing spool is read, excluding known chunks.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_SEARCH_BYTES: usize = 16 << 20;
-/// Maximum number of streams with counters in a spool that is read while it grows.
+/// Maximum number of streams with counters in a spool that is read while growing.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COUNTED: u64 = 1 << 17;
-/// Maximum size of a job or process block in a spool that is read while it grows, in bytes.
+/// Maximum size of a job or process block in a spool that is read while growing, in bytes.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
-/// Maximum number of files in a spool. This limit and those below are the capacities of the tracer's tables.
+/// Maximum number of files in a spool. Like the other `SPOOL_` limits on numbers of objects, the capacity of the tracer's table.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;
-/// Maximum number of streams in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
-/// Maximum number of stripe layouts in a spool: two per file (read at its first open and at its last close), and some that were read again.
+/// Maximum number of stripe layouts in a spool: two per file (read at the file's first open and last close) and some layouts read again.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
-/// Maximum number of threads in a spool, including threads of scratch buffers.
+/// Maximum number of threads in a spool, including threads that own scratch buffers.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_THREADS: usize = 2 << 20;
-/// Maximum number of communicators in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
-/// Maximum number of HDF5 data sets in a spool.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
-/// Maximum number of shapes (extents over time) stored per data set; if there are more, the latest ones are stored.
+/// Maximum number of shapes (extents over time) stored per data set; of more shapes, the latest are stored.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const DATA_SET_SHAPES: usize = 1 << 16;
 
-/// Fails if `value` exceeds `limit`.
-///
-/// # Errors
-/// Returns [`Error::Limit`] with both numbers and `offset`, the position of the value in the file, if `value` exceeds `limit`.
+/// Returns [`Error::Limit`] with both numbers and `offset`, the length's position in the file, if `value` exceeds `limit`.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted lengths"))]
 pub(crate) fn check(what: &'static str, value: u64, limit: u64, offset: u64) -> Result<()> {
     if value <= limit { Ok(()) } else { Err(Error::Limit { what, value, limit, offset }) }

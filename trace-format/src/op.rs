@@ -1,17 +1,17 @@
-//! Operations of streams. The operation table is part of the trace (job block): readers need no list of their own, and an older analyzer
-//! can show the operations of a newer tracer.
+// Operations (read, write, open, ...) of streams. Each trace contains its table of operations (in the job block), so that an older analyzer
+// can show operations that a newer tracer added.
 
 use crate::coded::coded;
 use serde::{Deserialize, Serialize};
 
-/// Interface through which the program made a call.
+/// Interface (layer) through which the program called: POSIX, STDIO, MPI-IO, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum Layer {
     /// System-call wrappers of the C library: open, read, pwrite, ...
     Posix,
-    /// C streams: fopen, fread, fwrite, ...
+    /// C streams (FILE): fopen, fread, fwrite, ...
     Stdio,
     /// MPI-IO: `MPI_File_*`.
     Mpiio,
@@ -25,20 +25,20 @@ pub enum Layer {
     Dfs,
     /// DAOS objects: `daos_*`.
     Daos,
-    /// Layer unknown to this version.
+    /// Layer code that this version does not know.
     Other,
 }
 
 coded!(Layer { Posix = 0, Stdio = 1, Mpiio = 2, Hdf5 = 3, Pnetcdf = 4, Mpi = 5, Dfs = 6, Daos = 7, Other = 0xffff_ffff } else Other);
 
 impl Layer {
-    /// True if calls of the layer do I/O.
+    /// True if calls of the layer do I/O: all layers except MPI communication.
     #[must_use]
     pub const fn is_io(self) -> bool {
         !matches!(self, Self::Mpi)
     }
 
-    /// Returns the name shown in all outputs.
+    /// Returns the layer's name as shown in all outputs, in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,14 +55,14 @@ impl Layer {
     }
 }
 
-/// Kind of work of an operation; analyses use this instead of names.
+/// Kind of work of an operation; analyses decide by the class, not by the operation's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpClass {
-    /// Moves bytes from the file.
+    /// Moves bytes from the file to memory: read, pread, ...
     Read,
-    /// Moves bytes to the file.
+    /// Moves bytes from memory to the file: write, pwrite, ...
     Write,
     /// Opens or creates a file.
     Open,
@@ -70,21 +70,21 @@ pub enum OpClass {
     Close,
     /// Makes bytes durable or visible: fsync, fflush, `MPI_File_sync`.
     Sync,
-    /// Moves the file position.
+    /// Moves the file position (seek).
     Seek,
     /// Other metadata: stat, truncate, rename, `MPI_File_set_view`, ...
     Metadata,
-    /// Takes a lock.
+    /// Takes a lock on a file.
     Lock,
-    /// Releases a lock.
+    /// Releases a lock on a file.
     Unlock,
     /// Maps the file into memory.
     Map,
-    /// Communicates with other processes and waits for them; touches no file.
+    /// Communicates with other processes and waits for them, without touching a file.
     Communication,
-    /// Blocks its thread for asynchronous operations: submits them, or waits for them.
+    /// Blocks the calling thread for asynchronous operations: submits operations, or waits for their completion.
     Wait,
-    /// Class unknown to this version.
+    /// Operation class that this version does not know.
     Other,
 }
 
@@ -101,27 +101,27 @@ impl OpClass {
     }
 }
 
-/// Variant of a call, where one operation name has several variants.
+/// Variant of a call, for operation names with several variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum OpMode {
-    /// Ordinary variant; for MPI-IO, an independent blocking call.
+    /// Ordinary variant; in MPI-IO, an independent blocking call.
     #[default]
     Plain,
     /// List of buffers: readv, writev and similar calls.
     Vectored,
     /// Collective MPI-IO: every rank of the communicator takes part.
     Collective,
-    /// MPI-IO with the shared file pointer.
+    /// MPI-IO call with the shared file pointer.
     Shared,
-    /// Collective MPI-IO in rank order, with the shared file pointer.
+    /// Collective MPI-IO call with the shared file pointer, in rank order.
     Ordered,
-    /// Nonblocking: one call starts the operation, another one completes it.
+    /// Nonblocking call: one call starts the operation, another call completes it.
     Nonblocking,
     /// Split collective MPI-IO (begin ... end).
     Split,
-    /// Variant unknown to this version.
+    /// Variant that this version does not know.
     Other,
 }
 
@@ -130,7 +130,7 @@ coded!(OpMode {
 } else Other);
 
 impl OpMode {
-    /// Returns the lower-case name; empty for the ordinary variant.
+    /// Returns the variant's lower-case name; empty for the ordinary variant.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -151,11 +151,11 @@ impl OpMode {
 pub struct OpDef {
     /// Operation code that streams refer to; unique within a trace.
     pub code: u16,
-    /// Interface of the operation.
+    /// Interface (layer) that the operation belongs to.
     pub layer: Layer,
     /// Kind of work that the operation does.
     pub class: OpClass,
-    /// Variant of the call.
+    /// Variant of the call (plain, vectored, collective, ...).
     pub mode: OpMode,
     /// Lower-case name: `read`, `write`, `open`, `close`, `sync`, `seek`, ...
     pub name: String,

@@ -1,5 +1,5 @@
-//! Profiles: access statistics of one file through one layer. [`Profile::fold`] is the only definition of every number here: the tracer
-//! adds accesses that it stores no segments of, the analyzer adds segments, and both get the same record.
+// Profiles: access statistics of one file through one layer. [`Profile::fold`] defines every number: the tracer adds accesses that it does
+// not store as segments, the analyzer adds segments, and both get equal profiles.
 
 use crate::common_values::CommonValues;
 use crate::segment::NO_TIME;
@@ -10,37 +10,35 @@ use serde::{Deserialize, Serialize};
 pub struct Access {
     /// True for a write, false for a read.
     pub writes: bool,
-    /// Offset of the first byte in the file; negative if unknown.
+    /// File offset of the first byte accessed; negative if unknown.
     pub offset: i64,
-    /// Bytes transferred.
+    /// Number of bytes transferred.
     pub length: u64,
-    /// Start time of the call.
+    /// Start time of the call, in any unit.
     pub start: u64,
     /// End time of the call, in the same unit as `start`; [`NO_TIME`] or 0 if the call was not timed.
     pub end: u64,
-    /// True if the address of the program's buffer is not a multiple of the alignment that the process checks, see [`MEMORY_ALIGNMENT`];
-    /// `None` if unknown.
+    /// True if the address of the program's buffer is not a multiple of the process's alignment (see [`MEMORY_ALIGNMENT`]); `None` if unknown.
     pub memory_unaligned: Option<bool>,
 }
 
-/// Default alignment in bytes by which the program's buffers are counted as aligned in memory. A process that checks another alignment
-/// states that in [`crate::meta::MemoryDef::alignment`].
+/// Default alignment in bytes with which addresses of the program's buffers are compared. A process that checks another alignment states
+/// that alignment in [`crate::meta::MemoryDef::alignment`].
 pub const MEMORY_ALIGNMENT: usize = 8;
 
-/// Longest access of several; all fields are 0 if there was none.
+/// Longest of several accesses; all fields are 0 if there was no access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slowest {
-    /// Duration (end - start) of the access.
+    /// Duration (end - start) of the longest access.
     pub duration: u64,
-    /// Start time of the access.
+    /// Start time of the longest access.
     pub start: u64,
-    /// Bytes transferred by the access.
+    /// Bytes transferred by the longest access.
     pub bytes: u64,
 }
 
 impl Slowest {
-    /// Replaces this access by `other` if that took longer. If both took equally long, keeps the one that started earlier, then the larger
-    /// one.
+    /// Replaces this access by `other` if `other` took longer. On equal durations, keeps the access that started earlier, then the larger one.
     fn offer(&mut self, other: Self) {
         let order = |one: &Self| (one.duration, std::cmp::Reverse(one.start), one.bytes);
         if *self == Self::default() || other != Self::default() && order(&other) > order(self) {
@@ -49,55 +47,55 @@ impl Slowest {
     }
 }
 
-/// Access statistics over the successful reads and writes of one file through one layer, including those made inside calls of other layers.
+/// Access statistics over the successful reads and writes of one file through one layer, including calls made inside calls of other layers.
 /// Times are in the unit of the added accesses: nanoseconds since the process's epoch in a trace file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     /// Number of accesses (reads and writes) added.
     pub accesses: u64,
-    /// Alignment assumed for the file, in bytes: the stripe size, or else `st_blksize`; 0 if neither is known. Merging keeps the largest.
+    /// Alignment assumed for the file, in bytes: the stripe size, or else `st_blksize`; 0 if both are unknown. Merging keeps the larger value.
     pub alignment: u64,
     /// Number of accesses whose file offset is not a multiple of the alignment.
     pub file_unaligned: u64,
-    /// Number of accesses whose buffer address is known.
+    /// Number of accesses whose buffer's memory address is known.
     pub memory_known: u64,
-    /// Number of accesses whose buffer address is known not to be a multiple of the alignment checked, see [`MEMORY_ALIGNMENT`].
+    /// Number of accesses whose buffer's memory address is known and not a multiple of the alignment, see [`MEMORY_ALIGNMENT`].
     pub memory_unaligned: u64,
-    /// Number of reads that follow a write, and of writes that follow a read.
+    /// Number of reads that directly follow a write plus writes that directly follow a read.
     pub switches: u64,
-    /// Longest read call.
+    /// Longest read call added.
     pub slowest_read: Slowest,
-    /// Longest write call.
+    /// Longest write call added.
     pub slowest_write: Slowest,
     /// Most common access sizes, in bytes.
     pub sizes: CommonValues,
-    /// Most common strides between accesses, in bytes; see [`Profile::fold`].
+    /// Most common strides (distances between accesses), in bytes; see [`Profile::fold`].
     pub strides: CommonValues,
 }
 
-/// State after the latest access to a file, with which the next access is compared.
+/// Direction and end offsets of the latest accesses to a file, with which the next access is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// True if the last access was a write; `None` if there was none.
+    /// True if the last access was a write; `None` if there was no access.
     writes: Option<bool>,
     /// End offsets of the last read and of the last write, in bytes.
     ends: [Option<i64>; 2],
 }
 
-/// Accesses in columns: slices of the same length, one per field of [`Access`].
+/// Accesses as columns: equally long slices, one per field of [`Access`].
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// Values of [`Access::offset`].
+    /// File offsets in bytes, see [`Access::offset`].
     pub offset: &'a [i64],
-    /// Values of [`Access::length`].
+    /// Lengths in bytes, see [`Access::length`].
     pub length: &'a [u64],
-    /// Values of [`Access::start`].
+    /// Start times, see [`Access::start`].
     pub start: &'a [u64],
-    /// Values of [`Access::end`].
+    /// End times, see [`Access::end`].
     pub end: &'a [u64],
 }
 
-/// True if `offset` is a multiple of `alignment`. Avoids the slow division for powers of two, the nearly universal case.
+/// True if `offset` is a multiple of `alignment`. Powers of two, the nearly universal case, avoid the slow division.
 #[inline]
 const fn is_aligned(offset: u64, alignment: u64) -> bool {
     let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment };
@@ -105,11 +103,11 @@ const fn is_aligned(offset: u64, alignment: u64) -> bool {
 }
 
 impl Profile {
-    /// Adds one access, which follows the accesses that `last` describes. `alignment` is that of the file in bytes, 0 if unknown.
+    /// Adds one access; `last` describes the accesses before. `alignment` is the file's alignment in bytes, 0 if unknown.
     ///
     /// The *stride* of an access is its offset minus the end (offset + length) of the previous access of the same direction (read or write)
-    /// to the file through the layer. The stride is 0 if the access continues there, and negative if it goes back. The first read and the
-    /// first write have no stride, nor do accesses without a known offset; the next access is then compared with the last known offset.
+    /// to the file through the layer: 0 if the access continues there, negative if it goes back. The first read and the first write have no
+    /// stride, nor do accesses without a known offset, after which the next access is compared with the last known end.
     #[inline]
     pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
         self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));
@@ -124,8 +122,8 @@ impl Profile {
         self.fold_alone(access, alignment);
     }
 
-    /// Adds consecutive accesses like [`Profile::fold`]. All must be reads or all writes, with unknown buffer addresses. The slices must be
-    /// equally long.
+    /// Adds consecutive accesses like [`Profile::fold`]. All accesses must have the same direction (read or write) and unknown buffer
+    /// addresses; the slices must be equally long.
     pub fn fold_all(&mut self, last: &mut Last, writes: bool, all: Accesses<'_>, alignment: u64) {
         let Accesses { offset, length, start, end } = all;
         if offset.is_empty() {
@@ -134,9 +132,9 @@ impl Profile {
         self.switches += u64::from(last.writes.is_some_and(|before| before != writes));
         last.writes = Some(writes);
         self.accesses += offset.len() as u64;
-        for alike in length.chunk_by(|a, b| a == b) {
-            let value = alike.first().map_or(0, |length| i64::try_from(*length).unwrap_or(i64::MAX));
-            self.sizes.add_times(value, alike.len() as u64);
+        for similar in length.chunk_by(|a, b| a == b) {
+            let value = similar.first().map_or(0, |length| i64::try_from(*length).unwrap_or(i64::MAX));
+            self.sizes.add_times(value, similar.len() as u64);
         }
         let (mut before, mut placed) = (last.ends[usize::from(writes)], false);
         for (&offset, &length) in offset.iter().zip(length) {
@@ -164,7 +162,7 @@ impl Profile {
         }
     }
 
-    /// Adds one access without comparing it with its predecessor: it counts neither as a switch nor with a stride.
+    /// Adds one access without comparing the access with its predecessor: neither a switch nor a stride is counted.
     #[inline]
     pub fn fold_alone(&mut self, access: Access, alignment: u64) {
         self.accesses += 1;
@@ -177,7 +175,7 @@ impl Profile {
             self.memory_known += 1;
             self.memory_unaligned += u64::from(unaligned);
         }
-        // A call that was not timed cannot be compared.
+        // A call without times cannot be the longest one.
         if access.end > NO_TIME {
             let duration = access.end.saturating_sub(access.start);
             let slowest = if access.writes { &mut self.slowest_write } else { &mut self.slowest_read };
@@ -187,8 +185,8 @@ impl Profile {
         }
     }
 
-    /// Adds the statistics of `other`. The result equals that of adding all accesses to one profile, except for the switch and the strides
-    /// between the last access of one and the first of the other. For the limits of common values see [`CommonValues::merge`].
+    /// Adds the statistics of `other`. The result equals adding all accesses to one profile, except for the switch and the strides between
+    /// the last accesses of `self` and the first ones of `other`. For common values the limits of [`CommonValues::merge`] apply.
     pub fn merge(&mut self, other: &Self) {
         self.accesses = self.accesses.saturating_add(other.accesses);
         self.alignment = self.alignment.max(other.alignment);
@@ -222,7 +220,7 @@ mod tests {
         for one in [
             access(true, 0, 100, 10, 5),    // first write: no stride
             access(true, 100, 100, 20, 9),  // stride 0
-            access(true, 4096, 101, 30, 9), // stride 3896; as slow as the one before, which is kept
+            access(true, 4096, 101, 30, 9), // stride 3896; equally slow as the access before, which stays the slowest
             access(false, 0, 50, 40, 3),    // switch; first read: no stride
             access(false, -1, 7, 50, 4),    // no offset: no stride, no alignment
             access(false, 40, 50, 60, 1),   // stride 40 - 50 = -10
@@ -231,7 +229,7 @@ mod tests {
             profile.fold(&mut last, one, 4096);
         }
         assert_eq!((profile.accesses, profile.switches, profile.alignment), (7, 2, 4096));
-        // Not at a multiple of 4096: 100, 40, 8292.
+        // Offsets that are not multiples of 4096: 100, 40, 8292.
         assert_eq!(profile.file_unaligned, 3);
         assert_eq!((profile.memory_known, profile.memory_unaligned), (7, 2));
         assert_eq!(profile.slowest_write, Slowest { duration: 9, start: 20, bytes: 100 });
@@ -294,7 +292,7 @@ mod tests {
         let mut other = b;
         other.merge(&a);
         a.merge(&b);
-        // There are more than sixteen strides: the rare ones that remain may differ, everything else may not.
+        // There are more than 16 strides: rare ones may differ after merging, everything else must be equal.
         let without = |profile: Profile| Profile { strides: CommonValues::new(), ..profile };
         assert_eq!((without(a), without(other)), (without(whole), without(whole)));
     }

@@ -1,4 +1,4 @@
-//! Segment: one I/O operation in 32 bytes. This is the form in the tracer's memory; on disk, segments are stored as columns.
+// Segment: one I/O operation in 32 bytes, as the tracer's memory holds it; trace files store segments as columns.
 //!
 //! ```text
 //!  byte 0        8             16            24            32
@@ -9,37 +9,36 @@
 //!                       │ bits 40..64 stream id
 //! ```
 
-/// Number of bits for the length in [`Segment::word`].
+/// Number of bits of [`Segment::word`] that hold the length.
 pub const LENGTH_BITS: u32 = 40;
 /// Maximum length of one segment, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
 pub const MAX_LENGTH: u64 = (1 << LENGTH_BITS) - 1;
 /// Maximum number of streams of one process.
 pub const MAX_STREAMS: u32 = 1 << 24;
-/// Value of [`Segment::offset`] for operations without one (open, close, sync, a read from a terminal).
+/// Value of [`Segment::offset`] for operations without a file offset (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
-/// Value of start and end for calls that are not timed. Not 0, since an `end` of 0 in the tracer's memory marks an empty slot.
+/// Start and end of calls that are not timed. Not 0, because an `end` of 0 in the tracer's memory marks an empty slot.
 pub const NO_TIME: u64 = 1;
 
-/// Mark bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock reaches this
-/// value.
+/// Mark bit of [`Segment::end`] in the tracer's memory: the segment belongs to the trace that is being written. No clock reaches 2^62.
 pub const TAKEN: u64 = 1 << 62;
 /// Mark bit of [`Segment::end`] in the tracer's memory: the segment has been written to a trace.
 pub const WRITTEN: u64 = 1 << 63;
 /// Mask of both mark bits of [`Segment::end`]; [`Segment::start`] uses the same two bits for [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
 pub const MARKS: u64 = TAKEN | WRITTEN;
 
-/// Bit of [`Segment::start`] in the tracer's memory: the memory address of the call's buffer is known.
+/// Bit of [`Segment::start`] in the tracer's memory: the address of the call's buffer was recorded.
 pub const MEMORY_KNOWN: u64 = 1 << 62;
-/// Bit of [`Segment::start`] in the tracer's memory: the buffer's memory address is not a multiple of the alignment.
+/// Bit of [`Segment::start`] in the tracer's memory: the address of the call's buffer is not a multiple of the alignment checked.
 pub const MEMORY_UNALIGNED: u64 = 1 << 63;
 
-/// Id of an entry in the process's stream table, which gives file, layer and operation; 24 bits.
+/// Id of a stream (24 bits): index into the process's stream table, which gives file, layer and operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
 
 /// One I/O operation. `start` and `end` are clock ticks in the tracer's memory and nanoseconds since the process's epoch everywhere else.
-/// An `end` of 0 marks a slot that was reserved and never filled. In the tracer's memory `end` may carry the mark bits [`MARKS`].
+/// An `end` of 0 marks a slot that was reserved and never filled; in the tracer's memory `end` may carry the mark bits [`MARKS`].
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
@@ -47,9 +46,9 @@ pub struct Segment {
     pub offset: i64,
     /// Length in bytes (low 40 bits) and stream id (high 24 bits).
     pub word: u64,
-    /// Start of the call.
+    /// Start time of the call; in the tracer's memory with the bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
     pub start: u64,
-    /// End of the call, never before `start`.
+    /// End time of the call, never before the start; in the tracer's memory with the bits [`MARKS`].
     pub end: u64,
 }
 
@@ -64,7 +63,7 @@ const _: () = {
 };
 
 impl Segment {
-    /// Creates a segment of `length` bytes at `offset`; lengths above [`MAX_LENGTH`] are reduced to it.
+    /// Creates a segment of `length` bytes at file offset `offset`; lengths above [`MAX_LENGTH`] become [`MAX_LENGTH`].
     #[inline]
     #[must_use]
     pub const fn new(stream: StreamId, offset: i64, length: u64, start: u64, end: u64) -> Self {
@@ -78,35 +77,35 @@ impl Segment {
         self.word & MAX_LENGTH
     }
 
-    /// Returns the end of the call, without mark bits.
+    /// Returns the end time of the call, without the mark bits [`MARKS`].
     #[inline]
     #[must_use]
     pub const fn ended(&self) -> u64 {
         self.end & !MARKS
     }
 
-    /// Returns the start of the call, without the two bits that describe the call's buffer.
+    /// Returns the start time of the call, without the bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
     #[inline]
     #[must_use]
     pub const fn started(&self) -> u64 {
         self.start & !(MEMORY_KNOWN | MEMORY_UNALIGNED)
     }
 
-    /// True if the buffer's memory address is not a multiple of the alignment; `None` if unknown. Only meaningful in the tracer's memory.
+    /// True if the address of the call's buffer is not a multiple of the alignment; `None` if unknown. Only meaningful in the tracer's memory.
     #[inline]
     #[must_use]
     pub const fn memory_unaligned(&self) -> Option<bool> {
         if self.start & MEMORY_KNOWN == 0 { None } else { Some(self.start & MEMORY_UNALIGNED != 0) }
     }
 
-    /// Returns the segment without the mark bits of its end.
+    /// Returns a copy of the segment without the mark bits in `end`.
     #[inline]
     #[must_use]
     pub const fn unmarked(&self) -> Self {
         Self { end: self.ended(), ..*self }
     }
 
-    /// Returns the id of the segment's stream.
+    /// Returns the id of the stream (operation on a file) that the segment belongs to.
     #[inline]
     #[must_use]
     pub const fn stream(&self) -> StreamId {

@@ -1,5 +1,5 @@
-//! Spreads: statistics over the ranks that share a file. One rank's numbers form a spread of one rank, and merging spreads in any order
-//! gives the spread of all ranks: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+// Spreads: statistics over the ranks that share a file. Each rank contributes a spread of one rank, and merging spreads in any order gives
+// the spread of all ranks: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ pub struct RankShare {
 /// Mean and variance of a quantity over the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
-    /// Mean over the ranks.
+    /// Mean of the quantity over the ranks.
     pub mean: f64,
-    /// Sum of the squared differences from the mean. Divided by the number of ranks, it is the variance.
+    /// Sum of squared differences from the mean; divided by the number of ranks, the variance.
     pub squares: f64,
 }
 
@@ -37,23 +37,23 @@ impl Moments {
     }
 }
 
-/// Statistics over the ranks that used a file through one layer. Time is that of all calls on the file, including calls that move no bytes.
+/// Statistics over the ranks that used a file through one layer. Times cover all calls on the file, including calls that move no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Number of ranks that used the file through the layer.
     pub ranks: u32,
-    /// Rank with the least time; on ties, the lowest rank.
+    /// Rank with the least time in calls; on ties, the lowest rank.
     pub fastest: RankShare,
-    /// Rank with the most time; on ties, the lowest rank.
+    /// Rank with the most time in calls; on ties, the lowest rank.
     pub slowest: RankShare,
-    /// Mean and variance over the ranks of the time in calls, in ns.
+    /// Mean and variance over the ranks of the time spent in calls, in ns.
     pub time_ns: Moments,
     /// Mean and variance over the ranks of the bytes read and written.
     pub bytes: Moments,
 }
 
 impl Spread {
-    /// Returns the statistics of a single rank.
+    /// Returns the spread of a single rank.
     #[must_use]
     pub fn of(share: RankShare) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Spread {
         }
     }
 
-    /// Adds the ranks of `other`.
+    /// Adds the ranks of `other`, none of which may be in `self` already.
     pub fn merge(&mut self, other: &Self) {
         if other.ranks == 0 {
             return;
@@ -88,13 +88,13 @@ impl Spread {
         }
     }
 
-    /// Returns the variance of the time over the ranks, in ns squared.
+    /// Returns the variance over the ranks of the time spent in calls, in ns squared.
     #[must_use]
     pub fn time_variance(&self) -> f64 {
         self.time_ns.squares / f64::from(self.ranks.max(1))
     }
 
-    /// Returns the variance of the bytes over the ranks, in bytes squared.
+    /// Returns the variance over the ranks of the bytes read and written, in bytes squared.
     #[must_use]
     pub fn bytes_variance(&self) -> f64 {
         self.bytes.squares / f64::from(self.ranks.max(1))

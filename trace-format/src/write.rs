@@ -1,7 +1,7 @@
-//! Writer: turns segments and metadata into bytes.
+// Writer of trace files: turns segments and metadata into bytes.
 //!
-//! A file consists of the header, the job frame, one region per process, the index and the trailer. The functions here encode these parts;
-//! the caller (one process, or all ranks of a job at their own offsets) writes them one after another.
+// A file consists of the header, the job frame, one region per process, the index and the trailer. This module encodes these parts; the
+// caller (one process, or all ranks of a job at their own offsets) writes the parts one after another.
 
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};
@@ -15,15 +15,15 @@ use crate::segment::Segment;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, compress_bound, get_error_name};
 
-/// Compression level of zstd for every payload: the fastest regular level, since the column encoding has done most of the work.
+/// Compression level of zstd for every payload: the fastest regular level, because the column encoding has done most of the work.
 const ZSTD_LEVEL: i32 = 1;
-/// Minimum number of segments for which each byte plane becomes a zstd block of its own. Planes differ in statistics, and a zstd block has
-/// one entropy table.
+/// Minimum number of segments for which each byte plane becomes a zstd block of its own. A zstd block has one entropy table, and planes
+/// have different statistics.
 const PLANE_BLOCK_SEGMENTS: usize = 2048;
-/// Target number of segments per block of [`Encoder::region`]. Larger blocks compress better; smaller ones let readers skip more precisely.
+/// Target number of segments per block of [`Encoder::region`]. Larger blocks compress better; smaller blocks let readers skip more precisely.
 pub const TARGET_BLOCK_SEGMENTS: usize = 32 * 1024;
 
-/// Encoder of frames; reuses its working memory.
+/// Encoder of the frames of a trace file; reuses working memory between frames.
 pub struct Encoder {
     zstd: CCtx<'static>,
     scratch: Scratch,
@@ -32,7 +32,7 @@ pub struct Encoder {
     compress_ticks: u64,
 }
 
-/// Segments of one thread in order, in one or more pieces of its buffer.
+/// Segments of one thread in the order of recording, in one or more pieces of the thread's buffer.
 #[derive(Debug)]
 pub struct ThreadSegments<'a> {
     /// Index of the thread in the process's thread table.
@@ -41,12 +41,12 @@ pub struct ThreadSegments<'a> {
     pub pieces: Vec<Piece<'a>>,
 }
 
-/// Piece of a thread's segment buffer: raw or already compressed.
+/// Piece of a thread's segment buffer: uncompressed slots or an already compressed frame.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
     /// Segments as recorded, including empty slots.
     Slots(&'a [Segment]),
-    /// Segment frame encoded earlier by [`Encoder::block`], and the nanoseconds per tick used for it, in the unit of [`TickScale::mult`].
+    /// Segment frame encoded earlier by [`Encoder::block`], and the clock rate used then, in the unit of [`TickScale::mult`].
     Frame(&'a [u8], u64),
 }
 
@@ -59,22 +59,21 @@ impl<'a> From<&'a [Segment]> for Piece<'a> {
 /// Encoded process region: all data of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Frames of the region.
+    /// Frames of the region, one after another.
     pub bytes: Vec<u8>,
-    /// Index entry of the region; the caller fills in the offset.
+    /// Index entry of the region; the caller sets the region's offset in the file.
     pub entry: IndexEntry,
 }
 
 impl Region {
-    /// Appends a flush frame: the times that the process took to write the region, if known so far. [`FlushTimes::frame`] may overwrite it
-    /// later, in the last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
+    /// Appends a flush frame: the times that the process took to write the region, if known so far. To update them later, the result of
+    /// [`FlushTimes::frame`] may overwrite the last [`crate::frame::FLUSH_FRAME_BYTES`] of the region.
     pub fn add_flush(&mut self, times: &FlushTimes) {
         self.bytes.extend_from_slice(&times.frame(0));
         self.entry.length = self.bytes.len() as u64;
     }
 
-    /// Sets the region number in all frames of the region. A rank learns the numbers of its regions only after all ranks have encoded
-    /// theirs.
+    /// Sets the region number in all frames of the region. A rank knows the numbers of its regions only after all ranks have encoded their regions.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if the region's bytes are not frames.
@@ -101,13 +100,13 @@ impl Encoder {
         Ok(Self { zstd, scratch: Scratch::default(), raw: Vec::new(), clock: || 0, compress_ticks: 0 })
     }
 
-    /// Sets the clock that measures the time spent in zstd, for [`Self::compress_ticks`].
+    /// Sets the clock with which [`Self::compress_ticks`] measures the time spent in zstd.
     #[must_use]
     pub fn timed_by(self, clock: fn() -> u64) -> Self {
         Self { clock, ..self }
     }
 
-    /// Returns the ticks spent in zstd so far by the clock of [`Self::timed_by`]; 0 without a clock.
+    /// Returns the time spent in zstd so far, in ticks of the clock set by [`Self::timed_by`]; 0 without a clock.
     #[must_use]
     pub const fn compress_ticks(&self) -> u64 {
         self.compress_ticks
@@ -121,12 +120,12 @@ impl Encoder {
         self.metadata(kind::JOB, 0, &job.encode(), out)
     }
 
-    /// Encodes the region of one process: its process frame, then its segments, thread by thread. Sets the counts in `process.info` that
-    /// follow from the segments. `number` is the region's index in the job.
+    /// Encodes the region of one process: the process frame, then the segments, thread by thread. Sets the counts of segments, blocks and
+    /// missing calls in `process.info`. `number` is the region's index in the job.
     ///
     /// # Errors
-    /// See [`Self::job`]. Also returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if a [`Piece::Frame`] is not a
-    /// segment frame.
+    /// Returns the errors of [`Self::job`]; also [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if a [`Piece::Frame`] is
+    /// not a segment frame.
     pub fn region(
         &mut self,
         number: u32,
@@ -150,8 +149,8 @@ impl Encoder {
         Ok(Region { bytes, entry })
     }
 
-    /// Appends the process frame of region `number` and returns the region's index entry. The region's blocks must already be encoded and
-    /// counted in `process.info`; `blocks` is their size in bytes.
+    /// Appends the process frame of region `number` and returns the region's index entry. The region's blocks, `blocks` bytes in total,
+    /// must already be encoded and counted in `process.info`.
     pub(crate) fn region_head(
         &mut self,
         number: u32,
@@ -174,8 +173,7 @@ impl Encoder {
         })
     }
 
-    /// Appends the next piece of a thread's segments as blocks and counts them in `info`. Segments that do not fill a block stay in
-    /// `gathered`.
+    /// Appends a piece of a thread's segments as blocks and counts the blocks in `info`. Segments that do not fill a block stay in `gathered`.
     #[expect(clippy::too_many_arguments, reason = "one loop of `region`, cut out")]
     pub(crate) fn piece(
         &mut self,
@@ -197,7 +195,7 @@ impl Encoder {
         }
     }
 
-    /// Appends a thread's segments in `gathered` as one block and counts it in `info`.
+    /// Appends the segments in `gathered`, all of one thread, as one block, counts the block in `info` and clears `gathered`.
     pub(crate) fn gathered(
         &mut self,
         region: u32,
@@ -225,7 +223,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         while !rest.is_empty() {
-            // A piece that fills a block is encoded in place; smaller ones are gathered first.
+            // Slots that fill a block are encoded in place; fewer slots are gathered first.
             let room = TARGET_BLOCK_SEGMENTS - gathered.len();
             let (now, later) = rest.split_at(room.min(rest.len()));
             rest = later;
@@ -257,8 +255,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends one segment frame to `out` and returns its block head; `None` if all slots are empty. At most [`limits::BLOCK_SEGMENTS`]
-    /// slots are encoded.
+    /// Appends one segment frame to `out` and returns the frame's block head; `None` if all slots are empty. Takes at most
+    /// [`limits::BLOCK_SEGMENTS`] slots.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if zstd cannot allocate its memory.
@@ -299,7 +297,7 @@ impl Encoder {
     }
 
     /// Sets the effort of zstd's match search. Blocks of one stream and one length (`noise_only`) repeat only by chance, and short chance
-    /// matches cost more than they save.
+    /// matches cost more bytes than they save.
     fn search(&mut self, noise_only: bool) -> Result<()> {
         let (shortest, table_bits) = if noise_only { (7, 6) } else { (0, 0) };
         self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
@@ -317,8 +315,8 @@ impl Encoder {
         self.frame(kind, region, &[], raw, (raw.len(), raw.len()), out)
     }
 
-    /// Appends a frame: its header, `head`, and `raw`, compressed if that is smaller. zstd ends a block after `first` bytes of `raw`, then
-    /// every `then` bytes.
+    /// Appends a frame: header, `head` and `raw`, which is compressed if that makes it smaller. zstd ends a block after `first` bytes of
+    /// `raw`, then every `then` bytes.
     fn frame(
         &mut self,
         kind: u8,
@@ -351,7 +349,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends one zstd frame that holds all `pieces`, `length` bytes in total; returns the frame's size.
+    /// Appends one zstd frame that contains all `pieces`, `length` bytes in total; returns the size of the frame in bytes.
     fn compress<'a>(
         &mut self,
         length: usize,
@@ -361,7 +359,7 @@ impl Encoder {
         let body = out.len();
         self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;
         self.zstd.set_pledged_src_size(Some(length as u64)).map_err(refused)?;
-        // Worst-case room, so that no call below has to be repeated for lack of it.
+        // Reserves space for the worst case, so that no call below fails for lack of space.
         out.reserve(compress_bound(length) + length / 1024 + 64);
         let mut output = OutBuffer::around_pos(out, body);
         let mut given = 0;
@@ -378,14 +376,14 @@ impl Encoder {
     }
 }
 
-/// Adds a block to the counts of segments and blocks of the process.
+/// Adds a block to the process's counts of segments and blocks.
 fn count(info: &mut ProcessInfo, head: &BlockHead) {
     info.segments += u64::from(head.segments);
     info.blocks += 1;
 }
 
-/// Appends a segment frame encoded earlier to region `number`, with its times corrected from `old` to `new` nanoseconds per tick; returns
-/// its block head.
+/// Appends an already encoded segment frame to region `number`, corrects the frame's times from `old` to `new` nanoseconds per tick, and
+/// returns the frame's block head.
 pub(crate) fn adopt(frame: &[u8], number: u32, new: u64, old: u64, out: &mut Vec<u8>) -> Result<BlockHead> {
     let malformed = |why: &str| Error::Malformed { what: "a frame made earlier", offset: 0, why: why.into() };
     let body = frame.get(FRAME_HEADER_BYTES..).ok_or_else(|| malformed("the frame is cut short"))?;
@@ -405,10 +403,10 @@ fn refused(code: usize) -> Error {
     memory(get_error_name(code))
 }
 
-/// Encodes the file header and the job frame, which precede the first region.
+/// Encodes the file header and the job frame, the parts that precede the first region.
 ///
 /// # Errors
-/// See [`Encoder::job`].
+/// Returns the errors of [`Encoder::job`].
 pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8>> {
     let mut out = vec![0; FILE_HEADER_BYTES];
     encoder.job(job, &mut out)?;
@@ -417,10 +415,10 @@ pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Sets the number of regions in a [`preamble`] that was encoded before the number was known.
+/// Sets the number of regions in a [`preamble`] that was encoded before this number was known.
 ///
 /// # Errors
-/// See [`FileHeader::decode`].
+/// Returns the errors of [`FileHeader::decode`].
 pub fn count_regions(preamble: &mut [u8], regions: u32) -> Result<()> {
     let header = FileHeader { regions, ..FileHeader::decode(preamble)? };
     preamble[..FILE_HEADER_BYTES].copy_from_slice(&header.encode());
@@ -433,10 +431,10 @@ pub fn trailer(index_offset: u64, regions: u32) -> [u8; crate::frame::TRAILER_BY
     Trailer { index_offset, regions }.encode()
 }
 
-/// Assembles a whole trace file from its parts.
+/// Assembles a whole trace file from the job block and the regions of all processes.
 ///
 /// # Errors
-/// See [`Encoder::job`].
+/// Returns the errors of [`Encoder::job`].
 pub fn file(encoder: &mut Encoder, job: &Job, regions: Vec<Region>) -> Result<Vec<u8>> {
     let count = regions.len() as u32;
     let mut out = preamble(encoder, job, count)?;

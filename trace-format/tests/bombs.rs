@@ -1,5 +1,5 @@
-//! Tests that the reader's memory is bounded, whatever lengths a trace claims: the allocator enforces the limit. Files of kilobytes
-//! decompress to gigabytes.
+// Tests that the reader's memory is bounded, regardless of the lengths that a trace states: an allocator enforces the limit for files of
+// kilobytes that decompress to gigabytes.
 
 use cap::Cap;
 use std::alloc::System;
@@ -10,10 +10,10 @@ use trace_format::{Error, limits};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Lock for tests that share the allocator, so that they run one after another.
+/// Lock that serializes the tests, which share the allocator.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Memory limit of a whole reader, in bytes: its tables, a list while it grows, and its small buffers.
+/// Memory limit of the whole reader, in bytes: tables, a growing list, and small buffers.
 const BOUND: usize = 512 << 20;
 
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
@@ -23,11 +23,11 @@ fn bounded<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Builds a frame whose payload is one section: `tag`, then a list of `count` elements that are `zeros` zero bytes in total.
+/// Builds a frame whose payload is one section: `tag`, then a list of `count` elements, which together are `zeros` zero bytes.
 fn frame(kind: u8, region: u32, tag: u16, count: u32, zeros: usize) -> Vec<u8> {
     let mut raw = tag.to_le_bytes().to_vec();
     raw.extend_from_slice(&(zeros as u32 + 5).to_le_bytes());
-    // Variable-length integer of four bytes.
+    // Marks a variable-length integer with four bytes.
     raw.push(252);
     raw.extend_from_slice(&count.to_le_bytes());
     raw.resize(raw.len() + zeros, 0);
@@ -48,7 +48,7 @@ fn trace(frames: &[Vec<u8>]) -> Vec<u8> {
     header.iter().copied().chain(frames.iter().flatten().copied()).collect()
 }
 
-/// Reads all tables and holds them in memory, like an analyzer; returns the messages of exceeded limits.
+/// Reads all tables and keeps them in memory, as an analyzer does; returns the messages of exceeded limits.
 fn read(files: &[Vec<u8>]) -> Vec<String> {
     let room = Arc::new(Room::default());
     let (mut traces, mut regions, mut said) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ fn read(files: &[Vec<u8>]) -> Vec<String> {
     said
 }
 
-/// Tags of the sections of a process block that are lists, each with the minimum size of an element in bytes.
+/// Tags of the process block's sections that are lists, each with the minimum size of an element in bytes.
 const LISTS: [(u16, usize); 12] =
     [(2, 2), (3, 6), (4, 5), (5, 4), (6, 21), (7, 2), (8, 3), (10, 4), (11, 4), (12, 4), (13, 5), (99, 1)];
 
@@ -76,7 +76,7 @@ fn lists_that_unpack_to_gigabytes_are_refused() {
         assert!(bytes.len() < 100_000, "{} bytes are no bomb", bytes.len());
         let files = [bytes];
         let said = bounded(|| read(&files));
-        // Unknown sections are skipped.
+        // Unknown sections, such as section 99, are skipped.
         assert_eq!(said.is_empty(), tag == 99, "section {tag}: {said:?}");
     }
     for tag in 2..6 {

@@ -1,4 +1,4 @@
-//! Truncated and damaged files: intact data is read, losses are counted, nothing panics, and memory stays bounded.
+// Tests with truncated and damaged files: intact data is read, losses are counted, nothing panics, and memory stays bounded.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,12 +12,12 @@ use trace_format::frame::{FRAME_HEADER_BYTES, FrameHeader, TRAILER_BYTES, Traile
 use trace_format::read::Trace;
 use trace_format::{Error, limits};
 
-/// Allocator that counts the memory allocated by Rust code; zstd's own memory is bounded by the window in `limits`.
+/// Allocator that counts the memory allocated by Rust code; the zstd window in `limits` bounds zstd's own memory.
 #[global_allocator]
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
-/// Upper bound of the peak memory for reading a file of a few kilobytes, with the test harness, in bytes. The largest single allocation is
-/// the buffer for one decoded block (2.7 MB) in each thread that runs tests.
+/// Upper bound of the peak memory of the test program when reading files of a few kilobytes, in bytes. The largest single allocation is the
+/// buffer for one decoded block (2.7 MB) in each test thread.
 const PEAK_BYTES: usize = 32 << 20;
 
 fn small() -> (Vec<u8>, Seen) {
@@ -33,7 +33,7 @@ fn check_memory() {
     assert!(peak < PEAK_BYTES, "{peak} bytes were allocated at the peak");
 }
 
-/// Returns the offsets of the regions and of the index in an intact trace.
+/// Returns the file offsets of the regions and of the index in an intact trace.
 fn places(bytes: &[u8]) -> (Vec<u64>, u64) {
     let trace = Trace::open(bytes).unwrap();
     let starts = trace.regions.iter().map(|region| region.offset).collect();
@@ -162,7 +162,7 @@ fn a_file_without_its_trailer_is_read_by_walking_its_frames() {
     let (bytes, whole) = small();
     let seen = read(&bytes[..bytes.len() - TRAILER_BYTES]).unwrap();
     assert_eq!((seen.complete, &seen.regions), (false, &whole.regions));
-    // Other bytes in between do not matter: only the header's place is fixed.
+    // Foreign bytes after the header do not matter: only the header has a fixed place.
     let mut garbage = bytes[..64].to_vec();
     garbage.extend_from_slice(&[0xd7; 5000]);
     garbage.extend_from_slice(&bytes[64..bytes.len() - TRAILER_BYTES]);

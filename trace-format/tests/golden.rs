@@ -1,4 +1,4 @@
-//! Golden traces: files of each version, which must forever be read as the JSON beside them says.
+// Golden traces: a file of each format version, which must be read as stated by the JSON file beside it, forever.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -30,8 +30,8 @@ fn contents(bytes: &[u8]) -> Value {
     json!({"job": seen.job, "regions": regions.collect::<Vec<_>>()})
 }
 
-/// Asserts that `found` equals `expected`, the contents when the file was created. Fields added to the format since then must be present
-/// and empty.
+/// Asserts that `found` equals `expected`, the contents when the golden file was created. Fields added to the format since then must be
+/// present and empty.
 fn assert_as_ever(found: &Value, expected: &Value, place: &str) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
@@ -63,7 +63,7 @@ fn version_1_is_read_as_ever() {
 
 #[test]
 fn this_writer_still_writes_what_version_1_holds() {
-    // The last segment of the file has times that no clock reaches, with bits that are marks in segments of this writer.
+    // In the golden file, the last segment has times that no clock reaches, with bits that this writer uses as marks.
     let text = version_1().to_string();
     let now = text
         .replace(&format!("{},{}]", u64::MAX - 1, u64::MAX), &format!("{},{}]", (1_u64 << 62) - 2, (1_u64 << 62) - 1));
@@ -71,7 +71,7 @@ fn this_writer_still_writes_what_version_1_holds() {
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }
 
-/// Rewrites the golden trace and its JSON. Allowed only until version 1 is released; later, an incompatible change needs a new version.
+/// Rewrites the golden trace and its JSON. Allowed only until version 1 is released; after that, an incompatible change needs a new version.
 #[test]
 #[ignore = "rewrites testdata/golden: cargo test -p trace-format --test golden -- --ignored"]
 fn rewrite_version_1() {

@@ -1,4 +1,4 @@
-//! Forward compatibility: additions of a newer writer (`FORMAT.md`, "How the format changes") do not prevent reading the rest.
+// Tests of forward compatibility: additions of a newer writer (`FORMAT.md`, "How the format changes") do not prevent reading the rest.
 
 mod common;
 #[path = "common/sample.rs"]
@@ -11,7 +11,7 @@ use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::write::Encoder;
 
-/// Builds a frame whose payload is stored without compression.
+/// Builds a frame with an uncompressed payload.
 fn stored(kind: u8, region: u32, raw: &[u8]) -> Vec<u8> {
     let (length, payload_crc) = (raw.len() as u32, crc(raw));
     let header = FrameHeader { kind, codec: codec::STORED, region, stored: length, raw: length, payload_crc };
@@ -97,7 +97,7 @@ fn profiles_and_reductions_come_back_as_they_were() {
         ..Process::default()
     };
     assert_eq!(Process::decode(&process.encode(), 0).unwrap(), process);
-    // A newer writer's longer list of common values is read to its end.
+    // A longer list of common values from a newer writer is read to its end.
     let one = [section(8, &[1, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17]), Vec::new()].concat();
     let values: Vec<u8> = (0..17).flat_map(|value| [value * 2, 20 - value, 0]).chain([0]).collect();
     let mut bytes = [&one[6..], &values].concat();
@@ -108,7 +108,7 @@ fn profiles_and_reductions_come_back_as_they_were() {
 
 #[test]
 fn an_operation_of_an_unknown_layer_keeps_its_name() {
-    // One operation: code 300, layer 9, class 77, mode 300, "warp".
+    // Operation table with one operation: code 300, layer 9, class 77, mode 300, name "warp".
     let ops = section(2, &[1, 251, 44, 1, 9, 77, 251, 44, 1, 4, b'w', b'a', b'r', b'p']);
     let job = Job::decode(&ops, 0).unwrap();
     let op = &job.ops[0];

@@ -1,4 +1,4 @@
-//! Sections that a block has only if they have entries: hints, datatypes, data sets, communicators, mounts.
+// Tests of metadata sections that are omitted if empty: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
     Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, DimensionDef,
@@ -96,7 +96,7 @@ fn a_section_without_entries_takes_no_room() {
     );
 }
 
-/// Compares encodings with FORMAT.md, byte by byte.
+/// Compares encoded sections with FORMAT.md, byte by byte.
 #[test]
 fn bytes_are_those_of_the_specification() {
     let section = |tag: u8, bytes: &[u8]| [&[tag, 0, bytes.len() as u8, 0, 0, 0][..], bytes].concat();

@@ -1,4 +1,4 @@
-//! Blocks of a spill file: each is recovered once, in the order of its thread, whatever the order in the file.
+// Tests of recovery from a spill file: each block is recovered once, in the order of its thread, regardless of the order in the file.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 #[path = "common/spool.rs"]
@@ -14,7 +14,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
-/// Builds a spool with one chunk that has two segments with these ends.
+/// Builds a spool with one chunk of two segments that end at `ends`.
 fn spool(sequence: u32, ends: [u64; 2]) -> Vec<u8> {
     built::spool(&[(sequence, ends.to_vec())])
 }
@@ -31,7 +31,7 @@ fn packed(sequence: u32, ends: &[u64]) -> Vec<u8> {
     out
 }
 
-/// Returns the ends of all segments recovered from a spool and its spill file, one list per block.
+/// Returns the end times of all segments recovered from a spool and its spill file, one list per block.
 fn recovered(spool: &[u8], spill: &[u8]) -> Vec<Vec<u64>> {
     let spill = spill.to_vec();
     let mut found = Spool::read(&spool).unwrap().recover(&spill, None, false).unwrap();
@@ -56,7 +56,7 @@ fn blocks_come_in_the_order_of_their_chunks_and_each_once() {
     let block = |sequence: u32, first: u64| packed(sequence, &ends(first));
     let hole = vec![0; 48];
     let spill = [block(3, 300), hole, block(1, 999), block(5, 500), block(1, 100)].concat();
-    // The chunk in memory is ordered among the blocks; one that is in the spill file too is recovered once.
+    // The chunk in memory is sorted into the blocks of the spill file; a chunk whose block is in the spill file too is recovered once.
     for (sequence, expected) in [
         (2, [100, 200, 300, 500].as_slice()),
         (6, &[100, 300, 500, 200]),
@@ -66,7 +66,7 @@ fn blocks_come_in_the_order_of_their_chunks_and_each_once() {
         let expected: Vec<Vec<u64>> = expected.iter().map(|&first| ends(first).to_vec()).collect();
         assert_eq!(recovered(&spool(sequence, [200, 201]), &spill), expected, "{sequence}");
     }
-    // A block that was incomplete when the process was killed is not a block.
+    // A block that was incomplete when the process was killed is ignored.
     let whole = block(1, 100);
     for length in 0..whole.len() - 8 {
         assert_eq!(recovered(&spool(0, [200, 201]), &whole[..length]), [[200, 201]], "{length}");

@@ -1,4 +1,4 @@
-//! Round trips of whole files: job, processes and segments are read back as they were written.
+// Round trips of whole files: job, processes and segments are read as they were written.
 
 mod common;
 
@@ -85,7 +85,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Generates arbitrary hints, datatypes, views and data sets.
+    /// Generates random hints, datatypes, views and data sets.
     fn any_details()(
         hints in few((any::<u32>(), any::<bool>(), bytes(), bytes())),
         datatypes in few((any::<u32>(), 0..4_u32, 0..Combiner::COUNT as u32, any::<u64>())),
@@ -155,7 +155,7 @@ prop_compose! {
     }
 }
 
-/// Generates numbers of any magnitude, small ones as often as large ones.
+/// Generates numbers of any magnitude, each number of bits equally often.
 fn sized() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0..64_u32).prop_map(|(value, shift)| value >> shift)
 }
@@ -164,7 +164,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
     (0..MAX_STREAMS, sized(), any::<bool>(), sized(), sized(), sized()).prop_map(
         |(stream, offset, negative, length, start, duration)| {
             let offset = if negative { (offset as i64).wrapping_neg() } else { offset as i64 };
-            // The two highest bits of an end are marks, which no clock reaches.
+            // The two highest bits of the end time are mark bits, which no clock reaches.
             let end = start.saturating_add(duration).clamp(1, (1 << 62) - 1);
             Segment::new(StreamId(stream), offset, length.min(MAX_LENGTH), start.min(end), end)
         },
@@ -210,7 +210,7 @@ fn a_thread_of_many_blocks_keeps_its_order() {
     assert!(back == ranks[0].threads[0]);
 }
 
-/// Checks renumbering of regions: ranks encode their regions before they know the numbers of the regions.
+/// Checks the renumbering of regions: ranks encode their regions before they know the regions' numbers.
 #[test]
 fn a_region_with_another_number_is_the_one_that_was_encoded_with_it() {
     use trace_format::columns::TickScale;

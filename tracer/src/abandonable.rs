@@ -1,30 +1,30 @@
-//! Work that can be abandoned. If memory runs out, the work is left by a jump back to its start: its resources are leaked, and the code that
-//! started it releases its own claims.
+//! Runs work that can be abandoned: if memory runs out, a jump returns to the start of the work. Resources of the work are leaked; the code
+//! that started the work releases its own claims.
 #![expect(unsafe_code, reason = "switches stacks")]
 
 mod switch;
 
 use crate::tls;
 
-/// Runs `work` on the current stack; returns `None` if it was abandoned for lack of memory.
+/// Runs `work` on the current stack; returns `None` if the work was abandoned for lack of memory.
 pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
     // SAFETY: stays on the current stack.
     unsafe { run(work, 0) }
 }
 
-/// Work to run and its result; stored on the stack of the code that starts the work.
+/// Work to run, and its result. Lies on the stack of the code that starts the work.
 struct Job<F, T> {
     work: Option<F>,
     result: Option<T>,
 }
 
 extern "C" fn start<T, F: FnOnce() -> T>(job: *mut u8) {
-    // SAFETY: the `Job` of `run`, which waits for this call.
+    // SAFETY: `job` is the `Job` of `run`, which waits for this call.
     let job = unsafe { &mut *job.cast::<Job<F, T>>() };
     job.result = job.work.take().map(|work| work());
 }
 
-/// Runs `work` on the stack whose upper end is `top`, or on the current stack if `top` is 0; `None` if it was abandoned.
+/// Runs `work` on the stack whose upper end is `top`, or on the current stack if `top` is 0. Returns `None` if the work was abandoned.
 ///
 /// # Safety
 ///
@@ -42,12 +42,12 @@ pub(crate) unsafe fn run<T, F: FnOnce() -> T>(work: F, top: usize) -> Option<T> 
     job.result
 }
 
-/// Abandons the work in progress on this thread by a jump to its start, and so does not return. Returns only if no work is in progress.
+/// Abandons this thread's work in progress by a jump to its start (never returns then). Returns only if no work is in progress.
 pub(crate) fn abandon() {
     let scope = std::ptr::with_exposed_provenance::<usize>(tls::current().scope.get());
-    // SAFETY: null, or `saved` of a `run` that waits on this thread.
+    // SAFETY: `scope` is null, or the address of `saved` in a `run` that waits on this thread.
     if let Some(saved) = unsafe { scope.as_ref() } {
-        // SAFETY: set by `enter`, which waits. Frames in between are abandoned and run no destructors; what they own is leaked.
+        // SAFETY: `saved` was set by `enter`, which waits. Frames in between are abandoned and run no destructors; their resources are leaked.
         unsafe { switch::leave(*saved) };
     }
 }

@@ -1,7 +1,7 @@
-//! Start of recording, at the first recorded call: data that must survive this process is put into a spool.
+//! Starts recording at the first recorded call: creates the spool, which holds all data that must survive this process.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
-use crate::record::{ARENA, MEETINGS, THREADS};
+use crate::record::{ARENA, SYNC_POINTS, THREADS};
 use crate::spool::{self, Sizes, journal};
 use crate::{buffer, clock, describe, late_calls, memory, mpi, registry};
 use std::sync::atomic::Ordering;
@@ -13,18 +13,18 @@ pub(crate) fn arena_bytes() -> usize {
 }
 
 /// Size of the arena for collective MPI calls, in bytes; may be 0.
-pub(crate) fn meetings_bytes() -> usize {
+pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
-/// Minimum size of the memory for segments of calls made after the trace was written, in bytes. Not committed before use.
+/// Minimum size of the arena for calls made after the trace was written, in bytes. Pages are not committed before use.
 const LATE_BYTES: usize = 4 << 20;
 
-/// Maximum number of streams (file and operation) with counters in trace mode, where most calls are recorded as segments.
+/// Maximum number of streams (file and operation) that have counters in trace mode, where most calls are recorded as segments.
 const COUNTERS: usize = 1 << 18;
 
-/// Size of the spool's journal (file names and other definitions), in bytes: `JOURNAL` in trace mode; in counters mode by number of files,
-/// from `LEAST_JOURNAL` to `JOURNAL`.
+/// Size of the spool's journal (file names and other definitions) in trace mode, in bytes. In counters mode: `JOURNAL_PER_FILE` for each
+/// file, from `LEAST_JOURNAL` to `JOURNAL`.
 const JOURNAL: usize = 256 << 20;
 const LEAST_JOURNAL: usize = 16 << 20;
 const JOURNAL_PER_FILE: usize = 8 << 10;
@@ -38,20 +38,20 @@ fn sizes() -> Sizes {
         (false, true) => 0,
         (false, false) => arena_bytes(),
     };
-    let meetings = if counting { 0 } else { meetings_bytes() };
+    let sync_points = if counting { 0 } else { sync_points_bytes() };
     let counters = if counting && !late { registry::counted_streams() } else { COUNTERS / scale };
     let files = config::current().filter(|_| counting && !late).map(|config| config.counters_files);
     let journal = files.map_or(JOURNAL, |files| (files * JOURNAL_PER_FILE).clamp(LEAST_JOURNAL, JOURNAL));
-    Sizes { journal, arena, meetings, counters, scale }
+    Sizes { journal, arena, sync_points, counters, scale }
 }
 
-/// Creates the spool if it is wanted and missing; false if there is no memory for segments yet.
+/// Creates the spool if the settings ask for one and none exists. Returns false if there is no memory for segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late_calls::has_begun() {
             late_calls::lend(parts.arena);
         } else {
-            buffer::lend(&ARENA, &MEETINGS, parts);
+            buffer::lend(&ARENA, &SYNC_POINTS, parts);
             registry::lend_counters(parts.folded);
         }
         say_who();
@@ -64,12 +64,12 @@ pub(crate) fn begin() -> bool {
     })
 }
 
-/// Writes identity and job of this process into the spool's journal: at its start, and again when MPI has added information.
+/// Writes identity and job of this process into the spool's journal: at process start, and again when MPI_Init has added information.
 pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;
     }
-    // Mounts take longer to read than the rest of the start: they are stored in traces only.
+    // Mounts are left out: reading them takes longer than the rest of the start, so only traces store them.
     journal::job(&describe::job(Vec::new(), Vec::new()).encode());
     let info = describe::process("", &clock::calibrate());
     journal::process(&Process { info, ..Process::default() }.encode());

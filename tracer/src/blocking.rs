@@ -1,36 +1,36 @@
-//! Blocks signals of a thread briefly: while it holds a lock that a handler would wait for, or uses a stack unfit for the program's
-//! handlers.
+//! Blocks the signals of a thread briefly: while the thread holds a lock that a handler would wait for, or uses a stack unfit for the
+//! program's handlers.
 #![expect(unsafe_code, reason = "rt_sigprocmask(2), rt_sigtimedwait(2), sigaltstack(2)")]
 
 use crate::{errno, sys};
 
-/// Signals raised by the thread's own instructions: if blocked, they would end the process.
+/// Signals raised by the thread's own instructions: the kernel ends the process if one of them is raised while blocked.
 const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
-/// Signal that the C library uses for pthread_cancel(3) (nptl: SIGCANCEL); the next constant is that for setuid(2) and similar (SIGSETXID).
+/// Signal that glibc uses for pthread_cancel(3) (nptl: SIGCANCEL). The next constant is its signal for setuid(2) and similar (SIGSETXID).
 const CANCEL: libc::c_int = 32;
 const SET_ID: libc::c_int = 33;
 
-/// Signal set as the kernel represents it.
+/// Signal set in the kernel's representation: bit n - 1 is signal n.
 type Set = u64;
 
 const fn one(signal: libc::c_int) -> Set {
     1 << (signal - 1)
 }
 
-/// Blocks signals of this thread until dropped. Until then the program cannot confine this thread by seccomp: a filter might forbid
-/// restoring the signal mask. Blocks nothing if the tracer may make no system calls (gate of `sys` shut).
+/// Blocks signals of this thread until dropped. Meanwhile the program cannot confine this thread by seccomp: a filter might forbid the system
+/// call that restores the signal mask. Blocks nothing if the tracer may make no system calls (gate of `sys` shut).
 pub(crate) struct Blocked {
     before: Option<Set>,
     _leave: Option<sys::Claim>,
 }
 
 impl Blocked {
-    /// Blocks every signal that may come from outside: for work on a stack on which no handler of the program may run.
+    /// Blocks every signal that may come from outside the thread. For work on a stack that is unfit for the program's signal handlers.
     pub(crate) fn all() -> Self {
         Self::set(ALL)
     }
 
-    /// Blocks all signals except abort(3)'s and the C library's for setuid(2): for short work that must not be left midway.
+    /// Blocks all signals except SIGABRT and the C library's signal for setuid(2). For short work that must not be left half done.
     pub(crate) fn briefly() -> Self {
         Self::set(ALL & !one(libc::SIGABRT) & !one(SET_ID))
     }
@@ -45,7 +45,7 @@ impl Blocked {
         Self::set(one(libc::SIGXFSZ))
     }
 
-    /// Runs `call`, and discards those of `signals` that it raises on this thread. They must be blocked.
+    /// Runs `call` and discards those of `signals` that `call` raises on this thread. The signals must be blocked.
     pub(crate) fn without<const N: usize, T>(&self, signals: [libc::c_int; N], call: impl FnOnce() -> T) -> T {
         let before = pending();
         let result = call();
@@ -55,7 +55,7 @@ impl Blocked {
         if come != 0 {
             let (no_answer, at_once) =
                 (std::ptr::null_mut::<libc::siginfo_t>(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
-            // SAFETY: the set and the time are ours.
+            // SAFETY: the set and the time are local variables.
             unsafe {
                 sys::syscall!(
                     libc::SYS_rt_sigtimedwait,
@@ -69,7 +69,7 @@ impl Blocked {
         result
     }
 
-    /// Blocks the signals in `set`. Preserves errno, as does dropping.
+    /// Blocks the signals in `set`. Preserves errno; so does the drop.
     fn set(set: Set) -> Self {
         let leave = sys::claim();
         let before = leave.as_ref().and_then(|_| change(libc::SIG_BLOCK, set));
@@ -88,7 +88,7 @@ impl Drop for Blocked {
 /// Returns the set of blocked signals that are pending.
 fn pending() -> Option<Set> {
     let mut set: Set = 0;
-    // SAFETY: the set is ours, of the size given.
+    // SAFETY: the set is a local variable, of the size given.
     let known = unsafe { sys::syscall!(libc::SYS_rt_sigpending, &raw mut set, size_of::<Set>()) } == 0;
     known.then_some(set)
 }
@@ -103,12 +103,12 @@ const ALL: Set = {
     set
 };
 
-/// Calls rt_sigprocmask(2), for a thread that has permission to make system calls (`sys::claim`); returns the old mask, or `None` on
-/// failure. Preserves errno.
+/// Calls rt_sigprocmask(2); the thread must hold permission to make system calls (`sys::claim`). Returns the old mask, or `None` on failure.
+/// Preserves errno.
 fn change(how: libc::c_int, set: Set) -> Option<Set> {
     let errno = errno::save();
     let mut before: Set = 0;
-    // SAFETY: both sets are ours, of this size. Raw call: the C library's function excludes its own signals, and its sets are 128 bytes.
+    // SAFETY: both sets are local variables of this size. Raw call: the C library's function excludes its own signals, and its sets are 128 bytes.
     let done =
         unsafe { sys::pass_on!(libc::SYS_rt_sigprocmask, how, &raw const set, &raw mut before, size_of::<Set>()) == 0 };
     errno.restore();
@@ -119,7 +119,7 @@ fn change(how: libc::c_int, set: Set) -> Option<Set> {
 pub(crate) fn is_on_signal_stack() -> bool {
     let mut stack = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     let none = std::ptr::null::<libc::stack_t>();
-    // SAFETY: the structure is ours; nothing is changed.
+    // SAFETY: the structure is a local variable; the call changes no signal stack.
     let known = unsafe { crate::sys::syscall!(libc::SYS_sigaltstack, none, &raw mut stack) } == 0;
     known && stack.ss_flags & libc::SS_ONSTACK != 0
 }

@@ -1,7 +1,7 @@
-//! Libraries linked statically into the program, whose functions a preloaded tracer cannot wrap. They are searched for once, just before a
-//! trace is written, in the symbol table of the program's file; none are found in a stripped program (strip(1)).
+//! Detects libraries linked statically into the program, whose functions a preloaded tracer cannot wrap. Searches the symbol table of the
+//! program's file once, just before a trace is written. A stripped program (strip(1)) has no such table, and none are found.
 //!
-//! Bounds: at most [`MOST_BYTES`] of the file, read in pieces into borrowed memory; any failure means no report.
+//! Bounds: reads at most [`MOST_BYTES`] of the file, in pieces, into borrowed memory. On any failure nothing is reported.
 #![expect(unsafe_code, reason = "openat(2), pread64(2), close(2), past our own hooks")]
 
 use crate::memory::{LOAN_BYTES, Loan};
@@ -11,21 +11,21 @@ use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
 
-/// Libraries searched for: a function that proves presence, the name of its wrapper if a tracer is linked in, layer, and note to count.
+/// Libraries to search for: a function that proves presence, the function's wrapper in a linked-in tracer, layer, and note to count.
 const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
     (b"MPI_Init\0", b"__wrap_MPI_Init\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"MPI_Init_thread\0", b"__wrap_MPI_Init_thread\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"H5Fopen\0", b"__wrap_H5Fopen\0", Layer::Hdf5, Note::BuiltInHdf5),
     (b"ncmpi_open\0", b"__wrap_ncmpi_open\0", Layer::Pnetcdf, Note::BuiltInPnetcdf),
 ];
-/// Upper bound of the length of the function names, in bytes.
+/// Upper bound of the length of the function names in [`LIBRARIES`], in bytes.
 const NAME_BYTES: usize = 32;
-/// Maximum size of the symbol and string tables that are searched, in bytes: some 300,000 functions.
+/// Maximum total size of the symbol and string tables to search, in bytes: some 300,000 functions.
 const MOST_BYTES: u64 = 32 << 20;
-/// Maximum number of matches in the string table; with more, nothing is reported. More than one per name is normal: a name is also the end
+/// Maximum number of matches in the string table; with more, nothing is reported. A name may match more than once, since it is also the end
 /// of longer names.
 const PLACES: usize = 64;
-/// Size of an ELF-64 section header, in bytes; the next constant is that of a symbol.
+/// Size of an ELF-64 section header, in bytes. The next constant is the size of an ELF-64 symbol.
 const SECTION: usize = 64;
 const SYMBOL: usize = 24;
 /// Maximum number of sections examined: programs have some 30 to 45.
@@ -35,7 +35,7 @@ const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Searches the program for statically linked libraries and adds a note to the trace for each, once; in an MPI job on rank 0 only.
+/// Searches the program for statically linked libraries, once, and counts a note in the trace for each. In an MPI job only rank 0 does so.
 #[cold]
 #[inline(never)]
 pub(crate) fn note() {
@@ -62,7 +62,7 @@ struct Program(c_int);
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: opened by this value.
+        // SAFETY: this value opened the descriptor.
         unsafe { sys::syscall!(libc::SYS_close, self.0) };
     }
 }
@@ -76,12 +76,12 @@ impl Program {
     }
 
     fn fill(&self, at: u64, into: &mut [u8]) -> Option<()> {
-        // SAFETY: the buffer is ours.
+        // SAFETY: the buffer belongs to the caller.
         let length = unsafe { sys::syscall!(libc::SYS_pread64, self.0, into.as_mut_ptr(), into.len(), at) };
         (usize::try_from(length) == Ok(into.len())).then_some(())
     }
 
-    /// Returns two values for each of [`LIBRARIES`]: true if the program defines the function, and true if it defines its wrapper.
+    /// Returns two values for each of [`LIBRARIES`]: true if the program defines the library's function, and true if it defines the wrapper.
     fn defined(&self) -> Option<[[bool; 2]; LIBRARIES.len()]> {
         let mut head = [0_u8; size_of::<libc::Elf64_Ehdr>()];
         self.fill(0, &mut head)?;
@@ -104,7 +104,7 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the wanted names in the string table: offset, index of the library, and 0 for the function's name or 1 for its wrapper's.
+    /// Finds the names of [`LIBRARIES`] in the string table. Each match: offset, index of the library, and 0 for the function or 1 for its wrapper.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;
@@ -136,7 +136,8 @@ impl Program {
         Some(out)
     }
 
-    /// Returns two values for each library: which of the names found in the string table belong to functions that the program defines.
+    /// Returns two values for each of [`LIBRARIES`]: true if the program defines the function, and true if it defines the wrapper. `names`:
+    /// result of `places`.
     fn symbols(
         &self,
         (at, bytes): (u64, u64),
@@ -153,7 +154,7 @@ impl Program {
             for symbol in piece.chunks_exact(SYMBOL) {
                 let name = u32_at(symbol, 0)?;
                 let found = names.iter().flatten().find(|(place, ..)| *place == name);
-                // Function (STT_FUNC) in a section of the program.
+                // A function (STT_FUNC) that the program itself defines (section index not 0).
                 if let Some(&(_, library, which)) = found.filter(|_| symbol[4] & 0xf == 2 && symbol[6..8] != [0, 0]) {
                     out[library][which] = true;
                 }

@@ -1,5 +1,5 @@
-//! Clock of segments: the processor's invariant counter, or CLOCK_MONOTONIC without one. Ticks are converted to nanoseconds only when a
-//! trace is written, at a rate measured over the whole run.
+//! Clock of segments: the processor's invariant counter (TSC, CNTVCT), or CLOCK_MONOTONIC if there is none. Ticks are converted to
+//! nanoseconds only when a trace is written, at a rate measured over the whole run.
 #![expect(unsafe_code, reason = "reads the processor's counter and clock_gettime(2)")]
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
 use trace_format::segment::NO_TIME;
 
-/// Time at which the clock was stopped, in ticks; 0 while it runs. The next variable has the same time in ns of CLOCK_MONOTONIC.
+/// Time at which the clock was stopped, in ticks; 0 while the clock runs. The next variable is that time in ns of CLOCK_MONOTONIC.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// True if ticks came from the processor's counter before the clock was stopped; they will again once it resumes.
+/// True if ticks came from the processor's counter before the clock was stopped; a resumed clock uses the counter again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
-/// Clock that [`of_call`] reads: one of the three values below.
+/// Clock that [`of_call`] reads: `BY_CLOCK`, `BY_COUNTER` or `UNTIMED`.
 static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
 /// [`of_call`] reads the same clock as [`now`], through a function call.
 const BY_CLOCK: u8 = 0;
@@ -31,7 +31,7 @@ pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
 }
 
-/// Returns the time to record as start or end of a wrapped call, in ticks. Constant if DXT_TIMING=off.
+/// Returns the time to record as start or end of a wrapped call, in ticks. Returns a constant if DXT_TIMING=off.
 #[inline(always)]
 pub(crate) fn of_call() -> u64 {
     match CALLS.load(Ordering::Relaxed) {
@@ -51,7 +51,7 @@ pub(crate) fn times_calls() -> bool {
     CALLS.load(Ordering::Relaxed) != UNTIMED
 }
 
-/// Allows (`may`) or forbids use of the processor's counter as clock.
+/// Allows (`may`) or forbids the processor's counter as the clock.
 fn use_counter(may: bool, order: Ordering) {
     USE_COUNTER.store(may, order);
     if times_calls() {
@@ -59,8 +59,8 @@ fn use_counter(may: bool, order: Ordering) {
     }
 }
 
-/// Returns CLOCK_MONOTONIC, or the time of the stop while the clock is stopped. Not inlined: the vDSO is a call anyway, and the path that
-/// reads the counter stays short.
+/// Returns CLOCK_MONOTONIC, in ns, or the time of the stop while the clock is stopped. Not inlined: reading the vDSO is a call anyway, and
+/// callers that read the counter stay short.
 #[cold]
 #[inline(never)]
 fn without_counter() -> u64 {
@@ -70,8 +70,7 @@ fn without_counter() -> u64 {
     }
 }
 
-/// Stops the clock because the processor's counter, which the vDSO reads too, may no longer be read. Later calls all get the time of this
-/// stop.
+/// Stops the clock because the processor's counter, which the vDSO reads too, may no longer be read. All later calls get the time of the stop.
 pub(crate) fn stop() {
     if STOPPED_TICKS.load(Ordering::Relaxed) == 0 {
         let (ticks, ns) = compare();
@@ -92,7 +91,7 @@ pub(crate) fn go_on() {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has this instruction.
+    // SAFETY: every x86-64 processor has RDTSC.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -110,7 +109,8 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// True if the counter's rate is constant: CPUID 80000007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A). CNTVCT's is (Arm ARM, D11).
+/// True if the processor's counter has a constant rate: CPUID 80000007h, EDX bit 8 (AMD APM vol. 3, Intel SDM vol. 2A). On Arm the rate of
+/// CNTVCT is always constant (Arm ARM, D11).
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     use std::arch::x86_64::__cpuid;
@@ -125,11 +125,11 @@ fn counter_is_invariant() -> bool {
 fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     if STOPPED_TICKS.load(Ordering::Relaxed) != 0 {
-        // SAFETY: `time` is ours. The vDSO would read the processor's counter.
+        // SAFETY: `time` is a local variable. A system call, since the vDSO would read the processor's counter.
         unsafe { crate::sys::syscall!(libc::SYS_clock_gettime, clock, &raw mut time) };
         return time.tv_sec * 1_000_000_000 + time.tv_nsec;
     }
-    // SAFETY: `time` is ours; both clocks exist on every Linux. Served by the vDSO: no system call.
+    // SAFETY: `time` is a local variable; both clocks exist on every Linux. The vDSO answers without a system call.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
@@ -143,13 +143,12 @@ pub(crate) fn unix_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
-/// Reads the tick clock and another clock, `read`, at (nearly) the same moment.
+/// Reads the tick clock and the clock `read` at (nearly) the same moment.
 fn pair(read: impl Fn() -> i64) -> (u64, i64) {
     at_once(now, read)
 }
 
-/// Reads two clocks, `around` and `read`, at (nearly) the same moment. Returns the tightest of five tries, since the process may be
-/// preempted within one.
+/// Reads the clocks `around` and `read` at (nearly) the same moment. Keeps the tightest of five tries, since a try may be preempted.
 fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..5 {
@@ -163,14 +162,14 @@ fn at_once(around: impl Fn() -> u64, read: impl Fn() -> i64) -> (u64, i64) {
     (best.1, best.2)
 }
 
-/// Sets the process's time zero to now. Called at start, and again in a forked child.
+/// Sets the process's time zero to now. Called at process start, and again in a forked child.
 pub(crate) fn start() {
     use_counter(counter_is_invariant(), Ordering::Relaxed);
     let (base, monotonic) = pair(|| monotonic_ns() as i64);
     let (at, unix) = at_once(monotonic_ns, unix_ns);
     BASE_TICKS.store(base, Ordering::Relaxed);
     BASE_MONOTONIC_NS.store(monotonic as u64, Ordering::Relaxed);
-    // Corrects for the time between the base and the wall clock reading: a busy machine may have run another process in between.
+    // Corrects for the time between reading the base and the wall clock, in which a busy machine may have run another process.
     EPOCH_UNIX_NS.store(unix - (at as i64 - monotonic), Ordering::Relaxed);
 }
 
@@ -180,7 +179,7 @@ fn is_counter() -> bool {
     if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
 }
 
-/// Start of the process's time axis (time zero), as each clock shows it.
+/// Time zero of the process, as each clock shows it.
 pub(crate) struct Base {
     /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
@@ -224,12 +223,12 @@ pub(crate) struct Calibration {
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// Returns the conversion from ticks to ns since the epoch, at the rate measured so far.
+/// Returns the conversion from ticks to ns since the process's time zero, at the tick rate measured so far.
 pub(crate) fn scale_now() -> TickScale {
     calibrate().scale
 }
 
-/// Measures the tick rate over the time since [`start`].
+/// Measures the tick rate since [`start`] and returns the clock parameters of the trace.
 pub(crate) fn calibrate() -> Calibration {
     let base = BASE_TICKS.load(Ordering::Relaxed);
     let epoch_unix_ns = EPOCH_UNIX_NS.load(Ordering::Relaxed);
@@ -237,7 +236,7 @@ pub(crate) fn calibrate() -> Calibration {
         let scale = TickScale { base, ..TickScale::IDENTITY };
         return Calibration { scale, hz: 1_000_000_000, source: ClockSource::Monotonic, epoch_unix_ns };
     }
-    // Both readings are accurate to some 20 ns, so converted times are off by no more than that, however long the run.
+    // Both readings are accurate to some 20 ns, so the error of converted times is no larger, however long the run.
     let (ticks, monotonic) = compare();
     let passed_ticks = ticks.saturating_sub(base).max(1);
     let passed_ns = monotonic.saturating_sub(BASE_MONOTONIC_NS.load(Ordering::Relaxed));
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn of_a_few_tries_the_closest_counts() {
-        // All tries but one are preempted in the middle.
+        // Four of five tries are preempted in the middle.
         let around = std::cell::RefCell::new([0, 900, 1000, 1006, 2000, 2800, 3000, 3700, 4000, 4600].into_iter());
         let read = std::cell::Cell::new(0);
         let next = || {
@@ -268,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_stopped_clock_stands_still_and_goes_on() {
-        // The clock belongs to the process: the other test would see it stopped.
+        // The clock is shared by the whole process: the other test would see it stopped.
         let _one = ONE_AT_A_TIME.lock().unwrap();
         start();
         stop();

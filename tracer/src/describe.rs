@@ -1,11 +1,11 @@
-//! Description of the job and of this process in the trace, anonymized if required.
+//! Builds the descriptions of the job and of this process that the trace stores, anonymized if required.
 
 use crate::clock::{self, Calibration};
 use crate::config::{self, Config};
 use crate::{anonymize, job, mpi, ops};
 use trace_format::meta::{Job, JobInfo, Mount, Mpi, ProcessInfo, SharedName};
 
-/// Builds the trace's description of the job (the job block) as this process sees it, with the given shared file names and mounts.
+/// Builds the job block of the trace from the data of this process and the given shared file names and mounts.
 pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     let identity = job::identity();
     let world = mpi::world();
@@ -29,8 +29,7 @@ pub(crate) fn job(names: Vec<SharedName>, mounts: Vec<Mount>) -> Job {
     anonymize::job(Job { info, ops: ops::table(), names, settings, mounts })
 }
 
-/// Returns identity and times of this process. `by`: function or signal that ends it. Fields that depend on segments are left to the
-/// writer.
+/// Returns identity and times of this process. `by`: function or signal that ends the process. The writer sets the fields that depend on segments.
 pub(crate) fn process(by: &str, calibration: &Calibration) -> ProcessInfo {
     let identity = job::identity();
     let (pid, ppid) = job::process_ids();

@@ -1,11 +1,11 @@
-//! Directories in which the tracer makes files: of traces, spools and the budget. The output directory is looked up by name once and then used
-//! through a descriptor, so that renames on its path have no effect. Search and write permission suffice.
+//! Opens and creates the directories of the tracer's files: traces, spools and the budget file. The output directory is looked up by name
+//! once and then used through a descriptor, so that renames on its path have no effect. Search and write permission suffice.
 #![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
 
 use crate::{errno, own_directories};
 use std::ffi::{CStr, CString};
 
-/// Descriptor owned by the tracer; closed on drop.
+/// Descriptor owned by the tracer; closed when dropped.
 #[derive(Debug)]
 pub(crate) struct Handle(libc::c_int);
 
@@ -13,7 +13,7 @@ impl Handle {
     /// Opens `name`, relative to the directory descriptor `at`, with `flags`; returns the errno on failure.
     pub(crate) fn open(at: libc::c_int, name: &CStr, flags: libc::c_int, mode: u32) -> Result<Self, libc::c_int> {
         let flags = flags | libc::O_CLOEXEC;
-        // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
+        // SAFETY: the name is NUL-terminated. Raw system calls throughout this file, since libc's functions may be wrapped.
         let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, mode) };
         if file < 0 { Err(errno::save().value()) } else { Ok(Self(file as libc::c_int)) }
     }
@@ -66,16 +66,16 @@ impl Directory {
         Ok(Self::opened(libc::AT_FDCWD, path, path, 0)?.0)
     }
 
-    /// Returns the directory at `path` by a descriptor that the tracer has kept open since before chroot(2) or a similar call.
+    /// Returns the directory at `path` by a descriptor that the tracer opened before chroot(2) or a similar call.
     ///
     /// # Errors
-    /// Fails if no descriptor of the directory is held.
+    /// Fails if the tracer holds no descriptor of the directory.
     pub(crate) fn held(path: &[u8]) -> Result<Self, String> {
         let number = own_directories::number(path).ok_or_else(|| out_of_reach(path))?;
         Ok(Self::opened(number, b".", path, 0)?.0)
     }
 
-    /// Opens `name`, relative to the descriptor `at`, as a directory; returns it with the user id of its owner. `path` is for messages.
+    /// Opens `name`, relative to the descriptor `at`, as a directory. Returns the directory and the user id of its owner. `path` is used in messages.
     fn opened(at: libc::c_int, name: &[u8], path: &[u8], flags: libc::c_int) -> Result<(Self, libc::uid_t), String> {
         let name = CString::new(name).map_err(|_| "the output path contains a NUL byte".to_owned())?;
         let failed = |errno| failed("open the directory", path, errno);
@@ -85,7 +85,7 @@ impl Directory {
         Ok((Self { handle, path: path.to_vec(), private }, about.st_uid))
     }
 
-    /// Opens the directory at `path` after creating it and its parents where absent, with the permissions `mode`.
+    /// Opens the directory at `path`. First creates the directory and its parents, where absent, with the permissions `mode`.
     ///
     /// # Errors
     /// Fails like [`Self::open`].
@@ -100,7 +100,7 @@ impl Directory {
             let Ok(name) = CString::new(&path[..end]) else { continue };
             // SAFETY: the name is NUL-terminated.
             let made = unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, name.as_ptr(), mode) } == 0;
-            // An existing directory is fine. Of other failures the first is reported: those below it follow from the missing parent.
+            // EEXIST is no failure. Of other failures only the first is reported: the missing parent explains the rest.
             let errno = errno::save().value();
             if made {
                 give(libc::AT_FDCWD, &name, mode);
@@ -114,8 +114,8 @@ impl Directory {
         })
     }
 
-    /// Opens the directories `own` below `shared`, which exists and which others may write to. Each one is created if absent, and must be
-    /// owned by this user and no symbolic link: nobody else can have prepared a directory for this user's traces.
+    /// Opens the directories `own` below `shared`, an existing directory to which other users may write. Creates each absent directory. Each
+    /// must belong to this user and be no symbolic link, so that no other user can have prepared a directory for this user's traces.
     ///
     /// # Errors
     /// Fails like [`Self::make`], or if a directory belongs to another user.
@@ -124,12 +124,12 @@ impl Directory {
             return Self::held(&[shared, own].concat());
         }
         let above = shared.strip_suffix(b"/").filter(|above| !above.is_empty()).unwrap_or(shared);
-        // `shared` is not created: with this user as its owner it would lock out all others.
+        // `shared` itself is never created: as this user's directory it would lock out all other users.
         let mut here = Self::open(above)?;
         for name in own.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
             let path = [here.path.strip_suffix(b"/").unwrap_or(&here.path), b"/", name].concat();
             let c_name = CString::new(name).map_err(|_| "the output path contains a NUL byte".to_owned())?;
-            // SAFETY: the name is NUL-terminated. An existing directory is checked below; any other failure shows there.
+            // SAFETY: the name is NUL-terminated. An existing directory is checked below; any other failure makes the open below fail.
             if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, here.number(), c_name.as_ptr(), mode) } == 0 {
                 give(here.number(), &c_name, mode);
             }
@@ -160,7 +160,7 @@ impl Directory {
         self.private
     }
 
-    /// Checks that files can be created in the directory, by its permissions and those of its file system.
+    /// Checks, by the permissions of the directory and of its file system, that files can be created in the directory.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if files cannot be created.
@@ -177,40 +177,39 @@ impl Directory {
     }
 }
 
-/// True if other users cannot replace a file of `user` in a directory with this owner and mode. So the owner must be `user` or root, and
-/// either only the owner may write or the sticky bit is set. POSIX ACLs show in the group bits (acl(5)).
+/// True if users other than root cannot replace a file of `user` in a directory with this owner and mode. The owner must be `user` or root,
+/// and either only the owner may write or the sticky bit is set. POSIX ACLs show in the group bits (acl(5)).
 const fn names_stay(owner: libc::uid_t, mode: libc::mode_t, user: libc::uid_t) -> bool {
     (owner == user || owner == 0) && (mode & 0o022 == 0 || mode & libc::S_ISVTX != 0)
 }
 
-/// Adds the permissions in `mode` that the umask removed from a directory which this process has just created: `name`, relative to `at`.
+/// Adds the permissions in `mode` that the umask removed from the directory `name` (relative to `at`), which this process has just created.
 pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let Ok(made) = Handle::open(at, name, flags, 0) else { return };
     let Ok(about) = made.about() else { return };
-    // Another user may have replaced it.
+    // Another user may have replaced the directory.
     if about.st_mode & mode == mode || about.st_uid != crate::job::effective_user() {
         return;
     }
     let mode = about.st_mode & 0o7777 | mode;
     // SAFETY: the name is NUL-terminated.
     let given = unsafe { crate::sys::syscall!(libc::SYS_fchmodat, made.number(), c".".as_ptr(), mode) } == 0;
-    // Without search permission the owner cannot name "." in the directory.
+    // Without search permission the owner cannot name "." in the directory; the path in /proc works.
     if !given && let Ok(path) = CString::new(format!("/proc/self/fd/{}", made.number())) {
-        // SAFETY: as above.
+        // SAFETY: the path is NUL-terminated.
         unsafe { crate::sys::syscall!(libc::SYS_fchmodat, libc::AT_FDCWD, path.as_ptr(), mode) };
     }
 }
 
-/// True if a file or directory `name` exists. Needed because mkdir(2) may fail with EROFS for an existing parent before it checks for
-/// existence.
+/// True if a file or directory `name` exists. mkdir(2) does not tell: it may fail with EROFS before checking for existence.
 fn exists(name: &CStr) -> bool {
     // SAFETY: the name is NUL-terminated.
     let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };
     found == 0
 }
 
-/// Returns the message about a directory to which its path no longer leads.
+/// Returns the message about a directory that its path no longer leads to.
 pub(crate) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here or does not exist (chroot, or another mount)", String::from_utf8_lossy(path))
 }
@@ -235,7 +234,7 @@ mod tests {
             (1000, 0o775, false),
             (0, 0o2770, false),
             (1000, 0o707, false),
-            // The owner of a sticky directory may rename the files in it.
+            // The owner of a sticky directory may rename files in the directory.
             (1001, 0o1777, false),
             (1001, 0o755, false),
         ] {

@@ -1,14 +1,14 @@
 //! End of recording: one protocol for exit(3), _exit(2), deadly signals, exec(3), MPI_Finalize and MPI_Abort.
 //!
-//! 1. A thread that ends the process alone parks all others: a call that begins or is about to return waits, so no call returns unexamined.
-//!    MPI_Finalize parks nobody, since a thread of MPI may be needed; calls made meanwhile are left to the next trace.
-//! 2. All recorded calls are marked as taken (`flush::take`), inside the gate (`gate`), and written.
-//! 3. They are marked as written, or the mark is removed.
-//! 4. If the process is gone next, other threads stay parked: without the tracer they would be gone by now. If exit(3) may still wait for
-//!    them (destructors ran, streams are flushed), they resume, and their calls are late ones (`late_calls`). If exec(3) fails, recording resumes
-//!    as before.
+//! 1. A thread that ends the process parks all other threads: calls that begin or are about to return wait, so no call returns unexamined.
+//!    MPI_Finalize parks no threads, since MPI may need them; calls made meanwhile go to the next trace.
+//! 2. All recorded calls are marked as taken (`flush::take`) with exclusive access to segment memory (`gate`), and written.
+//! 3. The marks become final after a successful write, and are removed after a failed one.
+//! 4. If the process ends next, other threads stay parked: without the tracer they would have ended by now. If exit(3) may still wait for
+//!    them (destructors ran, streams are flushed), they resume, and their calls are late calls (`late_calls`). If exec(3) fails, recording
+//!    resumes as before.
 //!
-//! A process killed anywhere in between leaves a spool whose marks and header show what is in the trace.
+//! A process killed at any of these steps leaves a spool whose marks and header show which calls are in the trace.
 
 use crate::budget;
 use crate::config::Config;
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) enum Next {
     /// The process ends, with all its threads.
     Gone,
-    /// Only the last steps of exit(3) in the C library follow, during which other threads may run.
+    /// Only the last steps of exit(3) in the C library follow; other threads may run meanwhile.
     Destructors,
 }
 
@@ -37,22 +37,22 @@ pub(crate) struct Stay {
     set_aside: bool,
 }
 
-/// True while a trace is being written: only one at a time.
+/// True while a thread writes a trace; only one may at a time.
 static WRITING: AtomicBool = AtomicBool::new(false);
 
-/// Maximum number of 1 ms waits until another thread has written its trace. A thread that ends the process a second time waits, but not for
-/// a hung file system.
+/// Maximum number of 1 ms waits for another thread to finish writing its trace. Bounded, so that a hung file system does not block a second
+/// thread that ends the process.
 const MOST_WAITS: u32 = 2_000;
 
-/// True while everything has been written and a thread calls exec(3).
+/// True while a thread calls exec(3) after the trace has been written.
 static BECOMING: AtomicBool = AtomicBool::new(false);
 
-/// True if the trace is written and threads wait for the outcome of exec(3). A fatal signal may then end the process at once.
+/// True if the trace has been written and threads wait for the outcome of exec(3). A fatal signal may then end the process at once.
 pub(crate) fn is_becoming() -> bool {
     BECOMING.load(Ordering::Acquire)
 }
 
-/// Thread that calls exec(3), its stack pointer at that time, and the recording state before.
+/// Thread that calls exec(3), its stack pointer at the call, and the recording state before the call.
 static BECOMES: Becomes = Becomes {
     thread: AtomicUsize::new(0),
     frame: AtomicUsize::new(0),
@@ -67,8 +67,8 @@ struct Becomes {
     set_aside: AtomicBool,
 }
 
-/// Returns the state before exec(3) if this thread had started exec and a signal handler left it by a jump. A thread counts as still in
-/// exec as long as its stack is deeper than at that time: a handler's frames are, by more than the signal frame.
+/// Returns the state before exec(3) if this thread had called exec(3) and a signal handler left the call by a jump. A thread counts as
+/// inside exec(3) while its stack is deeper than at the call: frames of a handler are, by more than the signal frame.
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
     if !mine || tls::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
@@ -82,8 +82,8 @@ fn as_before() -> Stay {
     Stay { state, set_aside: BECOMES.set_aside.load(Ordering::Relaxed) }
 }
 
-/// Resumes recording if the thread that called exec(3) does something else by now. Called by threads that have waited for some time. The
-/// exec thread itself resumes when it makes a call ([`left_behind`]).
+/// Resumes recording if the thread that called exec(3) has certainly left that call. Called by threads that have waited for some time; the
+/// exec thread itself resumes recording at its next call ([`left_behind`]).
 pub(crate) fn look_after() {
     if is_becoming() && exec_watchdog::is_certain(clock::compare().1) {
         let blocked = blocking::Blocked::all();
@@ -101,7 +101,7 @@ pub(crate) fn in_child() {
     WRITING.store(false, Ordering::Relaxed);
 }
 
-/// Waits until no other thread is writing a trace, and reserves writing for the caller; false if that takes too long.
+/// Waits until no other thread writes a trace, and reserves writing for the caller. Returns false after [`MOST_WAITS`] attempts.
 fn begin_writing() -> bool {
     for _ in 0..MOST_WAITS {
         if !WRITING.swap(true, Ordering::AcqRel) {
@@ -112,16 +112,16 @@ fn begin_writing() -> bool {
     false
 }
 
-/// Returns the recording state in which calls are recorded now (On, or Late after a trace).
+/// Returns the recording state in which calls are recorded now: On, or Late once a trace has been written.
 fn recording() -> State {
     if state::is_late() { State::Late } else { State::On }
 }
 
-/// Writes one trace together with all ranks; see [`flush::all_ranks`].
+/// Writes one trace together with all other ranks; see [`flush::all_ranks`].
 pub(crate) fn for_all_ranks(world: &'static World, config: &Config) {
     let alone = begin_writing();
     budget::ask_again();
-    // A rank that cannot take its calls takes part nevertheless, and writes them when it ends.
+    // A rank that cannot take its calls still takes part in the collective steps, and writes its calls when the process ends.
     let took = alone && gate::alone(flush::take).is_some();
     let written = flush::all_ranks(world, config);
     if took {
@@ -139,7 +139,7 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     record::set_state(State::Parked);
     gate::barrier();
     if gate::alone(flush::take).is_none() {
-        // Some thread inside the gate does not come out: most likely this very thread, interrupted by a signal.
+        // Some thread stays inside the gate: most likely this thread itself, interrupted by a signal.
         if let Some(path) = spool::path() {
             say(&[b"the trace was not written (a signal interrupted the tracer); dxt-analyze recover can write the trace from ", path]);
             return Outcome::Failed;
@@ -152,12 +152,12 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
 }
 
 /// True if there are calls to write to a trace. Calls made after the last trace stay in their spool while more may come, and in counters
-/// mode, which does not count them. Without a spool they are written, since the number of lost calls must be reported.
+/// mode, which does not count them. Without a spool they are written at the end, since the number of lost calls must be reported.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }
 
-/// Writes the trace because the process ends. `by`: function or signal that ends it; `next`: what follows.
+/// Writes the trace because the process ends. `by`: function or signal that ends the process. `next`: fate of the process afterwards.
 pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     if !begin_writing() {
         return;
@@ -169,7 +169,7 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     }
     let outcome = write_alone(config, by);
     if outcome != Outcome::Failed {
-        // In case the file cannot be removed (the process may have changed its root directory), its header says that all is written.
+        // The file may not be removable (the process may have changed its root directory), so the header first marks all calls as written.
         spool::remove();
     }
     // Returns any remaining reservation.
@@ -185,13 +185,13 @@ pub(crate) fn end(config: &Config, by: &'static str, next: Next) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// Continues after the trace has been written. Does not wake waiting threads: usually the process has ended before they check again.
+/// Enters the state Late after the trace has been written. Does not wake waiting threads: usually the process has ended before they check again.
 pub(crate) fn go_on_late() {
     late_calls::begin();
     record::set_state(State::Late);
 }
 
-/// Writes the calls recorded so far to a trace because nothing can be written later. The process goes on.
+/// Writes the calls recorded so far to a trace because nothing can be written later. The process continues.
 pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     if !begin_writing() {
         return;
@@ -207,7 +207,7 @@ pub(crate) fn write_so_far(config: &Config, by: &'static str) {
     WRITING.store(false, Ordering::Release);
 }
 
-/// True if the process would get no trace if it ended now. Called because nothing can be written later. The process goes on.
+/// True if the process would get no trace if it ended now. Called when nothing can be written later; the process continues.
 pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     if !config.site.judges_processes() || !begin_writing() {
         return false;
@@ -222,8 +222,8 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// Writes the trace before exec(3), while other threads wait. The next program, if traced, removes the spool; if `leaves_all` returns true,
-/// it is removed here.
+/// Writes the trace before exec(3), while other threads wait. Removes the spool if `leaves_all` returns true; otherwise the next program,
+/// if traced, removes the spool. Returns the state to restore if exec(3) fails.
 pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     if !begin_writing() {
         return None;
@@ -247,7 +247,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
         spool::remove();
     }
     budget::give_back();
-    // Otherwise the spool stays for now, and for good if the next program turns out not to be traced.
+    // Unless removed above, the spool stays for now, and for good if the next program turns out not to be traced.
     spool::note_budget(budget::known_of_spool());
     let stay = Stay { state, set_aside: !leaves_all && spool::set_aside() };
     BECOMES.state_is_late.store(state == State::Late, Ordering::Relaxed);
@@ -259,8 +259,7 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// Prints that the program before exec(3) has no trace, unless there is a spool to recover it from. Only once: shells try exec(3) for each
-/// directory of PATH.
+/// Prints, unless a spool exists, that the program before exec(3) has no trace. Prints only once: shells try exec(3) for each directory of PATH.
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {
@@ -268,13 +267,13 @@ fn say_left() {
     }
 }
 
-/// Resumes recording after a failed exec(3), on the thread that called it. `stay`: the state before.
+/// Resumes recording after a failed exec(3), on the thread that called exec(3). `stay`: the state before the call.
 pub(crate) fn take_back(stay: &Stay) {
     BECOMES.thread.store(0, Ordering::Relaxed);
     go_on(stay);
 }
 
-/// Resumes recording, at most once: a waiting thread may already have done so.
+/// Resumes recording, at most once: a waiting thread may already have resumed it.
 fn go_on(stay: &Stay) {
     if !BECOMING.swap(false, Ordering::AcqRel) {
         return;

@@ -1,30 +1,28 @@
-//! Sources of variables, and the process environment as one.
+//! Sources of environment variables: the process environment, or a layer on top of it.
 #![expect(unsafe_code, reason = "vectors of strings that end in null")]
 
 use std::ffi::{CStr, c_char};
 
-/// Source of variables: the process environment or a layer on top of it.
 pub(crate) trait Environment {
     /// Returns the value of the variable `name`, if set.
     fn get(&self, name: &CStr) -> Option<&[u8]>;
 
-    /// Calls `see` with the name of each variable.
     fn each_name(&self, see: &mut dyn FnMut(&[u8]));
 }
 
 /// Iterates over the strings of a null-terminated vector such as argv.
 pub(crate) fn strings(vector: *const *const c_char) -> impl Iterator<Item = &'static CStr> {
     let at = move |i: usize| {
-        // SAFETY: inside the vector, since no earlier element was null.
+        // SAFETY: `i` is inside the vector, since no earlier element was null.
         let place = unsafe { vector.add(i) };
-        // SAFETY: as above.
+        // SAFETY: `place` is inside the vector, as above.
         unsafe { place.read() }
     };
-    // SAFETY: the elements are strings that the process keeps.
+    // SAFETY: the elements are NUL-terminated strings that the process keeps.
     (0..).map(at).take_while(|string| !string.is_null()).map(|string| unsafe { CStr::from_ptr(string) })
 }
 
-/// Environment as a null-terminated vector of `NAME=value`, the form used by the kernel, main and exec(3).
+/// Environment as a null-terminated vector of `NAME=value` strings, the form that the kernel, main and exec(3) use.
 pub(crate) struct Variables(pub(crate) *const *const c_char);
 
 impl Environment for Variables {

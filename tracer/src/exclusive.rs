@@ -1,23 +1,24 @@
-//! Lock for short work of one thread at a time. Waiting is bounded, since the thread that has the lock may be stopped.
+//! Lock for short work of one thread at a time. Waiting for the lock is bounded, since the thread that holds the lock may be stopped.
 
 use crate::blocking::Blocked;
 use crate::{threads, tls};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) struct Exclusive {
-    /// Number of the thread that has the lock, or 0.
+    /// Number (`tls::number`) of the thread that holds the lock, or 0.
     owner: AtomicUsize,
     most_waits: u32,
 }
 
 impl Exclusive {
-    /// `most_waits`: maximum number of attempts to get the lock; from the 100th on they are 1 ms apart.
+    /// Creates a free lock. `most_waits`: maximum number of attempts to take the lock; from the 100th on they are 1 ms apart.
     pub(crate) const fn new(most_waits: u32) -> Self {
         Self { owner: AtomicUsize::new(0), most_waits }
     }
 
-    /// Runs `work` while no other thread has the lock, with signals blocked: a handler would wait for the code that it has interrupted, also
-    /// that of SIGABRT. `None` if another thread takes too long, or if a handler of a synchronous signal has interrupted this very work.
+    /// Runs `work` while holding the lock, with signals blocked (also SIGABRT): a handler would wait for the code that it interrupted.
+    /// Returns `None` if another thread holds the lock for too long, or if a handler of a synchronous signal interrupted this thread's own
+    /// `work`.
     pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let me = tls::number();
         let _blocked = Blocked::all();
@@ -34,7 +35,7 @@ impl Exclusive {
         Some(result)
     }
 
-    /// Releases the lock in a forked child if another thread had it: that thread does not exist in the child.
+    /// Releases the lock in a forked child if another thread held it: that thread does not exist in the child.
     pub(crate) fn after_fork(&self) {
         if self.owner.load(Ordering::Relaxed) != tls::number() {
             self.owner.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Exec watchdog: all threads wait for the outcome of one thread's exec(3), but that thread does something else by now, because a signal
-//! handler left the failing exec(3) by a jump. If it makes another call, it notices itself (`ends::left_behind`); if not, the waiting
+//! Exec watchdog. All threads wait for the outcome of one thread's exec(3); a signal handler may leave the failing exec(3) by a jump, so
+//! that they wait in vain. The exec thread itself notices at its next call (`end_of_recording::left_behind`); if it makes none, the waiting
 //! threads notice here.
 #![expect(unsafe_code, reason = "gettid(2)")]
 
@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// Kernel id of the thread that called exec(3), or 0.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// Number of successive checks that found this thread outside of exec(3).
+/// Number of successive checks that found the thread `THREAD` outside of exec(3).
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 /// Time of the last check, in ns of CLOCK_MONOTONIC.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// Interval between checks, in ns. One waiting thread makes them.
+/// Interval between checks, in ns. One waiting thread makes each check.
 const LOOKS_EVERY_NS: u64 = 250_000_000;
-/// Number of successive checks needed to conclude that the thread left exec(3): one check may fall just before or after the system call,
-/// and a successful exec runs in the kernel for a while.
+/// Number of successive checks needed to conclude that the thread left exec(3). One check may fall just before or after the system call,
+/// and a successful exec(3) runs in the kernel for a while.
 const MOST_LOOKS: u32 = 4;
 
-/// Starts the watchdog: this thread is about to call exec(3).
+/// Starts the watchdog. Called by the thread that is about to call exec(3).
 pub(crate) fn wait_for_this_thread() {
     // SAFETY: gettid has no preconditions.
     let thread = unsafe { crate::sys::syscall!(libc::SYS_gettid) };
@@ -28,13 +28,13 @@ pub(crate) fn wait_for_this_thread() {
     THREAD.store(i32::try_from(thread).unwrap_or(0), Ordering::Release);
 }
 
-/// Stops the watchdog: exec(3) has failed.
+/// Stops the watchdog, because exec(3) has failed.
 pub(crate) fn wait_no_more() {
     THREAD.store(0, Ordering::Release);
 }
 
-/// True if the thread has certainly left exec(3), so that waiting for its outcome is pointless. Called now and then by waiting threads;
-/// `now`: ns of CLOCK_MONOTONIC.
+/// True if the watched thread has certainly left exec(3), so that waiting for the outcome is pointless. Called now and then by waiting
+/// threads. `now`: ns of CLOCK_MONOTONIC.
 pub(crate) fn is_certain(now: u64) -> bool {
     let (thread, last) = (THREAD.load(Ordering::Acquire), LOOKED.load(Ordering::Relaxed));
     let is_early = now.saturating_sub(last) < LOOKS_EVERY_NS;
@@ -50,10 +50,10 @@ pub(crate) fn is_certain(now: u64) -> bool {
     }
 }
 
-/// Returns true if `thread` of this process is in execve(2) or execveat(2); `None` if unknown. Source: /proc/pid/syscall (proc(5)), the
-/// number of the system call that the thread is blocked in, or the word `running`.
+/// True if `thread` of this process is in execve(2) or execveat(2); `None` if unknown. Reads /proc/pid/syscall (proc(5)): the number of the
+/// system call in which the thread is blocked, or the word `running`.
 fn is_in_exec(thread: i32) -> Option<bool> {
-    // Allocates nothing: there may be no memory, and no work to abandon.
+    // Allocates nothing: memory may have run out, and there is no work to abandon here.
     let (mut name, mut text) = ([0; 64], [0; 64]);
     write!(name.split_last_mut()?.1, "/proc/self/task/{thread}/syscall").ok()?;
     let said = job::read_file(&name, &mut text)?;

@@ -1,27 +1,28 @@
-//! Gate around all code that allocates or empties memory for segments. Threads pass it concurrently; the thread that collects the recorded
-//! calls for a trace gets exclusive access. Appending a segment does not pass it. Waiting is bounded, and a thread that others wait for
-//! never waits.
+//! Gate around all code that allocates or empties memory for segments. Threads pass the gate concurrently; a thread that collects the
+//! recorded calls for a trace gets exclusive access. Appending a segment does not pass the gate. Waiting is bounded, and a thread that
+//! others wait for never waits.
 #![expect(unsafe_code, reason = "membarrier(2)")]
 
 use crate::tls::{self, Thread};
 use crate::{errno, process, state, threads};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// Number of threads currently inside the gate, which allocate or empty memory for segments.
+/// Number of threads inside the gate: they allocate or empty memory for segments.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// True if a thread has, or waits for, exclusive access.
+/// True if a thread has exclusive access or waits for it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Maximum number of checks for an empty gate before exclusive access fails, nearly all 1 ms apart: a disk may be busy.
+/// Maximum number of checks for an empty gate before exclusive access fails. Nearly all are 1 ms apart, since a thread inside may wait for
+/// a busy disk.
 const MOST_WAITS: u32 = 2_000;
 
-/// Runs `work`, which allocates or empties memory for segments, inside the gate. A call that a signal handler makes on this thread
-/// meanwhile cannot enter.
+/// Runs `work`, which allocates or empties memory for segments, inside the gate. A call made meanwhile by a signal handler on this thread
+/// cannot enter.
 pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     let mut waited = 0;
     loop {
         INSIDE.fetch_add(1, Ordering::SeqCst);
-        // A vfork(2) child outlives the thread that closed the gate.
+        // Does not wait in a vfork(2) child, which may outlive the thread that closed the gate.
         let closed = CLOSED.load(Ordering::SeqCst) || state::is_parked();
         if !closed || !process::is_own() {
             break;
@@ -43,8 +44,8 @@ pub(crate) fn pass<T>(thread: &Thread, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `work` with exclusive access to the memory for segments. `None` if another thread has that access or does not leave the gate,
-/// or if a signal handler has interrupted this thread inside it.
+/// Runs `work` with exclusive access to the memory for segments. Returns `None` if another thread has exclusive access or does not leave
+/// the gate, or if a signal handler interrupted this thread inside the gate.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     if tls::current().at_gate.get() != 0 || CLOSED.swap(true, Ordering::SeqCst) {
         return None;
@@ -59,7 +60,6 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> Option<T> {
     result
 }
 
-/// Resets the gate for segment memory in a forked child, which has one thread.
 pub(crate) fn in_child() {
     INSIDE.store(0, Ordering::Relaxed);
     CLOSED.store(false, Ordering::Relaxed);
@@ -67,23 +67,24 @@ pub(crate) fn in_child() {
     tls::current().io.late.set(0);
 }
 
-/// Commands of membarrier(2): MEMBARRIER_CMD_GLOBAL, _PRIVATE_EXPEDITED, _REGISTER_PRIVATE_EXPEDITED (Linux 4.3 and 4.14).
+/// Commands of membarrier(2) (Linux 4.3 and 4.14): MEMBARRIER_CMD_GLOBAL, MEMBARRIER_CMD_PRIVATE_EXPEDITED and
+/// MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED.
 const GLOBAL: libc::c_int = 1 << 0;
 const EXPEDITED: libc::c_int = 1 << 3;
 const REGISTER: libc::c_int = 1 << 4;
 
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: orders memory accesses, and touches none.
+    // SAFETY: the call orders memory accesses, and touches no memory.
     unsafe { crate::sys::syscall!(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Registers the process with membarrier(2) for [`barrier`]: cheap while there is one thread. Called from the library's constructor.
+/// Registers the process with membarrier(2), for [`barrier`]. Called from the library's constructor: registering is cheap while there is one thread.
 pub(crate) fn prepare() {
     membarrier(REGISTER);
 }
 
-/// Issues a memory barrier on all threads: each other thread has seen our earlier stores, or we see the stores that it made before it
-/// checked. So an append, which stores its segment and then checks the state, needs no barrier of its own.
+/// Issues a memory barrier on all threads: each other thread has seen this thread's earlier stores, or this thread sees the stores which
+/// that thread made before it checked. So an append, which stores its segment and then checks the state, needs no barrier of its own.
 pub(crate) fn barrier() {
     fence(Ordering::SeqCst);
     if threads::is_single() {
@@ -92,7 +93,7 @@ pub(crate) fn barrier() {
     let errno = errno::save();
     let done = membarrier(EXPEDITED) || membarrier(REGISTER) && membarrier(EXPEDITED) || membarrier(GLOBAL);
     if !done {
-        // No processor delays a store nearly this long (20 ms), and a context switch flushes it.
+        // No processor delays a store nearly as long as 20 ms, and a context switch flushes the store buffer.
         threads::pause(20_000_000);
     }
     errno.restore();

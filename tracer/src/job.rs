@@ -1,5 +1,5 @@
-//! Identity of this process: executable, arguments, host, job. Read once when the library is loaded.
-#![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their like")]
+//! Identity of this process: executable, arguments, host, job. Determined once, when the library is loaded.
+#![expect(unsafe_code, reason = "environment, readlink(2), getsid(2) and their peers")]
 
 use crate::environment::{Environment, strings};
 use std::ffi::{CStr, c_char, c_int};
@@ -19,9 +19,9 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"JOB_ID", None),
 ];
 
-/// Environment variables in which launchers store each process's rank: ranks for parallel programs without MPI. `RANK` (torchrun) counts
-/// only beside `WORLD_SIZE`. `SLURM_PROCID` counts only beside `SLURM_STEP_ID`: batch scripts, and all that they start without srun, have
-/// it too.
+/// Environment variables in which launchers store a process's rank, for parallel programs without MPI. `RANK` (torchrun) is used only if
+/// `WORLD_SIZE` is set. `SLURM_PROCID` is used only if `SLURM_STEP_ID` is set: batch scripts, and all that they start without srun, have
+/// `SLURM_PROCID` too.
 const RANKS: [&CStr; 8] = [
     c"PMIX_RANK",
     c"PMI_RANK",
@@ -33,7 +33,7 @@ const RANKS: [&CStr; 8] = [
     c"RANK",
 ];
 
-/// Basenames of launchers (MPI's and others): programs that start other programs and do no I/O worth a trace.
+/// Basenames of launchers (MPI's and others): programs that start other programs and do no I/O of interest.
 const LAUNCHERS: [&[u8]; 26] = [
     b"dxt-run",
     b"timeout",
@@ -63,24 +63,20 @@ const LAUNCHERS: [&[u8]; 26] = [
     b"palsd",
 ];
 
-/// Identity of this process.
 pub(crate) struct Identity {
-    /// Path of the executable.
     pub(crate) exe: Vec<u8>,
     /// Command line arguments, program name first.
     pub(crate) args: Vec<Vec<u8>>,
     /// Working directory at start.
     pub(crate) cwd: Vec<u8>,
-    /// Host name.
     pub(crate) host: String,
     /// Variable and value of the scheduler's job id, such as `SLURM_JOB_ID=123`; empty without a scheduler.
     pub(crate) scheduler: String,
-    /// Key that identifies the job (equal in its processes), as this process knows it without the other ranks.
+    /// Key of the job, equal in all its processes, as this process knows it without the other ranks.
     pub(crate) key: String,
-    /// Name of the whole job, including all steps of a scheduler's job. Equal in all processes of a job that a scheduler or user has named.
+    /// Name of the whole job, including all job steps. Equal in all processes of a job that a scheduler or user has named.
     pub(crate) name: String,
-    /// Name of the job whose processes share a byte budget (DXT_JOB_BYTES): the scheduler's job, else all processes with one DXT_JOB_ID.
-    /// `None` without either.
+    /// Name of the job whose processes share a byte budget (DXT_JOB_BYTES): the scheduler's job id, else DXT_JOB_ID. `None` without either.
     pub(crate) whole: Option<String>,
     /// Rank assigned by a launcher, or -1.
     pub(crate) rank: i32,
@@ -95,12 +91,12 @@ pub(crate) fn identity() -> Option<&'static Identity> {
     IDENTITY.get()
 }
 
-/// Returns the key that identifies the job, as this process knows it without the other ranks.
+/// Returns the key of the job, as this process knows it without the other ranks; empty before the library has started.
 pub(crate) fn own_key() -> &'static str {
     identity().map_or("", |identity| &identity.key)
 }
 
-/// Returns the process ids of this process and of its parent.
+/// Returns the process ids of this process and of its parent, in that order.
 pub(crate) fn process_ids() -> (u32, u32) {
     // SAFETY: no preconditions.
     let pid = unsafe { crate::sys::syscall!(libc::SYS_getpid) } as u32;
@@ -108,45 +104,40 @@ pub(crate) fn process_ids() -> (u32, u32) {
     (pid, unsafe { crate::sys::syscall!(libc::SYS_getppid) } as u32)
 }
 
-/// Returns the value of a variable in the current environment.
+/// Returns the value of the environment variable `name`; `None` if unset or if the program is privileged (AT_SECURE).
 pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
-    // SAFETY: the name ends in NUL. Null in a privileged (AT_SECURE) program.
+    // SAFETY: the name ends in NUL. The result is null in a privileged (AT_SECURE) program.
     let value = unsafe { secure_getenv(name.as_ptr()) };
-    // SAFETY: a string, which stays until the program changes the variable; only read during MPI_Init.
+    // SAFETY: `value` is a string that stays until the program changes the variable, and is only read during MPI_Init.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) }.to_bytes())
 }
 
 unsafe extern "C" {
-    /// secure_getenv(3).
     fn secure_getenv(name: *const c_char) -> *const c_char;
 }
 
-/// Returns the real user id of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::getuid() }
 }
 
-/// Returns the effective user id, which decides about access to files.
+/// Returns the effective user id, which the kernel uses to check access to files.
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: no preconditions.
     unsafe { libc::geteuid() }
 }
 
-/// Returns the last component of a path.
 pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
-/// True if the executable `exe` is a known launcher of other programs, such as mpirun.
 pub(crate) fn is_launcher(exe: &[u8]) -> bool {
     LAUNCHERS.contains(&basename(exe))
 }
 
-/// Returns the path of this process's executable.
 pub(crate) fn executable() -> Vec<u8> {
     let mut path = [0_u8; libc::PATH_MAX as usize];
-    // SAFETY: the buffer is ours. Raw system call, since readlink(2) may be wrapped.
+    // SAFETY: the buffer is a local variable. Raw system call, since readlink(2) may be wrapped.
     let length = unsafe {
         crate::sys::syscall!(
             libc::SYS_readlinkat,
@@ -159,12 +150,12 @@ pub(crate) fn executable() -> Vec<u8> {
     path[..usize::try_from(length).unwrap_or(0)].to_vec()
 }
 
-/// Determines and stores the identity of this process. `exe`: path of the executable; `argv`: the program's arguments.
+/// Determines and stores the identity of this process. `exe`: path of the executable; `argv`: the program's arguments, `argc` in number.
 pub(crate) fn remember(environment: &impl Environment, exe: Vec<u8>, argc: c_int, argv: *const *const c_char) {
     let count = usize::try_from(argc).unwrap_or(0).min(4096);
     let args = strings(argv).take(count).map(|arg| arg.to_bytes().to_vec()).collect();
     let mut cwd = vec![0_u8; libc::PATH_MAX as usize];
-    // SAFETY: the buffer is ours.
+    // SAFETY: the buffer is a local variable.
     let length = unsafe { crate::sys::syscall!(libc::SYS_getcwd, cwd.as_mut_ptr(), cwd.len()) };
     cwd.truncate(usize::try_from(length - 1).unwrap_or(0));
     let host = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -211,8 +202,9 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Builds a job key without a scheduler. Processes started together share a key: under an MPI launcher, all children of its local daemon;
-/// else a process group, such as a shell script or a pipeline. The start time distinguishes a process from a later one with the same id.
+/// Returns the key of a job without a scheduler. Processes that were started together get equal keys: under an MPI launcher, all children
+/// of the launcher's local daemon; else a process group, such as a shell script or a pipeline. The start time distinguishes a process from
+/// a later one with the same id.
 fn group_key(environment: &impl Environment, host: &str) -> String {
     if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
         return format!("{host}.pmix.{}", String::from_utf8_lossy(name));
@@ -220,14 +212,14 @@ fn group_key(environment: &impl Environment, host: &str) -> String {
     // SAFETY: no preconditions.
     let group = unsafe { libc::getpgrp() };
     let starter = match environment.get(c"PMI_RANK") {
-        // SAFETY: no preconditions. MPICH's daemon gives every rank a session of its own, which its children share.
+        // SAFETY: no preconditions. MPICH's daemon gives every rank a session of its own, so the session leader's parent is the daemon.
         Some(_) => Proc::of(unsafe { libc::getsid(0) }).map_or(group, |leader| leader.parent),
         None => group,
     };
     format!("{host}.{starter}.{}", Proc::of(starter).map_or(0, |process| process.start))
 }
 
-/// Returns the start time of a process in clock ticks since boot; 0 if unknown.
+/// Returns the start time of process `pid` in clock ticks since boot; 0 if unknown.
 pub(crate) fn started(pid: u32) -> u64 {
     libc::pid_t::try_from(pid).ok().and_then(Proc::of).map_or(0, |process| process.start)
 }
@@ -238,7 +230,7 @@ pub(crate) fn boot_id() -> [u8; 16] {
     id_of(read_file(c"/proc/sys/kernel/random/boot_id".to_bytes_with_nul(), &mut text).unwrap_or_default())
 }
 
-/// Parses an id of 32 hexadecimal digits; zeros in place of missing digits.
+/// Parses an id of 32 hexadecimal digits; missing digits count as zeros.
 pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
     let mut id = [0; 16];
     let digits = text.iter().filter_map(|&byte| char::from(byte).to_digit(16));
@@ -248,7 +240,7 @@ pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
     id
 }
 
-/// Reads the start of file `name`, which ends in NUL, into the buffer; `None` if that fails.
+/// Reads the start of file `name`, which ends in NUL, into the buffer; returns `None` on failure.
 pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the name ends in NUL.
@@ -256,28 +248,28 @@ pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]>
     if file < 0 {
         return None;
     }
-    // SAFETY: the buffer is ours.
+    // SAFETY: the buffer belongs to the caller.
     let length = unsafe { crate::sys::syscall!(libc::SYS_read, file, into.as_mut_ptr(), into.len()) };
-    // SAFETY: opened above.
+    // SAFETY: the descriptor was opened above.
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
     into.get(..usize::try_from(length).ok()?)
 }
 
 /// Fields of /proc/pid/stat (proc(5)).
 struct Proc {
-    /// Parent's process id: field 4.
+    /// Process id of the parent: field 4.
     parent: libc::pid_t,
     /// Start time in clock ticks since boot: field 22.
     start: u64,
 }
 
 impl Proc {
-    /// Reads these fields for `process`; `None` if it no longer exists.
+    /// Reads the fields for process `process`; returns `None` if the process no longer exists.
     fn of(process: libc::pid_t) -> Option<Self> {
         let name = format!("/proc/{process}/stat\0");
         let mut text = [0_u8; 1024];
         let text = read_file(name.as_bytes(), &mut text)?;
-        // The command name, in parentheses, may contain anything; the fields after it, from the third on, do not.
+        // The command name, in parentheses, may contain any character; the fields after it, from the third on, contain no spaces.
         let behind = text.iter().rposition(|&byte| byte == b')').and_then(|at| text.get(at + 2..))?;
         let field = |number: usize| std::str::from_utf8(behind.split(|&byte| byte == b' ').nth(number - 3)?).ok();
         Some(Self { parent: field(4)?.parse().ok()?, start: field(22)?.parse().ok()? })

@@ -1,6 +1,6 @@
-//! Calls after the trace of this process was written: other threads run until the process is gone, and functions registered by destructors
-//! follow. They are recorded into a separate arena, in a spool that the first of them makes, so most processes leave none. Calls without
-//! room are counted.
+//! Records calls made after the trace of this process was written ("late" calls): other threads run until the process has ended, and
+//! functions registered by destructors follow. They go into a separate arena, in a spool that the first late call creates; so most
+//! processes leave none. Late calls without room are only counted.
 #![expect(unsafe_code, reason = "takes a segment back from its slot")]
 
 use crate::buffer::Arena;
@@ -11,7 +11,7 @@ use crate::{process, spool, state};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace_format::segment::MARKS;
 
-/// Memory for segments of calls made after the trace was written ("late" calls).
+/// Arena for the segments of calls made after the trace was written ("late" calls).
 static ARENA: Arena = Arena::new();
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -21,34 +21,34 @@ pub(crate) fn arena() -> &'static Arena {
     &ARENA
 }
 
-/// Starts recording calls made after the trace: it has been written and its spool removed.
+/// Starts recording calls made after the trace, once the trace has been written and its spool removed.
 pub(crate) fn begin() {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         spool::begin_anew();
     }
 }
 
-/// True if calls after the trace are being recorded; part of the spool then serves as their arena.
+/// True once calls made after the trace are recorded; a part of the spool then serves as their arena.
 pub(crate) fn has_begun() -> bool {
     BEGUN.load(Ordering::Acquire)
 }
 
 /// Uses `part` of the spool as the arena for calls made after the trace was written.
 pub(crate) fn lend(part: Lent) {
-    // SAFETY: `spool::make` calls this once, for the late spool, and a thread records here only after that call has returned on it. A spool
-    // stays mapped.
+    // SAFETY: `spool::make` calls this function once, for the late spool, and a thread records here only after `spool::make` has returned
+    // on that thread. A spool stays mapped.
     unsafe { ARENA.lend(part) };
 }
 
-/// Resets the arena for calls made after the trace, in a forked child.
+/// Resets, in a forked child, the arena for calls made after the trace was written.
 pub(crate) fn in_child() {
     BEGUN.store(false, Ordering::Relaxed);
     SAID.store(false, Ordering::Relaxed);
-    // SAFETY: a forked child has this thread alone, which holds no reference into the arena.
+    // SAFETY: a forked child has only this thread, which holds no reference into the arena.
     unsafe { ARENA.clear() };
 }
 
-/// Switches the thread's write positions to the arena for late calls, if the trace has been written and the process goes on.
+/// Moves the thread's write position to the arena for calls made after the trace, if the trace has been written and the process continues.
 pub(crate) fn switch(thread: &Thread) {
     if state::is_late() && thread.io.late.get() == 0 {
         thread.io.forget_chunk();
@@ -57,19 +57,19 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Prints, once, that calls made after the trace are not recorded, if the reason is that there is no spool. Called when one found no room.
+/// Prints, once, that calls made after the trace are not recorded, if the reason is a missing spool. Called when a call found no room.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls made after the trace was written are not recorded, because there is no spool"]);
     }
 }
 
-/// Returns true if a segment just stored in `slot` must be stored again: it is not in the trace, and its memory will not be read again.
-/// Called if the trace is being written, or has been. Waits until the segment's fate is decided, so the recorded call returns only then.
+/// True if a segment just stored in `slot` must be stored again: it is not in the trace, and its memory will not be read again. Called
+/// while or after the trace is written. Waits until the segment's fate is decided, so the recorded call returns only then.
 #[cold]
 #[inline(never)]
 pub(crate) fn is_left_behind(slot: usize) -> bool {
-    // A thread that must not wait runs the tracer's code, or belongs to another process.
+    // A thread that must not wait runs the tracer's own code, or belongs to another process.
     loop {
         if !state::park() {
             return false;
@@ -77,7 +77,7 @@ pub(crate) fn is_left_behind(slot: usize) -> bool {
         if state::is_late() {
             break;
         }
-        // Another trace may be started as soon as the last one is complete.
+        // Another trace may begin as soon as the last one is complete.
         if !state::is_parked() {
             return false;
         }
@@ -85,9 +85,9 @@ pub(crate) fn is_left_behind(slot: usize) -> bool {
     if !process::is_own() || ARENA.holds(slot) {
         return false;
     }
-    // SAFETY: a slot that was just filled; its last word is the end time.
+    // SAFETY: `slot` was just filled, and lies in a segment arena; its last word is the end time.
     let end = unsafe { AtomicU64::from_ptr((slot + std::mem::offset_of!(trace_format::Segment, end)) as *mut u64) };
     let seen = end.load(Ordering::Acquire);
-    // The writer of the trace marked the segment, or counted and emptied it, or never saw it.
+    // If the end time is marked or 0, the writer of the trace has marked the segment, or has counted and emptied it.
     seen != 0 && seen & MARKS == 0 && end.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }

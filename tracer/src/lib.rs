@@ -1,9 +1,9 @@
-//! libdxt_tracer.so: an LD_PRELOAD library that records every I/O call of a process as a 32-byte segment. With `cfg(dxt_static)`,
-//! libdxt_static.a: the same, linked into programs that load no library (`real::linked`).
+//! libdxt_tracer.so: an LD_PRELOAD library that records every I/O call of a process as a 32-byte segment. With `cfg(dxt_static)`:
+//! libdxt_static.a, the same code for linking into programs that load no library (`real::linked`).
 //!
-//! Data flows one way: `hooks` -> `clock`, `handles` -> `record` -> `buffer` -> `flush` -> `trace_format::write`. A hook touches the real
-//! symbol, the re-entrancy guard, the clock, the handle table and `record`; only `flush`, `mpi` and `lifecycle` touch MPI. The program must
-//! never notice the tracer: no panic, no changed errno, no signal, no output except one-line messages.
+//! Data flows one way: `hooks` -> `clock`, `handles` -> `record` -> `buffer` -> `flush` -> `trace_format::write`. A hook uses the real
+//! function, the re-entrancy guard, the clock, the handle table and `record`; only `flush`, `mpi` and `lifecycle` call MPI. The program
+//! must never notice the tracer: no panic, no changed errno, no signal, no output except one-line messages.
 
 #![cfg_attr(dxt_static, expect(non_snake_case, reason = "functions have the names that they wrap"))]
 

@@ -1,4 +1,4 @@
-//! Life cycle of the library: load, fork, MPI_Init, MPI_Finalize, process end. Decides what is recorded and when traces are written.
+//! Life cycle of the library: load, fork, MPI_Init, MPI_Finalize, process end. Decides if this process is recorded and when traces are written.
 #![expect(unsafe_code, reason = "pthread_atfork(3), at_quick_exit(3), access(2)")]
 
 mod choice;
@@ -25,12 +25,12 @@ pub(crate) use end_of_recording::{Next, Stay};
 /// True once a thread has begun to end the process.
 static GOING: AtomicBool = AtomicBool::new(false);
 
-/// Starts the library after it was loaded: decides whether to record this process. `argc`, `argv`: the program's arguments.
+/// Starts the library after loading: decides whether to record this process. `argc`, `argv`: the program's arguments.
 pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     if !is_wanted(environment) {
         return record::set_state(State::Off);
     }
-    // A privileged (AT_SECURE) program prints no messages: its caller must not control what it writes.
+    // A privileged (AT_SECURE) program prints no messages: its caller controls the settings, and must not control its output.
     if !real::is_secure() {
         say::remember_stderr();
     }
@@ -55,7 +55,7 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
 }
 
-/// Cleans up in an untraced process that was a traced program before exec(3): removes that program's spool, and returns its share of the
+/// Cleans up in an untraced process that was a traced program before exec(3): removes that program's spool and returns its share of the
 /// job's byte budget.
 fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     let Some(known) = spool::sweep_everywhere(environment) else { return };
@@ -68,7 +68,7 @@ fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *cons
     }
 }
 
-/// Returns a removed spool's share to the job's byte budget. `known`: the job's id and the number of bytes, as stored in the spool.
+/// Returns the share of a removed spool to the job's byte budget. `known`: the job's id and the number of bytes, as stored in the spool.
 fn give_back(
     config: &Config,
     environment: &impl Environment,
@@ -81,7 +81,7 @@ fn give_back(
     budget::is_gone(known);
 }
 
-/// Start of the file name of libraries that Valgrind preloads. Valgrind up to 3.22 does not know openat2(2) and warns about each call.
+/// Start of the file names of libraries that Valgrind preloads. Valgrind up to 3.22 does not know openat2(2) and warns about each call.
 const VALGRIND: &[u8] = b"/vgpreload_";
 
 fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
@@ -121,7 +121,8 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     let mut config = match read {
         Ok(Some(config)) => config,
-        // With a configuration file and MPI this node stands by: other nodes may have another or older file, and would wait for it.
+        // This node stands by if it has MPI and a configuration file without tracing: the files of other nodes may enable tracing, and
+        // those nodes would wait for this one.
         Ok(None) if !file.is_named() || !looks_like_mpi(job::launcher_rank(environment)) => {
             return leave_nothing(environment, argc, argv);
         }
@@ -139,7 +140,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
     let exe = job::executable();
     if job::is_launcher(&exe) {
-        // A job script may have become the launcher (exec mpirun).
+        // A job script may have become the launcher by exec(3) (`exec mpirun`).
         if let Some(known) = spool::sweep(&config) {
             give_back(&config, environment, (argc, argv), known);
         }
@@ -166,8 +167,8 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
             say(&[b"not enough address space for the buffer: not tracing"]);
             return;
         }
-        // Without this memory, collective calls are only counted.
-        record::MEETINGS.prepare(begin::meetings_bytes());
+        // Without memory for them, collective calls are only counted.
+        record::SYNC_POINTS.prepare(begin::sync_points_bytes());
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
     }
@@ -188,7 +189,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     record::prepare(begin::begin);
     #[cfg(dxt_static)]
     Note::SharedLibrary.count_many(real::shared_libraries());
-    // Spools only if forks are detected: a child created without fork(3)'s handlers would otherwise write into its parent's spool.
+    // Spools are used only if forks are detected: a child created without fork(3)'s handlers would otherwise write into its parent's spool.
     if state::prepare(take_over, has_left, end_of_recording::look_after) {
         spool::may_be();
         if spooled {
@@ -207,7 +208,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// True if another tracer is present in this process and ours leaves recording to it. One rank prints a message about this.
+/// True if another tracer is present in this process and this one leaves recording to the other. The first rank prints a message about it.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {
@@ -219,7 +220,7 @@ fn steps_aside(environment: &impl Environment) -> bool {
     true
 }
 
-/// Reads the secret key for hashing identifying strings, if anonymization is on. Prints a message if that fails.
+/// Reads the secret key for hashing identifying strings if anonymization is on. Prints a message on failure.
 fn read_key(config: &Config) {
     if !config.site.anonymize.is_empty()
         && let Err(why) = anonymize::begin(&config.site.anonymize)
@@ -246,7 +247,7 @@ fn say_bad_file(bad: &BadFile) {
     say(&[b"failed to read the configuration in ", &line, b": ", bad.why.as_bytes(), b": not tracing"]);
 }
 
-/// Prints a message about an invalid setting. `from`: path and line of the configuration file that sets the variable, if a file does.
+/// Prints a message about an invalid setting. `from`: path and line in the configuration file, if a file sets the variable.
 fn say_bad_value(BadValue { variable, value, expected }: &BadValue, from: Option<(&[u8], usize)>) {
     let from = from.map(|(path, line)| [place(path, line).as_slice(), b": "].concat()).unwrap_or_default();
     let wrong = [b"=", value.as_slice(), b" is invalid (expected ", expected.as_bytes(), b"): not tracing"];
@@ -260,9 +261,9 @@ fn place(path: &[u8], line: usize) -> Vec<u8> {
 }
 
 unsafe extern "C" {
-    /// at_quick_exit(3) under the name that the C library's headers use. Registered first, so it runs last.
+    /// C++ ABI form of at_quick_exit(3), as used in the C library's headers. Registered first, so the function runs last.
     fn __cxa_at_quick_exit(function: extern "C" fn(*mut u8), object: *const u8) -> c_int;
-    /// Identifies this library among loaded objects (Itanium C++ ABI, 3.3.5).
+    /// Identifies this library among the loaded objects (Itanium C++ ABI, 3.3.5).
     static __dso_handle: u8;
 }
 
@@ -282,7 +283,7 @@ extern "C" fn forked_child() {
     if record::is_on() || record::is_unadopted_child() {
         take_over();
     } else if config::current().is_some_and(|config| config.site.mpi_only || JOB_IS_LEFT_OUT.load(Ordering::Relaxed)) {
-        // Not recorded, like its parent, until it turns out to be a rank of a recorded job.
+        // The child is not recorded, like its parent, until it turns out to be a rank of a recorded job.
         take_over();
         record::set_state(State::Muted);
     } else {
@@ -325,7 +326,7 @@ pub(crate) fn mpi_started() {
     let Some(world) = mpi::world() else { return };
     let chosen = !world.job_is_left_out && is_chosen(world.rank);
     if world.job_is_left_out {
-        // All ranks know this: none waits for the others at the end.
+        // All ranks know that the job is left out, so none waits for the others at the end.
         mpi::ended();
     }
     // A process confined by seccomp stays muted.
@@ -339,7 +340,7 @@ pub(crate) fn mpi_started() {
     }
 }
 
-/// Writes one trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes them when it ends.
+/// Writes one trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes its own when it ends.
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
@@ -360,7 +361,7 @@ pub(crate) fn before_names_change() {
     }
     own_directories::begin(|| {
         tls::current().while_away(|| {
-            // Directories that could not be opened, also for lack of memory, are out of reach.
+            // A directory that could not be opened, also for lack of memory, is out of reach from now on.
             let _ = stack::in_hook(|| {
                 flush::hold_directory();
                 spool::hold_directory();
@@ -370,19 +371,19 @@ pub(crate) fn before_names_change() {
     });
 }
 
-/// True if this process is recorded, and therefore has a trace to write when it ends.
+/// True if this process is recorded, and so has a trace to write when it ends.
 fn has_something_to_end() -> bool {
     record::is_on() && process::is_own()
 }
 
-/// True if this process may write its trace as late as at process end. A rank of an active MPI job may not: if it leaves without
-/// MPI_Finalize, it is killed as soon as another rank has left.
+/// True if this process may wait until its end to write a trace. A rank of an active MPI job may not: if it leaves without MPI_Finalize, it
+/// is killed as soon as another rank has left.
 pub(crate) fn has_time_to_end() -> bool {
     has_something_to_end() && mpi::active().is_none()
 }
 
 /// Prints messages about the trace in advance, because standard error is about to be closed and later messages would be lost. GNU coreutils
-/// close it in exit(3), just before the trace is written. Preserves errno.
+/// close standard error in exit(3), just before the trace is written. Preserves errno.
 #[cold]
 pub(crate) fn losing_stderr() {
     let Some(config) = config::current().filter(|config| has_time_to_end() && !config.site.judges_processes()) else {
@@ -398,17 +399,17 @@ pub(crate) fn losing_stderr() {
     }
     let errno = errno::save();
     thread.while_away(|| {
-        // Nothing is reported if there is no stack or memory.
+        // Prints nothing if there is no stack or memory.
         let _ = stack::in_hook(|| flush::say_beforehand(config));
     });
     errno.restore();
 }
 
-/// Writes the trace of this process alone (without other ranks) because the process ends, or may end. `by`: the function or signal that
-/// ends it. `next`: what happens to the process afterwards.
+/// Writes the trace of this process alone (without other ranks) because the process ends or may end. `by`: function or signal that ends the
+/// process. `next`: fate of the process afterwards.
 pub(crate) fn ending(by: &'static str, next: Next) {
     let Some(config) = config::current().filter(|_| has_something_to_end()) else { return };
-    // A signal handler that interrupted a flush here must not start another. A confined program cannot write: its calls are in the spool.
+    // A signal handler that interrupted a flush must not start another. A program confined by seccomp cannot write; its calls are in the spool.
     if sys::is_shut() || end_of_recording::is_becoming() || !tls::current().is_interrupted() {
         return;
     }
@@ -426,8 +427,8 @@ pub(crate) fn ending(by: &'static str, next: Next) {
     errno.restore();
 }
 
-/// Resumes recording after the process survived a signal that should have killed it: the first process of a container is not killed by its
-/// own signals.
+/// Resumes recording after the process survived a signal that should have killed it: the kernel does not kill the first process of a
+/// container by its own signals.
 pub(crate) fn survived() {
     if GOING.swap(false, Ordering::AcqRel) && process::is_own() {
         if state::is_parked() {
@@ -437,8 +438,8 @@ pub(crate) fn survived() {
     }
 }
 
-/// Writes the trace of the current program before exec(3). Returns the state that [`stayed`] needs if exec fails. `leaves_all` returns true
-/// if the next program will run untraced; no tracer would then remove the spool.
+/// Writes the trace of the current program before exec(3). Returns the state that [`stayed`] needs if exec(3) fails. `leaves_all` returns
+/// true if the next program will run untraced, so that no tracer would remove the spool.
 pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
     if sys::is_shut() || !tls::current().is_interrupted() {
@@ -446,7 +447,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     }
     let errno = errno::save();
     let thread = tls::current();
-    // The process may go on. A signal handler that left this work by a jump would leave the other threads waiting.
+    // The process may continue: if a signal handler left this work by a jump, the other threads would wait forever.
     let blocked = blocking::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {
@@ -462,11 +463,11 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     stay
 }
 
-/// Resumes recording as before because exec(3) failed. `stay`: result of [`becoming_another`]. Preserves errno.
+/// Resumes recording as before, because exec(3) failed. `stay`: result of [`becoming_another`]. Preserves errno.
 pub(crate) fn stayed(stay: Option<Stay>) {
     if let Some(stay) = stay {
         let errno = errno::save();
-        // A signal handler must not leave this work by a jump either.
+        // Signals are blocked because a signal handler must not leave this work by a jump.
         let blocked = blocking::Blocked::all();
         end_of_recording::take_back(&stay);
         tls::current().come_back();
@@ -475,8 +476,8 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     }
 }
 
-/// Resumes recording if this thread had started exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
-/// case. Called when a thread makes a call while others wait for the outcome of exec. Preserves errno.
+/// Resumes recording if this thread had called exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
+/// case. Called when a thread makes a call while others wait for the outcome of exec(3). Preserves errno.
 pub(crate) fn has_left() -> bool {
     let left = end_of_recording::left_behind();
     let stays = left.is_some();

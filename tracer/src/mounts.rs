@@ -1,13 +1,13 @@
-//! File systems visible to this process (proc(5), /proc/self/mountinfo), read at flush time by the process that describes the job.
+//! Reads the file systems visible to this process (/proc/self/mountinfo, proc(5)) at flush time, in the process that describes the job.
 #![expect(unsafe_code, reason = "openat(2), read(2), close(2), past our own hooks")]
 
 use trace_format::meta::Mount;
 
-/// Maximum bytes read from mountinfo: some thousand mounts.
+/// Maximum number of bytes to read from mountinfo: enough for some thousand mounts.
 const LONGEST: usize = 256 << 10;
 /// Maximum number of file systems listed in a trace.
 const MOST: usize = 64;
-/// File system types that hold no program data, and are not listed.
+/// File system types that hold no program data; left out of the list of mounts.
 const WITHOUT_DATA: [&[u8]; 24] = [
     b"proc",
     b"sysfs",
@@ -35,7 +35,7 @@ const WITHOUT_DATA: [&[u8]; 24] = [
     b"fuse.lxcfs",
 ];
 
-/// Returns the mounted file systems in the kernel's order, including mounts hidden by others; none if they cannot be read.
+/// Returns the mounted file systems in the kernel's order, including mounts hidden by others; empty if mountinfo cannot be read.
 pub(crate) fn mounts() -> Vec<Mount> {
     parse(&read().unwrap_or_default())
 }
@@ -54,14 +54,14 @@ fn read() -> Option<Vec<u8>> {
             text.resize((text.len() * 2).min(LONGEST), 0);
         }
         let room = text.get_mut(used..).unwrap_or_default();
-        // SAFETY: the buffer is ours, and of this length.
+        // SAFETY: the buffer is a local variable of this length.
         let length = unsafe { crate::sys::syscall!(libc::SYS_read, file, room.as_mut_ptr(), room.len()) };
         match usize::try_from(length) {
             Ok(length) if length > 0 => used += length,
             _ => break,
         }
     }
-    // SAFETY: opened above.
+    // SAFETY: the descriptor was opened above.
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
     text.truncate(used);
     Some(text)
@@ -74,7 +74,7 @@ fn parse(text: &[u8]) -> Vec<Mount> {
     lines.filter_map(line).take(MOST).collect()
 }
 
-/// Parses one line: `36 35 98:0 /root /mount/point options [more ...] - type source options`.
+/// Parses one line of mountinfo: `36 35 98:0 /root /mount/point options [more ...] - type source options`.
 fn line(line: &[u8]) -> Option<Mount> {
     let mut words = line.split(|&byte| byte == b' ');
     let path = unescaped(words.nth(4)?);
@@ -83,7 +83,7 @@ fn line(line: &[u8]) -> Option<Mount> {
     holds_data.then(|| Mount { path, kind: String::from_utf8_lossy(kind).into_owned() })
 }
 
-/// Decodes octal escapes: a space or similar character is written as a backslash and three octal digits.
+/// Decodes the octal escapes of mountinfo: a backslash and three octal digits stand for a space or similar character.
 fn unescaped(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(word.len());
     let mut rest = word;

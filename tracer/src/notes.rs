@@ -1,5 +1,5 @@
-//! Calls that were seen but not recorded: one list with a counter each, stored in the trace, so that no loss goes unreported. The counters
-//! may lie in memory that outlives the process ([`keep_in`]).
+//! Counts events that were seen but not recorded. Each kind has a counter, which the trace stores, so that no loss goes unreported. The
+//! counters may lie in memory that outlives the process ([`keep_in`]).
 #![expect(unsafe_code, reason = "a pointer to where the counts are")]
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -12,126 +12,101 @@ macro_rules! notes {
             $($(#[$doc])* $name,)+
         }
 
-        /// Texts of the notes, as stored in the trace for reports.
+        /// Texts of all kinds of notes, as stored in the trace.
         pub(crate) const TEXTS: &[&str] = &[$($text),+];
     };
 }
 
 notes! {
-    /// An open of a file that belongs to the operating system; such files are not recorded.
     SystemFile = "opens of operating system files";
-    /// An open of one of the MPI library's own files; such files are not recorded.
     MpiFile = "opens of the MPI library's files";
-    /// An open for which the file table had no room.
     FileTableFull = "opens while the file table was full";
-    /// A failed open of, or a call by path name on, a file that belongs to the system or the MPI library.
     SystemName = "failed opens and calls on paths of operating system and MPI library files";
-    /// An open that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes.
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
-    /// An open of a file that DXT_INCLUDE does not name.
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    /// A failed open of, or a call on, a name that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes.
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
-    /// A collective call on a communicator that got no ID, since too many are in use.
     Communicators = "collective calls on communicators without an ID: too many communicators are in use";
-    /// A call of a layer (POSIX, MPI-IO and so on) that DXT_LAYERS does not name.
     Layer = "calls of layers that DXT_LAYERS does not name";
-    /// A rank that is not recorded because of DXT_RANKS, DXT_APPS, or unreadable settings or key.
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or key could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
-    /// A failed call on a path name that is beyond the limit of such names, or cannot be made absolute.
+    /// A failed call by a path name that exceeds the limit of such names, or cannot be made absolute.
     Name = "failed calls on names that were too many or could not be read";
-    /// A call on a name beyond the limit of named files; recorded on its directory instead.
+    /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls on names beyond the limit, recorded under their directory instead";
-    /// A memory mapping that did not fit in the table; its end is not recorded.
+    /// A memory mapping that did not fit in the table, so that its end is not recorded.
     Map = "memory mappings whose end was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
     Asynchronous = "asynchronous operations whose completion was not observed";
     /// io_uring entries that the kernel consumed before the tracer saw them, or whose operation is not recorded.
     RingOperation = "operations of io_uring rings that could not be observed";
-    /// An io_uring ring that the tracer could not read: the number of its operations is unknown.
+    /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be observed";
-    /// An open of a file, or a call on a name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
+    /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
     OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
-    /// An open of a file, or a call on a name, for which the job's budget has no room.
+    /// An open of a file, or a call by path name, for which the job's byte budget has no room.
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for, counted as <other files>";
-    /// A read or write that is in the counters but in no per-file profile.
     NotProfiled = "reads and writes that are in the counters, but in no per-file profile";
-    /// A call before the tracer could start, made by a constructor of another library.
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
     /// A start of a program that cannot be traced because it ignores LD_PRELOAD.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
-    /// A library opened with RTLD_DEEPBIND or in a separate namespace; its calls may bypass the tracer.
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
-    /// A shared library of a program that the tracer was linked into; its calls bypass the tracer.
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
     SharedLibrary = "shared libraries whose own calls bypass the tracer, since it is linked into the program";
-    /// A child forked by a process that had confined itself.
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
-    /// A stop of the clock: later calls are recorded with one constant time.
+    /// A stop of the clock: all later calls are recorded with one constant time.
     StoppedClock = "times when the program disabled reading the clock: later calls all have the same constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
-    /// A call that could not be recorded or counted in its stream, because all tables were full.
     TablesFull = "calls while a table was full";
-    /// A call that came after the trace had been written and its spool removed, and found no room in another spool.
     Late = "calls that came after the trace had been written, with no room in another spool";
-    /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the kernel was asked.
+    /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes that getc_unlocked, putc_unlocked and similar macros moved inside the program, in no segment";
-    /// A call that is only counted, since the job's byte budget has no room for its segment.
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them";
-    /// A process that could not share the job's byte budget with the others and took a fixed share.
+    /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) that the spool's journal had no room for.
     Definition = "names, streams and sizes that found no room in the spool: they are missing in recovered or live data";
-    /// A trace that could not be written: its directory is no longer reachable by name.
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
-    /// A call of a signal handler that interrupted the tracer's work where signals could not be blocked.
+    /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.
     DuringTracer = "calls of signal handlers that interrupted the tracer";
     /// A call of a thread or process that shares another thread's thread-local storage.
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
-    /// A call on a descriptor that another thread was closing or replacing, or that belongs to a thread with a descriptor table of its own.
+    /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.
     Uncertain = "calls recorded under <uncertain>: their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
-    /// A program with a statically linked MPI library, whose MPI calls the tracer does not see.
     BuiltInMpi = "programs with statically linked MPI: ranks, MPI-IO and collective calls are not recorded (link with dxt-run --link-flags, or with a shared MPI library)";
-    /// A program with a statically linked HDF5, whose calls are not seen.
     BuiltInHdf5 = "programs with statically linked HDF5: HDF5 calls are not recorded (link with dxt-run --link-flags, or with a shared HDF5 library)";
-    /// A program with a statically linked parallel netCDF, whose calls are not seen.
     BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with dxt-run --link-flags, or with a shared PnetCDF library)";
 }
 
-/// Event counters, one per kind of note.
+/// Event counters, one for each kind of note.
 pub(crate) type Counts = [AtomicU64; TEXTS.len()];
 
 static OWN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 static KEPT: AtomicPtr<Counts> = AtomicPtr::new(std::ptr::null_mut());
 
 fn counts() -> &'static Counts {
-    // SAFETY: null, or the memory given to `keep_in`.
+    // SAFETY: `KEPT` is null, or the memory given to `keep_in`.
     unsafe { KEPT.load(Ordering::Acquire).as_ref() }.unwrap_or(&OWN)
 }
 
 impl Note {
-    /// Returns the text stored in the trace.
     pub(crate) const fn text(self) -> &'static str {
         TEXTS[self as usize]
     }
 
-    /// Adds one to the note's counter.
     pub(crate) fn count(self) {
         self.count_many(1);
     }
 
-    /// Subtracts one from the note's counter: an event counted in advance did not happen.
+    /// Subtracts one from the counter, because an event counted in advance did not happen.
     pub(crate) fn take_back(self) {
         self.count_many(u64::MAX);
     }
 
-    /// Adds `times` to the note's counter.
     pub(crate) fn count_many(self, times: u64) {
         if let Some(count) = counts().get(self as usize) {
             count.fetch_add(times, Ordering::Relaxed);
@@ -139,10 +114,10 @@ impl Note {
     }
 }
 
-/// Moves the counters from static memory, with their values, to `place`. Null: counts in static memory again, without the values at the
-/// former place (static memory is zero after a move).
+/// Moves the counters, with their values, from static memory to `place`. If `place` is null, counts in static memory again and drops the
+/// values at the former place (static memory is zero after a move).
 pub(crate) fn keep_in(place: *mut Counts) {
-    // SAFETY: null, or memory for the counters that nobody else uses yet and that is never freed.
+    // SAFETY: `place` is null, or memory for the counters that nobody else uses yet and that is never freed.
     if let Some(kept) = unsafe { place.as_ref() } {
         for (kept, own) in kept.iter().zip(&OWN) {
             kept.store(own.swap(0, Ordering::Relaxed), Ordering::Relaxed);
@@ -151,13 +126,12 @@ pub(crate) fn keep_in(place: *mut Counts) {
     KEPT.store(place, Ordering::Release);
 }
 
-/// Note counts that belong to the trace being written.
 static TAKEN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 
-/// Copies the counts since the last trace into the counts of the trace about to be written.
+/// Copies the counts since the last trace into `TAKEN`, the counts for the trace that is about to be written.
 pub(crate) fn take() {
     for (taken, count) in TAKEN.iter().zip(counts()) {
-        // A negative count: an event counted in advance, and stored in the last trace, did not happen.
+        // A count is negative if an event that was counted in advance, and stored in the last trace, did not happen.
         let count = count.load(Ordering::Relaxed).cast_signed().max(0);
         taken.store(count.cast_unsigned(), Ordering::Relaxed);
     }
@@ -168,7 +142,7 @@ pub(crate) fn taken() -> impl Iterator<Item = (&'static str, u64)> {
     TEXTS.iter().zip(&TAKEN).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
 }
 
-/// Ends writing: if `written`, subtracts the counts that are in the trace; otherwise they stay for the next trace.
+/// Ends writing a trace. If `written`, subtracts the counts that the trace contains; otherwise they stay for the next trace.
 pub(crate) fn settle(written: bool) {
     for (taken, count) in TAKEN.iter().zip(counts()) {
         let taken = taken.swap(0, Ordering::Relaxed);
@@ -193,7 +167,7 @@ mod tests {
         Note::DuringTracer.count_many(2);
         take();
         assert_eq!(of_it(), (TEXTS[Note::DuringTracer as usize], 2));
-        // Each trace has the counts since the last one; those of a trace that could not be written go to the next.
+        // Each trace has the counts since the last one; the counts of a trace that could not be written go to the next.
         settle(false);
         Note::DuringTracer.count();
         take();

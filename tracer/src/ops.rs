@@ -1,40 +1,38 @@
-//! Operations that this tracer records. The trace carries the table, so an operation is added here and nowhere else.
+//! Table of the I/O operations that the tracer records. Each trace carries a copy of the table, so a new operation is added only here.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// I/O operation, as described in the trace's table of operations.
+/// I/O operation as listed in the trace's table of operations.
 pub(crate) struct Op {
     code: u16,
     layer: Layer,
     class: OpClass,
     mode: OpMode,
     name: &'static str,
-    /// Index in a file's table of frequently used streams, if the operation has one.
+    /// Index of the operation in a file's table of frequently used streams, if it has one.
     frequent: Option<u8>,
 }
 
-/// Role of an operation in a profile.
+/// Role of an operation in a file's access profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// No role: the operations move no data, or failed.
+    /// No role: the operation moves no data, or the call failed.
     None = 0,
     Reads = 1,
     Writes = 2,
 }
 
 impl Op {
-    /// Numeric code of the operation in the trace.
     pub(crate) const fn code(&self) -> u16 {
         self.code
     }
 
-    /// I/O layer of the operation (POSIX, STDIO, MPI-IO, HDF5, MPI).
     pub(crate) const fn layer(&self) -> Layer {
         self.layer
     }
 
-    /// Role in which a profile counts calls of this operation: read, write, or none. None if the calls `failed`.
+    /// Returns the role in which a profile counts a call of this operation; [`Role::None`] if the call `failed`.
     pub(crate) const fn role(&self, failed: bool) -> Role {
         match self.class {
             OpClass::Read if !failed => Role::Reads,
@@ -43,34 +41,33 @@ impl Op {
         }
     }
 
-    /// True if the operation moves file data.
+    /// True if the operation reads or writes file data.
     pub(crate) const fn is_data(&self) -> bool {
         self.class.is_data()
     }
 
-    /// True if the operation moves data to the file.
+    /// True if the operation writes file data.
     pub(crate) const fn writes(&self) -> bool {
         matches!(self.class, OpClass::Write)
     }
 
-    /// Index in a file's table of frequently used streams, if the operation has one.
     pub(crate) const fn frequent(&self) -> Option<u8> {
         self.frequent
     }
 }
 
-/// Codes of the collective MPI operations, which are contiguous.
-const MEETINGS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
+/// Codes of the collective MPI operations (MPI_Barrier, MPI_Bcast, ...), a contiguous range.
+const SYNC_POINTS: std::ops::Range<u16> = MPI_BARRIER.code..MPI_REDUCE_SCATTER_BLOCK.code + 1;
 /// Number of collective MPI operations.
-pub(crate) const COLLECTIVES: usize = (MEETINGS.end - MEETINGS.start) as usize;
+pub(crate) const COLLECTIVES: usize = (SYNC_POINTS.end - SYNC_POINTS.start) as usize;
 
-/// Index of an operation among the collective MPI operations; out of range for any other.
+/// Returns the index of `op` among the collective MPI operations; out of range for any other operation.
 #[inline(always)]
 pub(crate) fn collective_place(op: &Op) -> usize {
-    usize::from(op.code().wrapping_sub(MEETINGS.start))
+    usize::from(op.code().wrapping_sub(SYNC_POINTS.start))
 }
 
-/// Number of entries in a file's table of frequently used streams. Calls nested in MPI or HDF5 calls have as many entries of their own.
+/// Number of streams in a file's table of frequently used streams. A second table of this size holds calls nested in MPI or HDF5 calls.
 pub(crate) const FREQUENT: usize = 4;
 
 macro_rules! ops {
@@ -85,11 +82,10 @@ macro_rules! ops {
     (@place $place:literal) => { Some($place) };
 }
 
-// Codes are never reused: older traces keep their meaning.
+// Codes are never reused, so that codes in older traces keep their meaning.
 ops! {
     /// open(2), openat(2), openat2(2), creat(2).
     POSIX_OPEN = 1 Posix Open Plain "open";
-    /// close(2).
     POSIX_CLOSE = 2 Posix Close Plain "close";
     /// read(2), pread(2).
     POSIX_READ = 3 Posix Read Plain "read" frequent 0;
@@ -99,7 +95,7 @@ ops! {
     POSIX_READV = 5 Posix Read Vectored "read";
     /// writev(2), pwritev(2), pwritev2(2).
     POSIX_WRITEV = 6 Posix Write Vectored "write";
-    /// lseek(2); the offset is the resulting position.
+    /// lseek(2); the recorded offset is the resulting position.
     POSIX_SEEK = 7 Posix Seek Plain "seek";
     /// fsync(2).
     POSIX_SYNC = 8 Posix Sync Plain "sync";
@@ -107,57 +103,56 @@ ops! {
     POSIX_DUP = 9 Posix Metadata Plain "dup";
     /// stat(2), lstat(2), fstat(2), fstatat(2), statx(2).
     POSIX_STAT = 10 Posix Metadata Plain "stat";
-    /// truncate(2), ftruncate(2); the length is the new size.
+    /// truncate(2), ftruncate(2); the recorded length is the new file size.
     POSIX_TRUNCATE = 11 Posix Metadata Plain "truncate";
     /// fallocate(2), posix_fallocate(3).
     POSIX_ALLOCATE = 12 Posix Metadata Plain "allocate";
-    /// sync_file_range(2), with its range.
+    /// sync_file_range(2), with offset and length of the range.
     POSIX_SYNC_RANGE = 13 Posix Sync Plain "sync_range";
-    /// rename(2), renameat(2), renameat2(2), on the old name.
+    /// rename(2), renameat(2), renameat2(2), recorded on the old name.
     POSIX_RENAME = 14 Posix Metadata Plain "rename";
-    /// unlink(2), unlinkat(2).
+    /// unlink(2), unlinkat(2) without AT_REMOVEDIR.
     POSIX_UNLINK = 15 Posix Metadata Plain "unlink";
     /// mkdir(2), mkdirat(2).
     POSIX_MKDIR = 16 Posix Metadata Plain "mkdir";
     /// rmdir(2), unlinkat(2) with AT_REMOVEDIR.
     POSIX_RMDIR = 17 Posix Metadata Plain "rmdir";
-    /// opendir(3).
     POSIX_OPENDIR = 18 Posix Open Plain "opendir";
-    /// mmap(2), with its range. Accesses through the mapping are not recorded.
+    /// mmap(2), with the mapped file range. Accesses through the mapping are not recorded.
     POSIX_MMAP = 19 Posix Map Plain "mmap";
     /// munmap(2), with the unmapped file range.
     POSIX_MUNMAP = 20 Posix Map Plain "munmap";
-    /// msync(2), with the file range.
+    /// msync(2), with the synchronized file range.
     POSIX_MSYNC = 21 Posix Sync Plain "msync";
-    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its variants, with the range; length 0 means to the end.
+    /// flock(2), lockf(3), fcntl(2) with F_SETLK and its variants, with the locked range; length 0 means up to the end of the file.
     POSIX_LOCK = 22 Posix Lock Plain "lock";
-    /// flock(2), lockf(3), fcntl(2) that release the range.
+    /// flock(2), lockf(3), fcntl(2) that release a lock, with the range.
     POSIX_UNLOCK = 23 Posix Unlock Plain "unlock";
     /// copy_file_range(2), sendfile(2), splice(2), recorded on the source file.
     POSIX_COPY_READ = 24 Posix Read Plain "copy_read";
     /// copy_file_range(2), sendfile(2), splice(2), recorded on the destination file.
     POSIX_COPY_WRITE = 25 Posix Write Plain "copy_write";
-    /// aio_read(3), lio_listio(3) with LIO_READ: from submission until the program learns of completion.
+    /// aio_read(3), lio_listio(3) with LIO_READ: from submission until the program learns of the completion.
     POSIX_AIO_READ = 26 Posix Read Nonblocking "read";
-    /// aio_write(3), lio_listio(3) with LIO_WRITE: from submission until the program learns of completion.
+    /// aio_write(3), lio_listio(3) with LIO_WRITE: from submission until the program learns of the completion.
     POSIX_AIO_WRITE = 27 Posix Write Nonblocking "write";
-    /// aio_fsync(3) with O_SYNC: from submission until the program learns of completion.
+    /// aio_fsync(3) with O_SYNC: from submission until the program learns of the completion.
     POSIX_AIO_SYNC = 28 Posix Sync Nonblocking "sync";
-    /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from submission until io_getevents(2) reports completion.
+    /// io_submit(2) with IOCB_CMD_PREAD or IOCB_CMD_PREADV: from submission until io_getevents(2) reports the completion.
     POSIX_IO_SUBMIT_READ = 29 Posix Read Nonblocking "io_submit_read";
-    /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV: from submission until io_getevents(2) reports completion.
+    /// io_submit(2) with IOCB_CMD_PWRITE or IOCB_CMD_PWRITEV: from submission until io_getevents(2) reports the completion.
     POSIX_IO_SUBMIT_WRITE = 30 Posix Write Nonblocking "io_submit_write";
-    /// io_submit(2) with IOCB_CMD_FSYNC: from submission until io_getevents(2) reports completion.
+    /// io_submit(2) with IOCB_CMD_FSYNC: from submission until io_getevents(2) reports the completion.
     POSIX_IO_SUBMIT_SYNC = 31 Posix Sync Nonblocking "io_submit_sync";
-    /// IORING_OP_READ and its variants (io_uring(7)): from submission until the completion was first seen.
+    /// IORING_OP_READ and its variants (io_uring(7)): from submission until the tracer first sees the completion.
     POSIX_IO_URING_READ = 32 Posix Read Nonblocking "io_uring_read";
-    /// IORING_OP_WRITE and its variants (io_uring(7)): from submission until the completion was first seen.
+    /// IORING_OP_WRITE and its variants (io_uring(7)): from submission until the tracer first sees the completion.
     POSIX_IO_URING_WRITE = 33 Posix Write Nonblocking "io_uring_write";
     /// IORING_OP_FSYNC without IORING_FSYNC_DATASYNC.
     POSIX_IO_URING_SYNC = 34 Posix Sync Nonblocking "io_uring_sync";
-    /// IORING_OP_SYNC_FILE_RANGE, with its range.
+    /// IORING_OP_SYNC_FILE_RANGE, with offset and length of the range.
     POSIX_IO_URING_SYNC_RANGE = 35 Posix Sync Nonblocking "io_uring_sync_range";
-    /// IORING_OP_FALLOCATE, with its range.
+    /// IORING_OP_FALLOCATE, with offset and length of the range.
     POSIX_IO_URING_ALLOCATE = 36 Posix Metadata Nonblocking "io_uring_allocate";
     /// IORING_OP_OPENAT, IORING_OP_OPENAT2.
     POSIX_IO_URING_OPEN = 37 Posix Open Nonblocking "io_uring_open";
@@ -167,19 +162,16 @@ ops! {
     POSIX_MREMAP = 39 Posix Map Plain "mremap";
     /// fopen(3), fdopen(3), freopen(3).
     STDIO_OPEN = 40 Stdio Open Plain "open";
-    /// fclose(3).
     STDIO_CLOSE = 41 Stdio Close Plain "close";
-    /// fread(3).
+    /// fread(3), fgets(3), getc(3), fscanf(3) and similar.
     STDIO_READ = 42 Stdio Read Plain "read" frequent 2;
-    /// fwrite(3).
+    /// fwrite(3), fputs(3), putc(3), fprintf(3) and similar.
     STDIO_WRITE = 43 Stdio Write Plain "write" frequent 3;
     /// fseek(3), fseeko(3), rewind(3), fsetpos(3).
     STDIO_SEEK = 44 Stdio Seek Plain "seek";
     /// fflush(3).
     STDIO_SYNC = 45 Stdio Sync Plain "sync";
-    /// MPI_File_open.
     MPIIO_OPEN = 80 Mpiio Open Plain "open";
-    /// MPI_File_close.
     MPIIO_CLOSE = 81 Mpiio Close Plain "close";
     /// MPI_File_read, MPI_File_read_at.
     MPIIO_READ = 82 Mpiio Read Plain "read";
@@ -189,17 +181,12 @@ ops! {
     MPIIO_READ_ALL = 84 Mpiio Read Collective "read";
     /// MPI_File_write_all, MPI_File_write_at_all.
     MPIIO_WRITE_ALL = 85 Mpiio Write Collective "write";
-    /// MPI_File_read_shared.
     MPIIO_READ_SHARED = 86 Mpiio Read Shared "read";
-    /// MPI_File_write_shared.
     MPIIO_WRITE_SHARED = 87 Mpiio Write Shared "write";
-    /// MPI_File_read_ordered.
     MPIIO_READ_ORDERED = 88 Mpiio Read Ordered "read";
-    /// MPI_File_write_ordered.
     MPIIO_WRITE_ORDERED = 89 Mpiio Write Ordered "write";
-    /// MPI_File_set_view; the offset is the displacement.
+    /// MPI_File_set_view; the recorded offset is the displacement of the view.
     MPIIO_SET_VIEW = 90 Mpiio Metadata Plain "set_view";
-    /// MPI_File_sync.
     MPIIO_SYNC = 91 Mpiio Sync Plain "sync";
     /// MPI_File_iread, MPI_File_iread_at.
     MPIIO_IREAD = 92 Mpiio Read Nonblocking "read";
@@ -209,27 +196,24 @@ ops! {
     MPIIO_IREAD_ALL = 94 Mpiio Read Nonblocking "read_all";
     /// MPI_File_iwrite_all, MPI_File_iwrite_at_all.
     MPIIO_IWRITE_ALL = 95 Mpiio Write Nonblocking "write_all";
-    /// MPI_File_iread_shared.
     MPIIO_IREAD_SHARED = 96 Mpiio Read Nonblocking "read_shared";
-    /// MPI_File_iwrite_shared.
     MPIIO_IWRITE_SHARED = 97 Mpiio Write Nonblocking "write_shared";
     /// MPI_File_read_all_begin, MPI_File_read_at_all_begin and the matching ends.
     MPIIO_SPLIT_READ_ALL = 98 Mpiio Read Split "read_all";
     /// MPI_File_write_all_begin, MPI_File_write_at_all_begin and the matching ends.
     MPIIO_SPLIT_WRITE_ALL = 99 Mpiio Write Split "write_all";
-    /// MPI_File_read_ordered_begin and its end.
+    /// MPI_File_read_ordered_begin with its MPI_File_read_ordered_end.
     MPIIO_SPLIT_READ_ORDERED = 100 Mpiio Read Split "read_ordered";
-    /// MPI_File_write_ordered_begin and its end.
+    /// MPI_File_write_ordered_begin with its MPI_File_write_ordered_end.
     MPIIO_SPLIT_WRITE_ORDERED = 101 Mpiio Write Split "write_ordered";
-    /// MPI_File_seek; the offset is the resulting position.
+    /// MPI_File_seek; the recorded offset is the resulting position.
     MPIIO_SEEK = 102 Mpiio Seek Plain "seek";
-    /// MPI_File_seek_shared; the offset is the resulting position if the arguments determine it.
+    /// MPI_File_seek_shared; the recorded offset is the resulting position if the call's arguments determine it.
     MPIIO_SEEK_SHARED = 103 Mpiio Seek Shared "seek";
-    /// MPI_File_set_size; the length is the new size.
+    /// MPI_File_set_size; the recorded length is the new file size.
     MPIIO_SET_SIZE = 104 Mpiio Metadata Plain "set_size";
-    /// MPI_File_preallocate; the length is the size.
+    /// MPI_File_preallocate; the recorded length is the requested size.
     MPIIO_PREALLOCATE = 105 Mpiio Metadata Plain "preallocate";
-    /// MPI_File_delete.
     MPIIO_DELETE = 106 Mpiio Metadata Plain "delete";
     /// H5Fopen.
     HDF5_OPEN = 120 Hdf5 Open Plain "open";
@@ -245,29 +229,29 @@ ops! {
     HDF5_CREATE_DATA_SET = 125 Hdf5 Open Plain "create_dataset";
     /// H5Dclose, H5Oclose of a data set.
     HDF5_CLOSE_DATA_SET = 126 Hdf5 Close Plain "close_dataset";
-    /// H5Dread; the length is the size of the elements in the file.
+    /// H5Dread; the recorded length is the size of the elements in the file.
     HDF5_READ = 127 Hdf5 Read Plain "read";
-    /// H5Dwrite; the length is the size of the elements in the file.
+    /// H5Dwrite; the recorded length is the size of the elements in the file.
     HDF5_WRITE = 128 Hdf5 Write Plain "write";
     /// H5Dread with a property list that requests a collective transfer.
     HDF5_READ_ALL = 129 Hdf5 Read Collective "read";
     /// H5Dwrite with a property list that requests a collective transfer.
     HDF5_WRITE_ALL = 130 Hdf5 Write Collective "write";
-    /// H5Dread_multi, recorded once per data set.
+    /// H5Dread_multi with independent transfer, recorded once per data set.
     HDF5_READ_MULTI = 131 Hdf5 Read Vectored "read";
-    /// H5Dwrite_multi, recorded once per data set.
+    /// H5Dwrite_multi with independent transfer, recorded once per data set.
     HDF5_WRITE_MULTI = 132 Hdf5 Write Vectored "write";
-    /// H5Dread_multi, collective.
+    /// H5Dread_multi with collective transfer.
     HDF5_READ_MULTI_ALL = 133 Hdf5 Read Collective "read_multi";
-    /// H5Dwrite_multi, collective.
+    /// H5Dwrite_multi with collective transfer.
     HDF5_WRITE_MULTI_ALL = 134 Hdf5 Write Collective "write_multi";
-    /// H5Dread_async, H5Dread_multi_async: the call itself, not its completion.
+    /// H5Dread_async, H5Dread_multi_async: time of the submitting call, without the completion.
     HDF5_READ_ASYNC = 135 Hdf5 Read Nonblocking "read";
-    /// H5Dwrite_async, H5Dwrite_multi_async: the call itself, not its completion.
+    /// H5Dwrite_async, H5Dwrite_multi_async: time of the submitting call, without the completion.
     HDF5_WRITE_ASYNC = 136 Hdf5 Write Nonblocking "write";
-    /// H5Dread_async, H5Dread_multi_async, collective.
+    /// H5Dread_async, H5Dread_multi_async with collective transfer.
     HDF5_READ_ASYNC_ALL = 137 Hdf5 Read Nonblocking "read_all";
-    /// H5Dwrite_async, H5Dwrite_multi_async, collective.
+    /// H5Dwrite_async, H5Dwrite_multi_async with collective transfer.
     HDF5_WRITE_ASYNC_ALL = 138 Hdf5 Write Nonblocking "write_all";
     MPI_BARRIER = 139 Mpi Communication Plain "barrier";
     MPI_BCAST = 140 Mpi Communication Plain "bcast";
@@ -294,27 +278,27 @@ ops! {
     POSIX_UTIME = 158 Posix Metadata Plain "utime";
     /// access(2), faccessat(2), euidaccess(3).
     POSIX_ACCESS = 159 Posix Metadata Plain "access";
-    /// link(2), linkat(2), on the old name.
+    /// link(2), linkat(2), recorded on the old name.
     POSIX_LINK = 160 Posix Metadata Plain "link";
-    /// io_submit(2), io_uring_enter(2), aio_write(3) and similar: time that the submitting call takes in its thread.
+    /// io_submit(2), io_uring_enter(2), aio_write(3) and similar: time that the submitting call takes in the calling thread.
     POSIX_SUBMIT = 161 Posix Wait Plain "submit";
-    /// aio_suspend(3), io_getevents(2), io_uring_enter(2) and similar, if they report a completion: time in the calling thread.
+    /// aio_suspend(3), io_getevents(2), io_uring_enter(2) and similar that report a completion: time in the calling thread.
     POSIX_WAIT = 162 Posix Wait Plain "wait";
-    /// MPI_File_iwrite, MPI_File_write_all_begin and similar: time that the call takes in its thread.
+    /// MPI_File_iwrite, MPI_File_write_all_begin and similar: time that the submitting call takes in the calling thread.
     MPIIO_SUBMIT = 163 Mpiio Wait Plain "submit";
-    /// MPI_Wait and similar that complete an MPI-IO operation, MPI_File_write_all_end and similar: time in the calling thread.
+    /// MPI_Wait, MPI_File_write_all_end and similar that complete an MPI-IO operation: time in the calling thread.
     MPIIO_WAIT = 164 Mpiio Wait Plain "wait";
     /// fdatasync(2).
     POSIX_DATA_SYNC = 165 Posix Sync Plain "fdatasync";
-    /// aio_fsync(3) with O_DSYNC: from submission until the program learns of completion.
+    /// aio_fsync(3) with O_DSYNC: from submission until the program learns of the completion.
     POSIX_AIO_DATA_SYNC = 166 Posix Sync Nonblocking "fdatasync";
-    /// io_submit(2) with IOCB_CMD_FDSYNC: from submission until io_getevents(2) reports completion.
+    /// io_submit(2) with IOCB_CMD_FDSYNC: from submission until io_getevents(2) reports the completion.
     POSIX_IO_SUBMIT_DATA_SYNC = 167 Posix Sync Nonblocking "io_submit_fdatasync";
     /// IORING_OP_FSYNC with IORING_FSYNC_DATASYNC.
     POSIX_IO_URING_DATA_SYNC = 168 Posix Sync Nonblocking "io_uring_fdatasync";
 }
 
-/// Returns the table of operations in the trace's format.
+/// Returns all operations as definitions in the trace's format.
 pub(crate) fn table() -> Vec<OpDef> {
     ALL.iter()
         .map(|op| OpDef { code: op.code, layer: op.layer, class: op.class, mode: op.mode, name: op.name.to_owned() })

@@ -1,13 +1,13 @@
-//! Descriptors of the tracer's own directories, held because names may lead elsewhere after chroot(2), pivot_root(2), unshare(2), setns(2)
-//! and mount(2). Just before the first of these calls the directories are opened (O_PATH), and files in them are named relative to these
-//! descriptors from then on. A directory that could not be opened then is out of reach: nothing is opened or created by its name. A program
-//! that makes no such call has no descriptor of the tracer's.
+//! Keeps descriptors of the tracer's own directories, because path names may lead elsewhere after chroot(2), pivot_root(2), unshare(2),
+//! setns(2) and mount(2). Just before the first of these calls the directories are opened (O_PATH); from then on files in them are named
+//! relative to these descriptors. A directory that could not be opened is out of reach: nothing is opened or created by its name. A program
+//! that makes no such call has no descriptor of the tracer.
 //!
-//! The program does not notice these descriptors. Their numbers are near its limit; close(2) and its variants spare them and answer as if
-//! they were not open; dup2(2) may take their number. One that is closed by a raw system call is out of reach: its identity is checked
-//! (fstat(2)) before each use.
+//! The program does not notice these descriptors. Their numbers are near the program's limit; close(2) and its variants spare them and
+//! answer as if they were not open; dup2(2) may take their number. A descriptor that the program closes by a raw system call is out of
+//! reach: the directory's identity is checked (fstat(2)) before each use.
 //!
-//! Bounds: some twenty system calls, once; three descriptors.
+//! Bounds: some twenty system calls, once per process; three descriptors.
 #![expect(unsafe_code, reason = "open(2), fcntl(2), fstat(2), close(2), prlimit(2); leaked strings")]
 
 use crate::{errno, process, sys};
@@ -31,7 +31,7 @@ struct Held {
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
-    /// Path of the directory; null if none is set. Never freed.
+    /// Path of the directory; null if the directory was never held. Never freed.
     path: AtomicPtr<CString>,
 }
 
@@ -43,24 +43,25 @@ static HELD: [Held; 3] = [const {
         path: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; 3];
-/// Lower bound of the descriptor numbers of directories that the tracer keeps open.
+/// Lowest descriptor number among the directories that the tracer keeps open.
 static LOWEST: AtomicI32 = AtomicI32::new(c_int::MAX);
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// True once path names may lead elsewhere than at process start (after chroot(2), mount(2) and similar calls).
 static IN_FORCE: AtomicBool = AtomicBool::new(false);
 
-/// Limit of descriptor numbers that is assumed if the program's limit is larger: the kernel's table grows to the highest number in use.
+/// Upper bound of the descriptor numbers that the tracer uses, if the program's limit is larger: the kernel's descriptor table grows to the
+/// highest number in use.
 const HIGHEST: u64 = 4096;
-/// Distance between the limit of descriptor numbers (the program's, at most [`HIGHEST`]) and the lowest number that the tracer uses.
+/// Distance between the limit of descriptor numbers (the program's limit, at most [`HIGHEST`]) and the lowest number that the tracer uses.
 const ROOM: u64 = 8;
 
 impl Held {
     fn path(&self) -> Option<&'static CStr> {
-        // SAFETY: null, or leaked.
+        // SAFETY: the pointer is null, or a leaked string.
         unsafe { self.path.load(Ordering::Acquire).as_ref() }.map(CString::as_c_str)
     }
 
-    /// Returns the descriptor by which the directory is kept open, if it still refers to the directory.
+    /// Returns the descriptor by which the directory is kept open; `None` if it no longer refers to the directory.
     fn number(&self) -> Option<c_int> {
         let number = self.number.load(Ordering::Acquire);
         (number >= 0 && identity(number) == Some(self.identity())).then_some(number)
@@ -83,32 +84,32 @@ impl Held {
     }
 }
 
-/// Returns device and inode number of the file behind a descriptor.
+/// Returns device and inode number of the file behind descriptor `number`.
 fn identity(number: c_int) -> Option<(u64, u64)> {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
+    // SAFETY: the structure is a local variable. Raw system calls throughout, since the functions may be wrapped.
     let known = unsafe { sys::syscall!(libc::SYS_fstat, number, &raw mut about) } == 0;
     known.then_some((about.st_dev, about.st_ino))
 }
 
 fn close(number: c_int) {
-    // SAFETY: a descriptor of the tracer's own.
+    // SAFETY: the descriptor belongs to the tracer.
     unsafe { sys::syscall!(libc::SYS_close, number) };
 }
 
-/// Duplicates descriptor `number` to a number near the limit, which the program most likely does not use; -1 if that fails.
+/// Duplicates descriptor `number` to a number near the limit, which the program most likely does not use; returns -1 on failure.
 fn copy_near_limit(number: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     unsafe { sys::syscall!(libc::SYS_prlimit64, 0, libc::RLIMIT_NOFILE, std::ptr::null::<u8>(), &raw mut limit) };
     let least = limit.rlim_cur.min(HIGHEST).saturating_sub(ROOM);
     // SAFETY: duplicating a descriptor has no visible effect.
     unsafe { sys::syscall!(libc::SYS_fcntl, number, libc::F_DUPFD_CLOEXEC, least) as c_int }
 }
 
-/// Runs `hold`, which opens the tracer's directories and keeps them open, and from then on names files relative to them. Does so once, before
-/// a call such as chroot(2), after which path names may lead elsewhere. Preserves errno.
+/// Runs `hold`, which opens the tracer's directories and keeps them open; from then on files in them are named relative to them. Runs once,
+/// before a call such as chroot(2), after which path names may lead elsewhere. Preserves errno.
 #[cold]
 pub(crate) fn begin(hold: impl FnOnce()) {
     if BEGUN.swap(true, Ordering::AcqRel) {
@@ -120,7 +121,7 @@ pub(crate) fn begin(hold: impl FnOnce()) {
     errno.restore();
 }
 
-/// Keeps the directory at `path` open for the tracer by duplicating descriptor `number`. `what`: its purpose.
+/// Keeps the directory at `path` open for the tracer by duplicating descriptor `number`. `what`: purpose of the directory.
 pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     let Ok(path) = CString::new(path) else { return };
     let held = &HELD[what as usize];
@@ -128,12 +129,12 @@ pub(crate) fn keep(what: For, path: &[u8], number: c_int) {
     held.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
 }
 
-/// Opens the directory at `path` and keeps it open for the tracer. `what`: its purpose.
+/// Opens the directory at `path` and keeps it open for the tracer. `what`: purpose of the directory.
 pub(crate) fn open(what: For, path: &CStr) {
     with_open(path, |number| keep(what, path.to_bytes(), number));
 }
 
-/// Opens the directory at `path` and runs `work` with its descriptor. Does nothing if that fails.
+/// Opens the directory at `path` and runs `work` with the descriptor; does nothing if the open fails.
 fn with_open(path: &CStr, work: impl FnOnce(c_int)) {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends in NUL.
@@ -149,18 +150,18 @@ pub(crate) fn is_in_force() -> bool {
     IN_FORCE.load(Ordering::Acquire)
 }
 
-/// Returns the path of the directory with this purpose, as given when it was to be held open.
+/// Returns the path of the directory with the purpose `what`, as given when the directory was opened to be kept.
 pub(crate) fn path(what: For) -> Option<&'static CStr> {
     HELD[what as usize].path()
 }
 
-/// Returns the descriptor by which the tracer keeps the directory at `path` open; `None` if it is out of reach.
+/// Returns the descriptor by which the tracer keeps the directory at `path` open; `None` if the directory is out of reach.
 pub(crate) fn number(path: &[u8]) -> Option<c_int> {
     HELD.iter().filter(|held| held.path().is_some_and(|held| held.to_bytes() == path)).find_map(Held::number)
 }
 
-/// Returns a directory descriptor and a name in it under which the kernel finds the file at the absolute `path`. If the directory is out of
-/// reach, system calls with them fail with EBADF.
+/// Returns a directory descriptor and a name relative to it, by which the kernel finds the file at the absolute `path`. If the directory is
+/// out of reach, system calls with this pair fail with EBADF.
 pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
     if !is_in_force() {
         return (libc::AT_FDCWD, path);
@@ -171,7 +172,7 @@ pub(crate) fn at(path: &CStr) -> (c_int, &CStr) {
     (number(&bytes[..slash]).unwrap_or(-1), name)
 }
 
-/// Returns the directory that the tracer keeps open as descriptor `number`, if that is one.
+/// Returns the directory that the tracer keeps open as descriptor `number`, if there is one.
 #[inline(always)]
 fn of_number(number: c_int) -> Option<&'static Held> {
     if number < LOWEST.load(Ordering::Relaxed) { None } else { find(number) }
@@ -211,7 +212,7 @@ fn move_away(held: &Held, number: c_int) {
     errno.restore();
 }
 
-/// Runs `close`, which closes a range of descriptors, for all of `first`..=`last` except those that the tracer holds.
+/// Runs `close`, which closes a range of descriptors, on all of `first`..=`last` except the descriptors that the tracer holds.
 pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let mut numbers = HELD.each_ref().map(|held| held.number.load(Ordering::Relaxed));
     numbers.sort_unstable();
@@ -233,8 +234,7 @@ pub(crate) fn around(first: c_uint, last: c_uint, mut close: impl FnMut(c_uint, 
     if from > last && from > first { 0 } else { close(from, last) }
 }
 
-/// Runs `unmount`, which detaches the file system at `target`. On EBUSY, closes the tracer's descriptors on that file system and tries
-/// again.
+/// Runs `unmount`, which detaches the file system at `target`. On EBUSY, closes the tracer's descriptors on that file system and tries again.
 pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_int) -> c_int {
     let result = unmount();
     if result == 0 || errno::save().value() != libc::EBUSY || !is_in_force() || !process::is_own() {
@@ -260,7 +260,7 @@ pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_in
     result
 }
 
-/// Opens the directory again, and keeps it open, if its path still leads to the same directory.
+/// Reopens the directory and keeps it open, if its path still leads to the same directory.
 fn hold_again(held: &Held) {
     let Some(path) = held.path() else { return };
     with_open(path, |number| {
@@ -270,12 +270,12 @@ fn hold_again(held: &Held) {
     });
 }
 
-/// Returns device and inode of the file at a path; `path` is a string of the tracer's, or one of the program's that the kernel has read.
+/// Returns device and inode number of the file at `path`, a string of the tracer's, or one of the program's that the kernel has already read.
 pub(crate) fn identity_at(path: *const libc::c_char) -> Option<(u64, u64)> {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
     let into = &raw mut about;
-    // SAFETY: the string ends in NUL; the structure is ours.
+    // SAFETY: the string ends in NUL; the structure is a local variable.
     let known = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path, into, 0) } == 0;
     known.then_some((about.st_dev, about.st_ino))
 }

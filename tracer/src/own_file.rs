@@ -1,12 +1,12 @@
-//! Files of the tracer's own in the directory of spools, which it reopens by their names: each time it checks that a file is still the one meant, since other users may
-//! write to the directory.
+//! Opens the tracer's own files in the spool directory by their names. Each time checks that the name still leads to the same file, since
+//! other users may write to the directory.
 #![expect(unsafe_code, reason = "mkdir(2), open(2), fstat(2), close(2), unlink(2)")]
 
 use crate::{config, errno, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Device and inode number of a file, to recognise it under its name.
+/// Device and inode number of a file, to recognize the file under its name.
 pub(crate) struct Identity {
     device: AtomicU64,
     inode: AtomicU64,
@@ -29,8 +29,8 @@ impl Identity {
     /// Creates the file `path`, which must not exist, and stores its identity.
     pub(crate) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = self.open(path, libc::O_CREAT | libc::O_EXCL)?;
-        // Regardless of the umask: the file will be reopened.
-        // SAFETY: the descriptor was just opened here. Fails on file systems without permissions.
+        // Independent of the umask, since the file will be reopened.
+        // SAFETY: the descriptor was just opened here. The call fails on file systems without permissions.
         unsafe { crate::sys::syscall!(libc::SYS_fchmod, file, 0o600) };
         Ok(file)
     }
@@ -49,13 +49,13 @@ impl Identity {
         // SAFETY: an all-zero stat is valid.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
         let ((at, name), no_links) = (own_directories::at(path), libc::AT_SYMLINK_NOFOLLOW);
-        // Without opening the file, since the process may be out of descriptors.
+        // The file is not opened, since the process may be out of descriptors.
         // SAFETY: the name is NUL-terminated, and the structure is a local variable.
         let asked = unsafe { crate::sys::syscall!(libc::SYS_newfstatat, at, name.as_ptr(), &raw mut stat, no_links) };
         asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
 
-    /// Reopens the file; ESTALE if another file now has its name.
+    /// Reopens the file; fails with ESTALE if its name now belongs to another file.
     pub(crate) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, 0)?;
         if self.is_of(file) {
@@ -70,13 +70,13 @@ pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc:
     // Follow no symbolic link, and do not block on a FIFO without a peer.
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let (at, name) = own_directories::at(path);
-    // SAFETY: the name is NUL-terminated. Raw system calls throughout, since libc's functions may be wrapped.
+    // SAFETY: the name is NUL-terminated. Raw system calls throughout this file, since libc's functions may be wrapped.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, at, name.as_ptr(), flags, 0o600) };
     if file < 0 { Err(errno::save().value()) } else { Ok(file as libc::c_int) }
 }
 
 pub(crate) fn close(file: libc::c_int) {
-    // SAFETY: opened by the tracer.
+    // SAFETY: the descriptor was opened by the tracer.
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
 }
 
@@ -87,10 +87,10 @@ pub(crate) fn unlink(path: &CStr) -> bool {
     unsafe { crate::sys::syscall!(libc::SYS_unlinkat, at, name.as_ptr(), 0) == 0 }
 }
 
-/// Makes the directory of spools, unless it exists.
+/// Creates the spool directory unless it exists.
 ///
 /// # Errors
-/// Fails with ESTALE if the directory is not the one made for this run.
+/// Fails with ESTALE if the path leads to another directory than the one created for this run.
 pub(crate) fn make_directory(directory: &CStr) -> Result<(), libc::c_int> {
     if own_directories::is_in_force() {
         return Ok(());
@@ -99,14 +99,14 @@ pub(crate) fn make_directory(directory: &CStr) -> Result<(), libc::c_int> {
     if made.is_some_and(|made| made.is_elsewhere(directory.to_bytes())) {
         return Err(libc::ESTALE);
     }
-    // SAFETY: the name is NUL-terminated. An existing directory is fine; any other failure shows when the file is created.
+    // SAFETY: the name is NUL-terminated. An existing directory is fine; after any other failure, creating the file fails too.
     if unsafe { crate::sys::syscall!(libc::SYS_mkdirat, libc::AT_FDCWD, directory.as_ptr(), 0o700) } == 0 {
         crate::directory::give(libc::AT_FDCWD, directory, 0o700);
     }
     Ok(())
 }
 
-/// Returns the status of the open file if it is a regular file of this user.
+/// Returns the status (fstat(2)) of the open file if it is a regular file of this user.
 pub(crate) fn own(file: libc::c_int) -> Option<libc::stat> {
     let is_own =
         |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == job::effective_user();

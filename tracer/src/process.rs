@@ -1,5 +1,5 @@
-//! Identity of the recording process, and its limit of file sizes. A vfork(2) child runs in our memory under another process id: its calls
-//! are not recorded.
+//! Identity of the recording process, and its limit of file sizes. A vfork(2) child runs in the memory of this process under another
+//! process id; its calls are not recorded.
 #![expect(unsafe_code, reason = "getpid(2), prlimit(2)")]
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -11,7 +11,7 @@ fn id() -> libc::c_int {
     unsafe { crate::sys::syscall!(libc::SYS_getpid) as libc::c_int }
 }
 
-/// Makes the calling process the recording one: its calls are recorded from now on.
+/// Makes the calling process the recording process: its calls are recorded from now on.
 pub(crate) fn adopt() {
     PROCESS.store(id(), Ordering::Relaxed);
 }
@@ -21,7 +21,7 @@ pub(crate) fn adopted() -> libc::c_int {
     PROCESS.load(Ordering::Relaxed)
 }
 
-/// True if the caller runs in the recording process. A process confined by seccomp may not ask the kernel, and assumes so.
+/// True if the caller runs in the recording process. Assumed in a process confined by seccomp, which may not ask the kernel.
 pub(crate) fn is_own() -> bool {
     crate::sys::is_shut() || id() == PROCESS.load(Ordering::Relaxed)
 }
@@ -29,7 +29,7 @@ pub(crate) fn is_own() -> bool {
 /// True once another process may run in this memory (after vfork(2) or clone(2)).
 pub(crate) static SHARED: AtomicBool = AtomicBool::new(false);
 
-/// Notes that another process may run in this memory (after vfork(2) or clone(2)).
+/// Records that another process may run in this memory (after vfork(2) or clone(2)).
 pub(crate) fn may_be_shared() {
     SHARED.store(true, Ordering::Relaxed);
 }
@@ -40,12 +40,12 @@ pub(crate) fn is_shared() -> bool {
 }
 
 /// Like [`is_own`], for frequent use: asks the kernel only after a vfork(2) or clone(2) was seen. A process created by a system call in the
-/// program's own machine code is mistaken for this one.
+/// program's own machine code is mistaken for this process.
 pub(crate) fn seems_own() -> bool {
     !is_shared() || is_own()
 }
 
-/// Maximum size of a file that this process may write, in bytes (RLIMIT_FSIZE); 0 if unknown.
+/// Returns the maximum size of a file that this process may write, in bytes (RLIMIT_FSIZE); 0 if unknown.
 pub(crate) fn size_limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is a local variable.

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns 64 bits that other processes cannot predict. If the kernel provides none (before Linux 3.17, or if a filter refuses the call),
-/// they come from the clock and from memory addresses. Files are created such that a guessed name costs no more than another try.
+/// they come from the clock and from memory addresses. Files are created in such a way that a guessed name costs only another try.
 pub(crate) fn number() -> u64 {
     let mut bytes = [0_u8; 8];
-    // SAFETY: the buffer is ours, of the length given. Non-blocking: must not wait for entropy during boot.
+    // SAFETY: the buffer is a local variable of the length given. Non-blocking: must not wait for entropy during boot.
     let got =
         unsafe { crate::sys::syscall!(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), libc::GRND_NONBLOCK) };
     if got == bytes.len() as i64 { u64::from_le_bytes(bytes) } else { from_what_is_here() }
@@ -24,7 +24,7 @@ fn from_what_is_here() -> u64 {
     mixed(places ^ mixed(times.wrapping_add(ASKED.fetch_add(1, Ordering::Relaxed))))
 }
 
-/// Mixes the bits of `seed`: SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
+/// Mixes the bits of `seed` with SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
 const fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_alike_are_scattered() {
+    fn texts_that_are_similar_are_scattered() {
         let low =
             (0..10_000).filter(|job| scattered(format!("{}", 4_000_000 + job).as_bytes()) < u64::MAX / 10).count();
         assert!((900..1100).contains(&low), "{low} of 10,000 job ids in the lowest tenth");

@@ -1,5 +1,5 @@
-//! Appending of segments: a hook calls this once the wrapped function has returned. After two clock reads, an append is four stores and a
-//! cursor increment, without locks, allocation or system calls. `tests/programs/instructions.rs` counts the instructions.
+//! Appends segments to memory: a hook calls this module after the wrapped function has returned. Besides two clock reads, an append is four
+//! stores and a cursor increment, without locks, allocation or system calls. `tests/programs/instructions.rs` counts its instructions.
 #![expect(unsafe_code, reason = "writes segments into memory shared by the program's threads")]
 
 mod uncertain;
@@ -20,28 +20,27 @@ use trace_format::meta::{ThreadDef, stream_flags};
 use trace_format::segment::{MEMORY_KNOWN, MEMORY_UNALIGNED, NO_OFFSET, pack};
 use trace_format::{Segment, StreamId};
 
-/// Callback that runs before a thread gets its first memory for segments. It returns false if there is no memory yet.
+/// Callback that runs before a thread gets its first memory for segments. The callback returns false if no memory is available yet.
 static BEFORE_MEMORY: OnceLock<fn() -> bool> = OnceLock::new();
 
-/// Sets the callback that runs before a thread gets its first memory for segments. If it returns false, there is no memory yet. Called from
-/// the library's constructor.
+/// Sets the callback ([`BEFORE_MEMORY`]) that runs before a thread gets its first memory for segments. Called from the library's constructor.
 pub(crate) fn prepare(before_memory: fn() -> bool) {
     let _ = BEFORE_MEMORY.set(before_memory);
 }
 
-/// Memory for the segments of the process's I/O calls.
+/// Memory for the segments of I/O calls.
 pub(crate) static ARENA: Arena = Arena::new();
 
-/// Memory for the segments of MPI collective calls, separate so that they never displace I/O segments.
-pub(crate) static MEETINGS: Arena = Arena::new();
+/// Memory for the segments of MPI collective calls, separate from [`ARENA`] so that these segments never displace I/O segments.
+pub(crate) static SYNC_POINTS: Arena = Arena::new();
 
-/// Threads that have recorded a segment. A thread that has made collective calls has another record for these.
+/// Records of the threads that have recorded an I/O segment. A thread that has made MPI collective calls has a second record for them.
 pub(crate) static THREADS: Table<ThreadRecord> = Table::new();
 
 pub(crate) struct ThreadRecord {
-    /// Kernel thread id, or 0 if unknown.
+    /// Kernel thread ID, or 0 if unknown.
     pub(crate) tid: AtomicU32,
-    /// True if the segments of this record are only counted, never written to the trace.
+    /// True if the thread's segments are only counted, never written to the trace.
     pub(crate) counts: AtomicBool,
 }
 
@@ -53,34 +52,34 @@ unsafe impl Record for ThreadRecord {
 /// Alignment bits to record in the start time of a segment, or 0 if buffer addresses are not recorded. [`MEMORY_KNOWN`]: the buffer's
 /// address is known. [`MEMORY_UNALIGNED`]: the address is not a multiple of the alignment.
 ///
-/// Not a stream flag: two streams instead of one take 1.75 instead of 1.25 bytes per segment (1 M consecutive writes, buffers of mixed
-/// alignment), since the offset column predicts within a stream. Also, consecutive accesses to a file would not be consecutive in its
-/// streams. So the bits are counted before a segment is encoded (`registry/memory.rs`) or folded.
+/// The bits are not stream flags: with flags, 1 M consecutive writes from buffers of mixed alignment take 1.75 instead of 1.25 bytes per
+/// segment, since the offset column predicts within a stream, and consecutive accesses to a file would fall into two streams. Instead the
+/// bits are counted before a segment is encoded (`registry/memory.rs`) or folded into counters.
 static MEMORY_WANTED: AtomicU64 = AtomicU64::new(0);
-/// Mask of the address bits below the alignment.
+/// Mask of the buffer address bits below the alignment, which are 0 for an aligned buffer.
 static MEMORY_MASK: AtomicUsize = AtomicUsize::new(0);
 
-/// Enables alignment bits in segments. `alignment`: a power of two, in bytes; buffers at its multiples count as aligned.
+/// Enables alignment bits in segments. `alignment` is a power of two in bytes; buffers at multiples of `alignment` count as aligned.
 pub(crate) fn mark_memory(alignment: usize) {
     MEMORY_MASK.store(alignment.saturating_sub(1), Ordering::Relaxed);
     MEMORY_WANTED.store(MEMORY_KNOWN | MEMORY_UNALIGNED, Ordering::Relaxed);
 }
 
-/// Returns the alignment in bytes: a buffer counts as aligned if its address is a multiple of it.
+/// Returns the alignment of buffers in bytes: a buffer whose address is a multiple counts as aligned.
 pub(crate) fn memory_alignment() -> u64 {
     MEMORY_MASK.load(Ordering::Relaxed) as u64 + 1
 }
 
-/// True if memory alignment of buffers is recorded, so that [`Call::with_memory`] has an effect.
+/// True if the alignment of buffers is recorded, so that [`Call::with_memory`] has an effect.
 #[inline(always)]
 pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// Wrapped call in progress. It is recorded by the thread on which it ends, looked up at that time: a user-level thread may have moved to
-/// another kernel thread during the call, and the first one may have ended.
+/// Wrapped call in progress. The thread on which the call ends records it, looked up at that time: a user-level thread may have moved to
+/// another kernel thread during the call, and the first kernel thread may have ended.
 pub(crate) struct Call {
-    /// Time in ticks before the call; [`Self::with_memory`] adds the bits of [`MEMORY_WANTED`].
+    /// Time before the call, in clock ticks; [`Self::with_memory`] adds alignment bits ([`MEMORY_WANTED`]).
     start: u64,
 }
 
@@ -90,12 +89,12 @@ impl Call {
         Self { start: clock::of_call() }
     }
 
-    /// Returns a call in progress for an asynchronous operation that was submitted at `start` (ticks), possibly on another thread.
+    /// Creates the record of an asynchronous operation that was submitted at `start` (clock ticks), possibly on another thread.
     pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
         Self { start }
     }
 
-    /// Adds the alignment bits for the buffer at `address`; for several buffers, pass the bitwise OR of their addresses.
+    /// Adds the alignment bits for the buffer at `address`. For several buffers, `address` is the bitwise OR of their addresses.
     #[inline(always)]
     pub(crate) fn with_memory(self, address: usize) -> Self {
         let unaligned = address & MEMORY_MASK.load(Ordering::Relaxed) != 0;
@@ -112,14 +111,14 @@ impl Call {
         self.start
     }
 
-    /// Records the call as `op` on `file`, with now as its end time: `length` bytes at `offset`.
+    /// Records the call as operation `op` on `file`, with `length` bytes at `offset`; the end time is now.
     #[inline(always)]
     pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let end = clock::of_call();
         self.end_at(end, file, op, offset, length);
     }
 
-    /// Records the call like [`Self::end`], but with `end` (ticks) as its end time.
+    /// Records the call like [`Self::end`], with end time `end` in clock ticks.
     #[inline(always)]
     pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -132,8 +131,7 @@ impl Call {
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
     }
 
-    /// Records the call like [`Self::end_at`], with special circumstances in `placed.marks`: an estimated offset, or a special open mode of
-    /// the file.
+    /// Records the call like [`Self::end_at`]. Flags in `placed.marks` mark an estimated offset or special open flags of the file.
     #[inline(always)]
     pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
         if placed.marks == 0 {
@@ -143,8 +141,8 @@ impl Call {
         }
     }
 
-    /// Records a call whose offset or file has special circumstances (`placed.marks`) in a separate stream. In counters mode, estimated
-    /// offsets are only totalled, and appending calls are counted with all others to preserve their order.
+    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a separate stream. In counters mode, estimated
+    /// offsets are only totalled, and appending calls are counted with all other calls to preserve the order.
     #[cold]
     #[inline(never)]
     fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
@@ -169,7 +167,7 @@ impl Call {
         }
     }
 
-    /// Records a call that was made inside an MPI or HDF5 call, in a stream whose flags say so.
+    /// Records a call that was made inside an MPI or HDF5 call, in a stream that is flagged as nested.
     #[inline(never)]
     fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
         let thread = tls::current_now();
@@ -183,14 +181,14 @@ impl Call {
         }
     }
 
-    /// Records the call as failed with the current errno, which is preserved. `offset` is where the access would have begun.
+    /// Records the call as failed with the current errno, which is preserved. `offset` is the offset at which the access would have begun.
     #[cold]
     #[inline(never)]
     pub(crate) fn failed(self, file: &'static File, op: &'static Op, offset: i64) {
         self.failed_with(errno::save().value(), file, op, offset);
     }
 
-    /// Records the call as failed with `error`, for functions that do not report errors through errno.
+    /// Records the call as failed with error number `error`, for functions that do not report errors through errno.
     #[cold]
     pub(crate) fn failed_with(self, error: i32, file: &'static File, op: &'static Op, offset: i64) {
         let end = clock::of_call();
@@ -205,7 +203,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the call as `op` on the HDF5 data set `set`. `end`: time of return, in ticks. `transfer`: the data moved, if any.
+    /// Records the call as operation `op` on the HDF5 data set `set`, with end time `end` in clock ticks. `transfer`: data moved, if any.
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let thread = tls::current_now();
         let within = within(thread);
@@ -217,47 +215,46 @@ impl Call {
         append(thread, Segment { offset: NO_OFFSET, word, start: self.start, end });
     }
 
-    /// Records an MPI collective call on the communicator with ID `number`. `end`: time of return, in ticks. If `keep` is false, the call
-    /// is only counted. Calls after the trace was written, and all calls in counters mode, are stored with the I/O segments.
+    /// Records an MPI collective call on the communicator with ID `number`, with end time `end` in clock ticks. If `keep` is false, the
+    /// call is only counted. Calls after the trace was written, and all calls in counters mode, are stored with the I/O segments.
     #[inline(always)]
-    pub(crate) fn end_meeting(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
+    pub(crate) fn end_sync_point(self, end: u64, op: &Op, stream: Option<StreamId>, number: i64, keep: bool) {
         let thread = tls::current_now();
         let Some(stream) = stream else { return count_without_stream(op) };
         let lane = match (has_meetings(), keep) {
-            (true, true) => &thread.meetings,
+            (true, true) => &thread.sync_points,
             (true, false) => &thread.often,
             (false, _) => &thread.io,
         };
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
     }
 
-    /// Records that this call blocked its thread until `end` to submit or complete an asynchronous operation on `file`. `op` is of class
-    /// Wait.
+    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait.
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.end_at(end, file, op, NO_OFFSET, 0);
     }
 
-    /// Records the call like [`Self::end`], for an operation without offset and length.
+    /// Records an operation without offset and length like [`Self::end`].
     #[inline(always)]
     pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
         self.end(file, op, NO_OFFSET, 0);
     }
 }
 
-/// True if segments of collective calls are currently stored in a separate arena.
+/// True if segments of MPI collective calls are currently stored in a separate arena.
 #[inline(always)]
 fn has_meetings() -> bool {
     state::is_plain() && !buffer::counting::is_on()
 }
 
-/// Counts a call as not recorded: DXT_LAYERS excludes its layer, or a table is full.
+/// Counts a call as not recorded, because DXT_LAYERS excludes its layer or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
     let left_out = config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()));
     if left_out { Note::Layer } else { Note::TablesFull }.count();
 }
 
-/// Counts a call that cannot be recorded, and reports its offset to the MPI-IO call in progress, if any.
+/// Counts a call that cannot be recorded, and reports its offset to the enclosing MPI-IO call, if any.
 #[cold]
 fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     count_without_stream(op);
@@ -266,13 +263,12 @@ fn without_stream(thread: &Thread, file: &'static File, op: &'static Op, offset:
     }
 }
 
-/// Returns the libraries (MPI, HDF5) that are currently calling on this thread: the recorded call is nested in their calls.
+/// Returns the libraries (MPI, HDF5) in whose calls this thread currently is, so that the recorded call counts as nested.
 fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
-/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call, which keeps the lowest. This is the only way to learn the offset of
-/// a shared file pointer.
+/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call: the lowest is the only way to learn a shared file pointer's offset.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     let moves_data = op.is_data() && offset >= 0 && thread.mpi_file.get() == std::ptr::from_ref(file).addr();
@@ -295,16 +291,16 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
             return;
         }
     }
-    // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; it is aligned and valid for any bits.
+    // SAFETY: `advance` gave this slot of the thread's own chunk to this call alone; the slot is aligned and valid for any bits.
     unsafe { Slot::at(slot) }.fill(&segment);
-    // Read the state last: a thread that changed it and issued a barrier either sees the segment or is seen here (`gate::barrier`).
+    // Read the state last: a thread that changes the state and then issues a barrier sees the segment, or this read sees its change.
     compiler_fence(Ordering::SeqCst);
     if !state::is_plain() {
         once_more(slot);
     }
 }
 
-/// Records the segment again if the trace writer did not see it; see [`late_calls::is_left_behind`].
+/// Records the segment in `slot` again if the trace writer did not see it; see [`late_calls::is_left_behind`].
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
@@ -317,29 +313,27 @@ fn once_more(slot: usize) {
     }
 }
 
-/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr). A slot address below it is not inside any chunk.
+/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A slot address below is not inside any chunk.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
 /// True if `slot` lies in the chunk that ends at `limit`, or in an earlier chunk. Since the slot was handed out, a signal handler may have
-/// obtained the thread's first or next chunk and changed the limit. The last slot of a chunk is spare for this case.
+/// obtained the thread's first or next chunk and changed `limit`. Each chunk has a spare last slot for this case.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
 }
 
-/// True if a call was given the last (spare) slot of the thread's chunk, was interrupted by a signal handler, and has yet to check or write
-/// it.
+/// True if a call got the spare last slot of the thread's chunk, but a signal handler interrupted the call before it checked or wrote the slot.
 fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// Returns the address of the next segment slot for `lane`, a thread's write position that has no chunk or a full one; 0 if there is no
-/// memory. `slot`: previous position.
+/// Returns the address of the next segment slot of `lane`, which has no chunk or a full one; 0 without memory. `slot`: previous position.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
-    // The interrupted call arrives here when the lane has another chunk already, or retries with this one. If it has come here before and
-    // was given another place, this is the call that next finds the chunk full.
+    // A call that was interrupted here comes back when the lane has another chunk, or retries with this slot. If the call has come here
+    // before and got another slot, this is the next call that finds the chunk full.
     if slot != 0 && slot == lane.awaited.get() {
         lane.awaited.set(0);
         // SAFETY: `awaited` is a slot of a chunk that this thread has or had; chunks stay mapped while it knows them.
@@ -355,7 +349,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
         gate::pass(thread, || new_slot(thread, lane))
     });
     if slot == 0 {
-        // Makes the next call try again.
+        // Make the next call try again.
         lane.cursor.set(lane.limit.get());
         if !thread.is_lent() {
             if lane.late.get() != 0 { Note::Late } else { Note::TablesFull }.count();
@@ -365,7 +359,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// Implements [`next_slot`] with access to segment memory (inside `gate`).
+/// Returns the next slot for [`next_slot`], from within the gate (`gate.rs`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late_calls::switch(thread);
     let is_late = lane.late.get() != 0;
@@ -383,7 +377,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         }
         // SAFETY: gettid has no preconditions.
         let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as i32;
-        // 0 if a sandbox denies gettid: the id is for reports only.
+        // 0 if a sandbox denies gettid: the thread ID is only for reports.
         let tid = u32::try_from(tid).unwrap_or(0);
         let counts = std::ptr::eq(lane, &raw const thread.often);
         match THREADS.push(ThreadRecord { tid: AtomicU32::new(tid), counts: AtomicBool::new(counts) }) {
@@ -401,7 +395,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         return buffer::scratch_full(lane, false);
     }
     if !is_late {
-        let arena = if std::ptr::eq(lane, &raw const thread.meetings) { &MEETINGS } else { &ARENA };
+        let arena = if std::ptr::eq(lane, &raw const thread.sync_points) { &SYNC_POINTS } else { &ARENA };
         return buffer::chunk_full(arena, thread, lane);
     }
     let slot = buffer::next_plain(late_calls::arena(), lane);
@@ -411,17 +405,17 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     slot
 }
 
-/// True if the calling thread is the one that filled the chunk of `lane`. Otherwise two threads share thread-local storage.
+/// True if the calling thread filled the chunk of `lane`. Otherwise two threads share thread-local storage.
 fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
     let record = THREADS.get(lane.index.get() as usize - 1);
     record.is_none_or(|record| without_tls::found(thread, record.tid.load(Ordering::Relaxed)))
 }
 
-/// Discards all records, in a forked child, which has one thread.
+/// Discards all records in a forked child, which has only one thread.
 pub(crate) fn start_empty() {
     gate::in_child();
     late_calls::in_child();
-    buffer::start_empty([&ARENA, &MEETINGS]);
+    buffer::start_empty([&ARENA, &SYNC_POINTS]);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { THREADS.clear() };
     crate::handles::pending::forget_all();
@@ -436,11 +430,11 @@ mod tests {
     #[test]
     fn a_place_that_was_given_before_the_limit_changed_is_one_to_write_to() {
         let (low, high) = (1 << 20, 1 << 30);
-        // No chunk with various cursors, and the chunk that a handler has obtained since.
+        // Various cursors without a chunk, and with a chunk that a signal handler has obtained since.
         for slot in [0, 32, 4096] {
             assert!(!is_in_chunk(slot, 0) && !is_in_chunk(slot, low) && !is_in_chunk(slot, high));
         }
-        // The spare slot of a chunk, and a new chunk above or below it.
+        // The spare slot of a chunk, with a new chunk above or below.
         assert!(!is_in_chunk(low, low) && is_in_chunk(low, high) && !is_in_chunk(high, low));
         assert!(is_in_chunk(low - 32, low) && !is_in_chunk(low + 32, low));
     }
@@ -450,10 +444,10 @@ mod tests {
         let (limit, size) = (4096, size_of::<Segment>());
         // The first call of a thread, and the call that finds its chunk full.
         assert!(!is_spare_taken(0, size, 0) && !is_spare_taken(limit, limit + size, limit));
-        // A handler's call while that one is interrupted, and the handler's next call.
+        // A signal handler's call while the call that found the chunk full is interrupted, and the handler's next call.
         assert!(is_spare_taken(limit + size, limit + 2 * size, limit));
         assert!(is_spare_taken(limit + 2 * size, limit + 3 * size, limit));
-        // A call that got its place earlier, while a handler filled that chunk and all or part of one at a lower address.
+        // A call that got its slot earlier, while a signal handler filled that chunk and all or part of a chunk at a lower address.
         assert!(!is_spare_taken(9000, limit, limit) && !is_spare_taken(9000, limit - size, limit));
     }
 }

@@ -4,8 +4,8 @@
 
 use std::ffi::c_char;
 
-/// Suppresses reports about calls made by this library. ThreadSanitizer's runtime calls it at start, unless the program defines its own
-/// (sanitizer/tsan_interface.h). A runtime linked into the program (clang without -shared-libsan) does not call it.
+/// Returns suppressions for reports about calls made by this library. ThreadSanitizer's runtime calls this function at start, unless the
+/// program defines its own (sanitizer/tsan_interface.h). A runtime linked into the program (clang without -shared-libsan) does not call it.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn __tsan_default_suppressions() -> *const c_char {
     c"called_from_lib:libdxt_tracer.so\n".as_ptr()

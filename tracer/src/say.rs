@@ -1,7 +1,7 @@
-//! One-line messages on standard error, written without stdio or allocation. They go where standard error went at process start, or
-//! nowhere: a program may have given descriptor 2 to a data file.
+//! Writes one-line messages to standard error, without stdio or allocation. They go to the file that was standard error at process start,
+//! or nowhere: the program may have given descriptor 2 to a data file.
 //!
-//! Descriptor 2 is recognized by its file's identity plus creation time, since file systems reuse inode numbers. A descriptor that the
+//! Standard error is recognized by its file's identity plus creation time, since file systems reuse inode numbers. A descriptor that the
 //! program opens itself belongs to the program, even if it refers to the same file. Messages never block and raise no signal: they are
 //! dropped if a pipe has no reader or no room, or if a file may not grow.
 #![expect(unsafe_code, reason = "statx(2), fcntl(2), poll(2), write(2)")]
@@ -22,18 +22,18 @@ struct Identity {
 }
 
 static STDERR: OnceLock<Identity> = OnceLock::new();
-/// True if descriptor 2 is a file that the program itself has opened, which must get no messages.
+/// True if the program itself has opened descriptor 2, which then gets no messages if it is a regular file.
 static IS_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
-/// Lowest number for the duplicate of standard error that messages are written to, if available: the program may expect to get lower ones.
+/// Preferred lowest number for the duplicate of standard error that messages are written to: the program may expect to get lower numbers.
 const HIGH: c_int = 400;
-/// Maximum wait for the reader of a pipe, in ms; then the message is dropped.
+/// Maximum wait for room in a pipe, in ms; then the message is dropped.
 const PATIENCE: c_int = 200;
 
 fn identity(number: c_int) -> Option<Identity> {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours. Raw system call, since fstat(3) may be wrapped.
+    // SAFETY: the structure is a local variable. Raw system call, since fstat(3) may be wrapped.
     if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
         return None;
     }
@@ -45,12 +45,12 @@ fn identity(number: c_int) -> Option<Identity> {
     })
 }
 
-/// Returns the creation time of the file behind a descriptor.
+/// Returns the creation time of the file behind descriptor `number`; `None` if the file system has none.
 fn made(number: c_int) -> Option<(i64, u32)> {
-    // SAFETY: an all-zero structure is a valid one.
+    // SAFETY: an all-zero structure is valid.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
     let (itself, flags, wanted) = (c"".as_ptr(), libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC, libc::STATX_BTIME);
-    // SAFETY: the structure is ours, the name ends in NUL.
+    // SAFETY: the structure is a local variable, and the name ends in NUL.
     let known = unsafe { crate::sys::syscall!(libc::SYS_statx, number, itself, flags, wanted, &raw mut about) } == 0;
     (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
 }
@@ -64,7 +64,7 @@ pub(crate) fn remember_stderr() {
     errno.restore();
 }
 
-/// Notes that the program has opened a file as descriptor `number`.
+/// Records that the program has opened a file as descriptor `number`.
 #[inline(always)]
 pub(crate) fn opened(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -72,7 +72,7 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Notes that descriptor `number` is now a duplicate of another one. Whether it is still standard error is decided by its file's identity.
+/// Records that descriptor `number` is now a duplicate of another descriptor. Its file's identity decides if it still is standard error.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -80,7 +80,7 @@ pub(crate) fn copied(number: c_int) {
     }
 }
 
-/// Writes `dxt: ` and the concatenated `parts` as one line to standard error. Preserves errno.
+/// Writes one line to standard error: `dxt: ` and the concatenated `parts`. Preserves errno.
 pub(crate) fn say(parts: &[&[u8]]) {
     let errno = crate::errno::save();
     let mut line = [0_u8; 512];
@@ -91,17 +91,17 @@ pub(crate) fn say(parts: &[&[u8]]) {
         line[length..length + taken].copy_from_slice(&part[..taken]);
         length += taken;
     }
-    // Terminals and /dev/null count as standard error even if the program opened them.
+    // Terminals and /dev/null count as standard error even if the program opened them itself.
     let is_programs = |known: &Identity| known.kind == libc::S_IFREG && IS_PROGRAMS.load(Ordering::Relaxed);
     if let Some(known) = STDERR.get().filter(|known| !is_programs(known)) {
-        // No signal handler may run in between: it might never return.
+        // No signal handler may run between the check and the write: it might never return.
         let blocked = Blocked::all();
         write(known, &line[..length], &blocked);
     }
     errno.restore();
 }
 
-/// Writes `line` through a descriptor of our own: other threads cannot change it between check and write.
+/// Writes `line` through a duplicate of the descriptor, which other threads cannot change between check and write.
 fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
     let copy = |least: c_int| {
         // SAFETY: duplicating a descriptor has no visible effect.
@@ -109,26 +109,26 @@ fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
         (copy >= 0).then_some(copy as c_int)
     };
     let own = copy(HIGH).or_else(|| copy(libc::STDERR_FILENO + 1));
-    // All numbers may be in use.
+    // If no number is left for a duplicate, uses descriptor 2 itself.
     let number = own.unwrap_or(libc::STDERR_FILENO);
     if identity(number).as_ref() == Some(known) && has_room(number) {
         blocked.without([libc::SIGPIPE, libc::SIGXFSZ], || {
-            // SAFETY: the buffer is ours; a failed or short write of a message does no harm.
+            // SAFETY: the buffer belongs to the caller; a failed or short write of a message does no harm.
             unsafe { crate::sys::syscall!(libc::SYS_write, number, line.as_ptr(), line.len()) };
         });
     }
     if let Some(own) = own {
-        // SAFETY: made above.
+        // SAFETY: the descriptor was created above.
         unsafe { crate::sys::syscall!(libc::SYS_close, own) };
     }
 }
 
-/// True if a write to descriptor `number` will not block. Waits up to [`PATIENCE`] ms for a pipe's reader.
+/// True if a write to descriptor `number` will not block. Waits up to [`PATIENCE`] ms for room in a pipe.
 fn has_room(number: c_int) -> bool {
     let mut asked = libc::pollfd { fd: number, events: libc::POLLOUT, revents: 0 };
     let mut patience = libc::timespec { tv_sec: 0, tv_nsec: i64::from(PATIENCE) * 1_000_000 };
     let no_mask = std::ptr::null::<u8>();
-    // SAFETY: both structures are ours.
+    // SAFETY: both structures are local variables.
     let ready = unsafe { crate::sys::syscall!(libc::SYS_ppoll, &raw mut asked, 1, &raw mut patience, no_mask, 8) };
     ready == 1 && asked.revents & libc::POLLOUT != 0 && asked.revents & libc::POLLERR == 0
 }

@@ -1,20 +1,20 @@
-//! Programs that confine themselves by seccomp(2): once a filter may be in force, a system call that the program would not make can end it.
-//! The tracer therefore prepares all it needs, shuts its gate (`sys.rs`) and makes no more system calls. Recording continues in existing
-//! memory, and the spool is left to `dxt-analyze recover`.
+//! Handles programs that confine themselves by seccomp(2): once a filter is in force, it may kill the program at a system call that the
+//! program itself would not make. The tracer therefore prepares all it needs, shuts the gate of its system calls (`sys.rs`) and makes no
+//! more of them. Recording continues in existing memory, and the spool is left to `dxt-analyze recover`.
 //!
-//! PR_SET_NO_NEW_PRIVS alone changes nothing: it forbids nothing that the tracer does. Container runtimes, service managers and sandboxes
-//! set it long before, or without, a filter.
+//! PR_SET_NO_NEW_PRIVS alone changes nothing, since it forbids nothing that the tracer does. Container runtimes, service managers and
+//! sandboxes set it long before a filter, or without one.
 //!
-//! A filter may be in force when the library starts ([`may_start`]), since exec(3) keeps it. The kernel does not distinguish two kinds:
-//! - a container's, made for any program, under which a refused call of the tracer merely fails;
-//! - a launcher's, made for this very program, under which one more call may end it.
+//! A filter may be in force when the library starts ([`may_start`]), since exec(3) keeps filters. The kernel does not distinguish two kinds:
+//! - a container's filter, made for any program, under which a refused call of the tracer merely fails;
+//! - a launcher's filter, made for this very program, under which one more call may end it.
 //!
-//! A container's filters also apply to the first process of its PID namespace. If that process has as many filters, tracing starts as
-//! without a filter. If it has fewer, or cannot be inspected, nothing is recorded.
+//! A container's filters also apply to the first process of its PID namespace. If that process has as many filters as this one, tracing
+//! starts as without a filter. If it has fewer, or cannot be inspected, nothing is recorded.
 //!
-//! To find out, the tracer opens, reads and closes files of proc(5): the dynamic linker just did the same for each library, in this process
-//! under this filter. prctl(PR_GET_SECCOMP) is cheaper, but no program needs it to start, so it may be fatal: it is used only without
-//! proc(5). The message about it uses write(2), the one call not known to be allowed.
+//! To find out, the tracer opens, reads and closes files of proc(5): the dynamic linker has just made the same system calls for each
+//! library, in this process under this filter. prctl(PR_GET_SECCOMP) is cheaper, but may be fatal, since no program needs it to start; it
+//! is used only without proc(5). The message about the filter uses write(2), the only call not known to be allowed.
 
 #![expect(unsafe_code, reason = "open(2), read(2), write(2), close(2), prctl(2)")]
 
@@ -27,23 +27,21 @@ use crate::{
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True once the user has been informed of the confinement.
+/// True once the user has been informed that the program confines itself.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// True if programs are inspected before they are started. False while tracing is off, since no system calls may be made then.
+/// True if programs are inspected before they are started. False while tracing is off: no system calls may be made then.
 static INSPECTS: AtomicBool = AtomicBool::new(false);
 
-/// Switches the inspection of programs that are about to be started on (true) or off.
 pub(crate) fn inspect_programs(inspects: bool) {
     INSPECTS.store(inspects, Ordering::Relaxed);
 }
 
-/// True if programs are inspected before they are started.
 pub(crate) fn inspects_programs() -> bool {
     INSPECTS.load(Ordering::Relaxed)
 }
 
-/// Seccomp filters of a process, from /proc/<pid>/status (Linux 3.8, their number Linux 5.9).
+/// Seccomp filters of a process, from /proc/<pid>/status (mode: Linux 3.8, number of filters: Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filters {
     /// Seccomp mode. 0: none; 1: strict mode; 2: filters.
@@ -52,8 +50,8 @@ struct Filters {
     number: Option<u32>,
 }
 
-/// True if no seccomp filter makes the tracer's system calls a risk for the program; otherwise prints why nothing is recorded. Makes only
-/// the calls named above. `DXT_SECCOMP=trust` means: the filter is known to be harmless.
+/// True if no seccomp filter makes the tracer's system calls a risk for the program. Otherwise prints why nothing is recorded. Makes only
+/// the system calls named above. `DXT_SECCOMP=trust` means that the filter is known to be harmless.
 pub(crate) fn may_start(environment: &impl Environment) -> bool {
     if environment.get(c"DXT_SECCOMP") == Some(b"trust") {
         return true;
@@ -71,24 +69,24 @@ pub(crate) fn may_start(environment: &impl Environment) -> bool {
     of_all
 }
 
-/// Asks prctl(2) if a seccomp filter is in force; used without proc(5). A kernel without filters answers EINVAL.
+/// True if a seccomp filter is in force, by prctl(2); used without proc(5). A kernel without filters answers EINVAL.
 fn is_filtered() -> bool {
-    // SAFETY: only a query.
+    // SAFETY: the call changes nothing.
     let mode = unsafe { sys::syscall!(libc::SYS_prctl, libc::PR_GET_SECCOMP, 0_usize, 0_usize, 0_usize, 0_usize) };
     mode > 0 || mode < 0 && errno::save().value() != libc::EINVAL
 }
 
-/// Bytes kept of each line of the status file: enough for the lines of interest.
+/// Number of bytes kept of each line of the status file: enough for the lines of interest.
 const LINE_BYTES: usize = 64;
 
-/// Reads a process's seccomp filters from its status file; `None` if that fails. A kernel without filters reports none.
+/// Reads the seccomp filters of a process from its status file; returns `None` on failure. A kernel without filters reports none.
 fn filters_of(status: &CStr) -> Option<Filters> {
     let file = open(status, libc::O_RDONLY | libc::O_CLOEXEC)?;
     let mut found = Filters { mode: 0, number: None };
     let (mut line, mut length, mut bytes) = ([0_u8; LINE_BYTES], 0, [0_u8; 1024]);
     let mut left = true;
     while left {
-        // SAFETY: the buffer is ours.
+        // SAFETY: the buffer is a local variable.
         let got = unsafe { sys::syscall!(libc::SYS_read, file, bytes.as_mut_ptr(), bytes.len()) };
         left = got > 0;
         for byte in bytes.iter().take(usize::try_from(got).unwrap_or(0)) {
@@ -106,7 +104,7 @@ fn filters_of(status: &CStr) -> Option<Filters> {
             length = 0;
         }
     }
-    // SAFETY: opened above.
+    // SAFETY: the descriptor was opened above.
     unsafe { sys::syscall!(libc::SYS_close, file) };
     Some(found)
 }
@@ -121,29 +119,29 @@ fn open(path: &CStr, flags: libc::c_int) -> Option<libc::c_long> {
     (file >= 0).then_some(file)
 }
 
-/// Writes a line to standard error. Uses only system calls that the dynamic linker has made too, except write(2). First opens standard
-/// error anew without blocking: that fails for a pipe without a reader, which avoids SIGPIPE. It also fails for a socket, which then gets
-/// no message.
+/// Writes a line to standard error. Apart from write(2), uses only system calls that the dynamic linker has made too. First opens standard
+/// error anew, without blocking: that fails for a pipe without a reader, which avoids SIGPIPE, and also for a socket, which then gets no
+/// message.
 fn say_plainly(line: &[u8]) {
     let errno = errno::save();
     let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
     if let Some(file) = open(c"/proc/self/fd/2", flags) {
-        // SAFETY: opened above.
+        // SAFETY: the descriptor was opened above.
         unsafe { sys::syscall!(libc::SYS_close, file) };
-        // Not through the new descriptor: in a file it would write at the start.
-        // SAFETY: the buffer is ours.
+        // The new descriptor is not used: in a file it would write at the start.
+        // SAFETY: the buffer belongs to the caller.
         unsafe { sys::syscall!(libc::SYS_write, libc::STDERR_FILENO, line.as_ptr(), line.len()) };
     }
     errno.restore();
 }
 
-/// Runs `call`, which confines this thread or all threads by seccomp if `succeeded` returns true. `strict`: strict mode, which also forbids
-/// reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c). `resolve`: resolves the functions that are otherwise
-/// resolved at their first call.
+/// Runs `call`, which confines this thread or all threads by seccomp if `succeeded` returns true for the result. `strict`: strict mode,
+/// which also forbids reading the processor's counter (PR_SET_SECCOMP(2const), arch/x86/kernel/process.c). `resolve`: resolves the
+/// functions that are otherwise resolved at their first call.
 pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     // A second filter finds the gate shut. A vfork(2) child confines itself, not the process whose memory it uses.
     if sys::is_shut() || !record::is_begun() || !process::is_own() {
-        // The gate stays open here: arguments of exec(3) are not inspected under a filter.
+        // The gate stays open here; without inspections, exec(3) under the filter makes no extra system call.
         inspect_programs(false);
         return call();
     }
@@ -153,7 +151,7 @@ pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T
     errno.restore();
     let result = if strict { without_counter(call, &succeeded) } else { call() };
     if succeeded(&result) {
-        // A muted rank still takes part in collective steps, or others would wait for it.
+        // A muted rank still takes part in the collective steps; otherwise other ranks would wait for it.
         if !kept && record::is_on() {
             record::set_state(record::State::Muted);
         }
@@ -166,7 +164,7 @@ pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T
     result
 }
 
-/// Runs `call`, after which the processor's counter may no longer be read if `succeeded` returns true for its result.
+/// Runs `call`. If `succeeded` returns true for the result, the processor's counter may not be read any longer, and the clock stays stopped.
 pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     if !record::is_begun() {
         return call();
@@ -181,14 +179,13 @@ pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T
     result
 }
 
-/// Prepares for the time when system calls are forbidden; true if calls recorded from then on survive the process (in a spool).
+/// Prepares for the time when system calls are forbidden. Returns true if calls recorded from then on survive the process (in a spool).
 fn make_ready(resolve: fn()) -> bool {
-    // A signal must end the process without any additional system call, as if the tracer were absent.
+    // A signal must end the process without an additional system call, as if the tracer were absent.
     signals::step_back();
     if !record::is_on() {
         return false;
     }
-    // Set before recording begins.
     let Some(config) = config::current() else { return false };
     if end_of_recording::is_left_out_so_far(config) {
         spool::remove();
@@ -204,14 +201,14 @@ fn make_ready(resolve: fn()) -> bool {
         ]);
         return false;
     };
-    // No memory can be backed later.
+    // Commits memory now, since no system call may commit memory later.
     buffer::back_ahead(&record::ARENA);
     if crate::mpi::world().is_some() {
-        record::MEETINGS.back_ahead();
+        record::SYNC_POINTS.back_ahead();
     }
     registry::back_ahead();
     spool::journal::back_ahead();
-    // Nothing can be returned later.
+    // Reservations are returned now, since no system call can return them later.
     budget::give_back();
     tell(&[
         b"the program confines itself with seccomp(2): at its end, write its trace with dxt-analyze recover, from ",
@@ -227,14 +224,14 @@ fn tell(parts: &[&[u8]]) {
     }
 }
 
-/// True if a forked child is confined like its parent: it cannot get memory of its own and records nothing.
+/// True if a forked child is confined like its parent: the child cannot get memory of its own and records nothing.
 pub(crate) fn in_child() -> bool {
     SAID.store(false, Ordering::Relaxed);
     sys::in_child();
     sys::is_shut()
 }
 
-/// Counts a fork of a process confined by seccomp, since the child records nothing; the count is stored in the trace.
+/// Counts a fork of a process confined by seccomp, because the child records nothing. The trace stores the count.
 pub(crate) fn in_parent() {
     if sys::is_shut() {
         Note::ConfinedChild.count();

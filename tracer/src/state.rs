@@ -1,29 +1,27 @@
-//! Recording state of the process: every hook checks it first.
+//! Recording state of the process, which every hook checks first.
 #![expect(unsafe_code, reason = "madvise(2), futex(2)")]
 
 use crate::tls;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-/// Recording state of the process.
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Not started yet; or a forked child, in which the kernel has zeroed the page that holds the state.
+    /// Recording has not started, or this is a forked child, in which the kernel has zeroed the page that holds the state.
     Unset = 0,
-    /// Calls are recorded.
     On = 1,
     /// Recording is off or has ended: calls pass through.
     Off = 2,
-    /// The process is not recorded: calls pass through, but the process joins the collective steps of the other ranks.
+    /// The process is not recorded: calls pass through, but the process takes part in the collective steps of the other ranks.
     Muted = 3,
-    /// A thread writes the trace because the process is about to end: calls wait until that is done, most of them for good.
+    /// A thread writes the trace because the process is about to end: calls wait until the trace is written, most of them for good.
     Parked = 4,
-    /// The trace has been written, and the process goes on: calls are recorded into a separate arena ([`crate::late_calls`]).
+    /// The trace has been written and the process continues: calls are recorded into a separate arena ([`crate::late_calls`]).
     Late = 5,
 }
 
-/// Size of the page that holds only the state: the largest page size of any Linux on the processor.
+/// Size of the page that holds only the state, in bytes: the largest page size of any Linux on this processor.
 const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
@@ -33,8 +31,8 @@ struct StatePage {
     unused: [AtomicU8; PAGE_BYTES - 1],
 }
 
-/// Recording state, alone in its page, which the kernel zeroes in every forked child, however it was forked. The parent's recorded calls
-/// lie in shared memory if there is a spool, and a child must never write there.
+/// Recording state, alone in a page that the kernel zeroes in every forked child, regardless of how the child was forked. If there is a
+/// spool, the parent's recorded calls lie in shared memory, where a child must never write.
 static PAGE: StatePage =
     StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
 
@@ -42,24 +40,22 @@ static PAGE: StatePage =
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Callback that a forked child runs before its first call is recorded.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
-/// Callback that returns true if the calling thread left, by a jump, the tracer's work that other threads wait for.
+/// Callback that returns true if the calling thread left, by a jump, work of the tracer that other threads wait for.
 static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
-/// Callback that waiting threads run now and then, in case nothing will ever wake them.
+/// Callback that waiting threads run now and then, in case nothing else will ever wake them.
 static LOOK_AFTER: OnceLock<fn()> = OnceLock::new();
-/// Makes the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); false if it cannot. Sets three
-/// callbacks. `in_child` runs in such a child before its first call is recorded. `has_left` returns true if this thread left, by a jump,
-/// the work that others wait for, and ends their wait. `look_after` runs now and then in waiting threads. Called from the library's
-/// constructor.
+/// Makes the kernel zero the state in every forked child (madvise(2), MADV_WIPEONFORK, Linux 4.14); returns false if it cannot. Sets three
+/// callbacks. `in_child` runs in a forked child before its first call is recorded. `has_left` returns true, and ends the wait of other
+/// threads, if this thread left by a jump the work that they wait for. `look_after` runs now and then in waiting threads.
 pub(crate) fn prepare(in_child: fn(), has_left: fn() -> bool, look_after: fn()) -> bool {
     let _ = IN_CHILD.set(in_child);
     let _ = HAS_LEFT.set(has_left);
     let _ = LOOK_AFTER.set(look_after);
     let page = (&raw const PAGE).cast_mut();
-    // SAFETY: the page is ours alone, private and, since it is all zero in the file, anonymous.
+    // SAFETY: the page belongs to this static alone, is private and, since it is all zero in the file, anonymous.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, page, PAGE_BYTES, libc::MADV_WIPEONFORK) == 0 }
 }
 
-/// Sets the recording state.
 pub(crate) fn set_state(state: State) {
     BEGUN.store(matches!(state, State::On | State::Parked | State::Late), Ordering::Relaxed);
     PAGE.state.store(state as u8, Ordering::SeqCst);
@@ -68,23 +64,23 @@ pub(crate) fn set_state(state: State) {
 /// Like [`set_state`], but wakes waiting threads at once.
 pub(crate) fn release(state: State) {
     set_state(state);
-    // SAFETY: wakes threads of this process that wait in `wait`.
+    // SAFETY: wakes only threads of this process that wait in `wait`.
     unsafe { crate::sys::syscall!(libc::SYS_futex, &raw const PAGE, FUTEX_WAKE_PRIVATE, i32::MAX) };
 }
 
-/// True if this process is recorded, even if calls wait at this moment or a trace has been written (On, Parked or Late).
+/// True if this process is recorded, even if calls wait at the moment or a trace has been written (On, Parked or Late).
 pub(crate) fn is_on() -> bool {
     let state = PAGE.state.load(Ordering::Relaxed);
     state == State::On as u8 || state == State::Parked as u8 || state == State::Late as u8
 }
 
-/// Returns the number of the state, loaded with `order`.
+/// Returns the number of the recording state, loaded with memory order `order`.
 #[inline(always)]
 pub(crate) fn raw(order: Ordering) -> u8 {
     PAGE.state.load(order)
 }
 
-/// True if the state is On: a stored segment then needs no further checks.
+/// True if the state is On, so that a stored segment needs no further checks.
 #[inline(always)]
 pub(crate) fn is_plain() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
@@ -100,8 +96,8 @@ pub(crate) fn is_late() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Late as u8
 }
 
-/// Interval at which a waiting thread checks the state again, in ns. Nobody wakes it when the process goes on, since usually the process
-/// has ended by then.
+/// Interval at which a waiting thread checks the state again, in ns. No thread wakes it when the process continues, since usually the
+/// process has ended by then.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -111,7 +107,8 @@ const FUTEX_WAKE_PRIVATE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 pub(crate) fn wait() {
     let errno = crate::errno::save();
     let time = libc::timespec { tv_sec: 0, tv_nsec: LOOKS_EVERY_NS };
-    // SAFETY: the page begins with the state and is longer than a futex word; other bytes are never written. Handlers may run, as anywhere.
+    // SAFETY: the page begins with the state and is longer than a futex word; its other bytes are never written. Signal handlers may run
+    // meanwhile, as anywhere.
     unsafe {
         crate::sys::syscall!(
             libc::SYS_futex,
@@ -127,8 +124,8 @@ pub(crate) fn wait() {
     errno.restore();
 }
 
-/// Waits until calls may proceed; false if this thread must not wait. That is the case if it writes the trace, does other work of the
-/// tracer for which the writer may wait, or is in a vfork(2) child, which outlives the process.
+/// Waits until calls may proceed. Returns false if this thread must not wait: it writes the trace, does other work of the tracer for which
+/// the writer may wait, or is in a vfork(2) child, which outlives the process.
 pub(crate) fn park() -> bool {
     while is_parked() {
         if !crate::process::is_own() {
@@ -145,7 +142,7 @@ pub(crate) fn park() -> bool {
     true
 }
 
-/// True if the calling thread left, by a jump, the tracer's work that other threads wait for.
+/// True if the calling thread left, by a jump, work of the tracer that other threads wait for.
 pub(crate) fn has_left() -> bool {
     HAS_LEFT.get().is_some_and(|has_left| has_left())
 }
@@ -167,7 +164,7 @@ pub(crate) fn run_in_child() {
     }
 }
 
-/// True if the state is Muted: this process is not recorded but joins the collective steps of the other ranks.
+/// True if the state is Muted: the process is not recorded but takes part in the collective steps of the other ranks.
 pub(crate) fn is_muted() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
 }

@@ -1,7 +1,7 @@
-//! The tracer's own system calls. Results are like those of syscall(2) (-1 and errno), but that function is not used since it is wrapped.
+//! The tracer's own system calls. Results are like those of syscall(2) (-1 and errno); that function is not used, since it is wrapped.
 //!
-//! All of them pass one gate. Once the program has confined itself (`seccomp.rs`), a system call that it would not make itself could end
-//! it. The gate is then shut: every system call of the tracer fails with EPERM, unmade.
+//! All of them pass a gate. Once the program has confined itself by seccomp (`seccomp.rs`), a system call that the program itself would not
+//! make could end it. The gate is then shut: every system call of the tracer fails with EPERM without reaching the kernel.
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::ffi::c_long;
@@ -15,24 +15,24 @@ macro_rules! pass_on {
 }
 pub(crate) use pass_on;
 
-/// True if the gate is shut: the tracer makes no system calls any longer.
+/// True if the gate is shut: the tracer makes no more system calls.
 static SHUT: AtomicBool = AtomicBool::new(false);
-/// True if a seccomp filter may be in force. Shutting the gate then no longer waits for system calls in progress.
+/// True if a seccomp filter may be in force: [`shut`] no longer waits for system calls in progress.
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Number of the tracer's system calls in progress (inside the gate).
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of times that [`shut`] checks if the gate is empty; the last checks are 1 ms apart. After that it proceeds: a call
-/// blocked in the kernel has already passed any filter, and a call left by a jump never returns.
+/// Maximum number of times that [`shut`] checks if the gate is empty. After the first `YIELDS` checks they are 1 ms apart; after the last,
+/// `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a jump never returns.
 const MOST_WAITS: u32 = 1_100;
 const YIELDS: u32 = 1_000;
 
-/// Permission for the tracer to make system calls, until it is dropped. Shutting the gate waits for all such permissions.
+/// Permission for the tracer to make system calls, until dropped. [`shut`] waits for all such permissions.
 pub(crate) struct Claim(());
 
 /// Requests permission for the tracer to make system calls; `None` once they are forbidden (gate shut).
 #[inline]
 pub(crate) fn claim() -> Option<Claim> {
-    // Announce first, then check: either the thread that shuts the gate sees this call, or this call sees the gate shut.
+    // Announces first, then checks: either the thread that shuts the gate sees this call, or this call sees the gate shut.
     UNDER_WAY.fetch_add(1, Ordering::SeqCst);
     let claim = Claim(());
     if SHUT.load(Ordering::SeqCst) { None } else { Some(claim) }
@@ -51,7 +51,7 @@ pub(crate) fn is_shut() -> bool {
 }
 
 /// Shuts the gate, so that the tracer makes no more system calls, and waits until those in progress are done. The calling thread must not
-/// be inside.
+/// be inside the gate.
 pub(crate) fn shut() {
     SHUT.store(true, Ordering::SeqCst);
     let time = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -59,24 +59,24 @@ pub(crate) fn shut() {
         if UNDER_WAY.load(Ordering::SeqCst) == 0 {
             break;
         }
-        // No filter is in force yet.
+        // System calls are safe here: no filter is in force yet.
         if waited < YIELDS {
             // SAFETY: no preconditions.
             unsafe { pass(libc::SYS_sched_yield, []) };
         } else {
-            // SAFETY: the time is ours; the remaining time after a signal is ignored.
+            // SAFETY: the time is a local variable; the remaining time after a signal is ignored.
             unsafe { pass_on!(libc::SYS_nanosleep, &raw const time, std::ptr::null_mut::<libc::timespec>()) };
         }
     }
     CONFINED.store(true, Ordering::SeqCst);
 }
 
-/// Resets the gate for the tracer's system calls in a forked child: calls in progress on other threads do not exist in the child.
+/// Resets the gate in a forked child: system calls in progress on other threads do not exist in the child.
 pub(crate) fn in_child() {
     UNDER_WAY.store(0, Ordering::SeqCst);
 }
 
-/// Permits the tracer's system calls again because the program has not confined itself by seccomp after all.
+/// Opens the gate again, because the program has not confined itself by seccomp after all.
 pub(crate) fn open() {
     CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);
@@ -84,7 +84,6 @@ pub(crate) fn open() {
 
 /// Argument of a system call, as wide as a register.
 pub(crate) trait Argument {
-    /// Returns the argument as the content of a register.
     fn register(self) -> usize;
 }
 
@@ -123,7 +122,7 @@ macro_rules! syscall {
 }
 pub(crate) use syscall;
 
-/// Makes a system call of the tracer's own; see [`syscall!`]. Fails with EPERM once these are forbidden (gate shut).
+/// Makes a system call of the tracer's own; see [`syscall!`]. Fails with EPERM once such calls are forbidden (gate shut).
 ///
 /// # Safety
 /// The arguments must meet the requirements of the system call.
@@ -133,7 +132,7 @@ pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N])
         crate::errno::set(libc::EPERM);
         return -1;
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments meet the caller's promise.
     unsafe { pass(number, arguments) }
 }
 
@@ -145,8 +144,8 @@ macro_rules! finish {
 }
 pub(crate) use finish;
 
-/// Makes a system call to release a resource, for a thread inside the gate; see [`finish!`]. Allowed even if the gate is shut, as long as
-/// the closing thread still waits for it. Later it fails with EPERM: leaking the resource is better than ending the program.
+/// Makes a system call that releases a resource, for a thread inside the gate; see [`finish!`]. Allowed after the gate is shut, as long as
+/// [`shut`] still waits for this thread. Later it fails with EPERM: leaking the resource is better than ending the program.
 ///
 /// # Safety
 /// The arguments must meet the requirements of the system call.
@@ -158,7 +157,7 @@ pub(crate) unsafe fn to_finish<const N: usize>(number: c_long, arguments: [usize
         crate::errno::set(libc::EPERM);
         return -1;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments meet the caller's promise.
     unsafe { pass(number, arguments) }
 }
 
@@ -171,9 +170,9 @@ pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N])
     const { assert!(N <= 6) };
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
-    // SAFETY: the caller's promise; surplus arguments are ignored by the kernel.
+    // SAFETY: the arguments meet the caller's promise; surplus arguments are ignored by the kernel.
     let answer = unsafe { kernel(number, all) };
-    // Results in the last page are errors (Linux, include/linux/err.h: MAX_ERRNO).
+    // Results from -4095 to -1 are negated errno values (Linux, include/linux/err.h: MAX_ERRNO).
     if (-4095..0).contains(&answer) {
         crate::errno::set(-answer as i32);
         return -1;
@@ -186,7 +185,7 @@ pub(crate) unsafe fn pass<const N: usize>(number: c_long, arguments: [usize; N])
 unsafe fn kernel(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let answer: c_long;
-    // SAFETY: the kernel's calling convention (syscall(2)): it changes rcx, r11, and the memory given in the arguments.
+    // SAFETY: follows the kernel's calling convention (syscall(2)): the kernel changes rcx, r11, and the memory given in the arguments.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -204,7 +203,7 @@ unsafe fn kernel(number: c_long, arguments: [usize; 6]) -> c_long {
 unsafe fn kernel(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let answer: c_long;
-    // SAFETY: the kernel's calling convention (syscall(2)).
+    // SAFETY: follows the kernel's calling convention (syscall(2)).
     unsafe {
         std::arch::asm!(
             "svc 0",
@@ -224,7 +223,7 @@ compile_error!("a system call must be written for this processor, in tracer/src/
 mod tests {
     #[test]
     fn a_shut_gate_lets_nothing_but_the_programs_own_through() {
-        // In a process of its own: other tests make system calls too, and would be refused.
+        // Runs in a process of its own, since other tests make system calls that a shut gate would refuse.
         let child = std::env::var_os("DXT_TEST_GATE");
         if child.is_none() {
             let exe = std::env::current_exe().unwrap();
@@ -249,16 +248,16 @@ mod tests {
         let (mut ends, mut byte) = ([0; 2], 0_u8);
         // SAFETY: the array has room for two descriptors.
         assert_eq!(unsafe { syscall!(libc::SYS_pipe2, ends.as_mut_ptr(), 0) }, 0);
-        // SAFETY: one byte is there.
+        // SAFETY: the buffer has one byte.
         assert_eq!(unsafe { syscall!(libc::SYS_write, ends[1], b"x".as_ptr(), 1) }, 1);
-        // SAFETY: one byte has room.
+        // SAFETY: the buffer has room for one byte.
         assert_eq!(unsafe { syscall!(libc::SYS_read, ends[0], &raw mut byte, 1) }, 1);
         assert_eq!(byte, b'x');
-        // SAFETY: nothing is written to; the descriptor is not one.
+        // SAFETY: no memory is written, and -1 is no descriptor.
         assert_eq!(unsafe { syscall!(libc::SYS_lseek, -1, 0_i64, libc::SEEK_CUR) }, -1);
         assert_eq!(crate::errno::save().value(), libc::EBADF);
         for end in ends {
-            // SAFETY: ours, and nobody else's.
+            // SAFETY: this test alone uses the descriptor.
             assert_eq!(unsafe { syscall!(libc::SYS_close, end) }, 0);
         }
     }

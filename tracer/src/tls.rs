@@ -1,8 +1,8 @@
 //! Per-thread state: address of the next segment slot, and nesting inside the tracer, MPI or HDF5.
 //!
-//! The block lies in initial-exec TLS: reading it is one load from the thread pointer. No call can allocate or lock, so the block can be
-//! used in signal handlers and before constructors. Stable Rust cannot request that model, hence the assembly on x86-64; other processors
-//! use `thread_local!`, which costs one call.
+//! The block lies in initial-exec TLS, so reading its address is one load from the thread pointer. No access can allocate or lock; the
+//! block can be used in signal handlers and before constructors. Stable Rust cannot request that TLS model, hence the assembly on x86-64;
+//! other processors use `thread_local!`, which costs one function call.
 #![expect(unsafe_code, reason = "thread-local storage in the initial-exec model")]
 
 mod inside;
@@ -11,63 +11,63 @@ use crate::blocking::Blocked;
 pub(crate) use inside::{Inside, here, is_below};
 use std::cell::Cell;
 
-/// Write position for one thread's segments of one kind (I/O or collective calls). Slots lie in an arena chunk, or in a scratch chunk whose
-/// segments are only counted.
+/// Write position of one thread for segments of one kind (I/O or collective calls). The slots lie in an arena chunk, or in a scratch chunk
+/// whose segments are only counted.
 #[repr(C)]
 pub(crate) struct Lane {
-    /// Address of the next free slot of the chunk.
+    /// Address of the next free slot.
     pub(crate) cursor: Cell<usize>,
-    /// Address after the chunk's last slot that may be used.
+    /// End address of the last slot that may be used.
     pub(crate) limit: Cell<usize>,
-    /// Address of the first slot of the thread's current chunk in the arena; 0 without one.
+    /// Address of the first slot of the thread's current arena chunk; 0 without one.
     pub(crate) chunk: Cell<usize>,
-    /// Spare slot of the previous chunk, if a call that was interrupted by a signal handler may still use it; else 0.
+    /// Address of a spare slot of the previous chunk that a call interrupted by a signal handler may still use; else 0.
     pub(crate) awaited: Cell<usize>,
-    /// Address of the thread's scratch, a buffer of calls that are only counted; used once the arena is full, else 0.
+    /// Address of the scratch, a buffer for calls that are only counted once the arena is full; 0 without one.
     pub(crate) scratch: Cell<usize>,
-    /// Index in the table of threads plus one; 0 while this write position has not been used.
+    /// Index in the table of threads plus one; 0 before the first use of this write position.
     pub(crate) index: Cell<u32>,
     /// Size of the latest chunk, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Number of chunks obtained so far.
+    /// Number of chunks that the thread has obtained so far.
     pub(crate) sequence: Cell<u32>,
     /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late_calls`]).
     pub(crate) late: Cell<u32>,
 }
 
-/// Block of state of one thread, all zero at thread start. The I/O lane comes first, so its address is the block's.
+/// State of one thread, all zero at thread start. The I/O lane comes first, so that its address is the block's address.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
     /// Write position for I/O calls; in counters mode, for all calls.
     pub(crate) io: Lane,
-    /// Nonzero while the tracer's own code runs on this thread; calls then pass through unrecorded. Also holds the flags [`LENT`] and
+    /// Nonzero while the tracer's own code runs on this thread, whose calls then pass through unrecorded. Also holds the flags [`LENT`] and
     /// [`LENT_FOR_A_WHILE`].
     pub(crate) busy: Cell<u32>,
     /// Nonzero while the thread is inside the gate that guards segment memory ([`crate::gate`]).
     pub(crate) at_gate: Cell<u32>,
-    /// Set while the thread is inside an MPI call; calls made then are marked as nested.
+    /// Set while the thread is inside an MPI call. Calls made meanwhile are marked as nested.
     pub(crate) mpi: Inside,
-    /// Set while the thread is inside an HDF5 call; calls made then are marked as made inside HDF5.
+    /// Set while the thread is inside an HDF5 call. Calls made meanwhile are marked as made inside HDF5.
     pub(crate) hdf5: Inside,
-    /// Set while the thread is inside a wrapped library function. System calls that it makes through syscall(2) are not the program's.
+    /// Set while the thread is inside a wrapped library function: system calls that the function makes through syscall(2) are not the program's.
     library: Inside,
-    /// Set while the thread is inside a collective MPI call. Collective calls made then are the MPI library's own.
-    pub(crate) meeting: Inside,
-    /// Return address of the latest HDF5 call; identifies the copy of HDF5 that its caller uses.
+    /// Set while the thread is inside a collective MPI call. Collective calls made meanwhile are the MPI library's own.
+    pub(crate) sync_point: Inside,
+    /// Return address of the latest HDF5 call; identifies the copy of HDF5 that the caller uses.
     pub(crate) hdf5_caller: Cell<usize>,
-    /// Write position for collective MPI calls, in a separate arena. Readers of the trace see it as another thread.
-    pub(crate) meetings: Lane,
+    /// Write position for collective MPI calls, in a separate arena. Readers of the trace see these calls as another thread.
+    pub(crate) sync_points: Lane,
     /// Write position for collective MPI calls that are only counted, not recorded.
     pub(crate) often: Lane,
-    /// Address of the scratch, a buffer in which short segments (DXT_MIN_SIZE) wait to be added to counters, or 0.
+    /// Address of the scratch in which short segments (DXT_MIN_SIZE) wait to be added to counters; 0 without one.
     pub(crate) waiting: Cell<usize>,
-    /// Address of the record of the file of the MPI-IO call in progress, or 0; used to find the offset to which a shared file pointer led.
+    /// Address of the file record of the MPI-IO call in progress, or 0. Used to find the offset to which a shared file pointer led.
     pub(crate) mpi_file: Cell<usize>,
-    /// Lowest offset of a transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
+    /// Lowest offset of a nested transfer on `mpi_file` inside the MPI-IO call in progress, or -1.
     pub(crate) nested_offset: Cell<i64>,
-    /// Address to jump to if the tracer's work in progress is abandoned for lack of memory, or 0; see `abandonable`.
+    /// Address of the stack pointer that a jump restores if the tracer's work in progress is abandoned for lack of memory, or 0; see `abandonable`.
     pub(crate) scope: Cell<usize>,
-    /// Kernel thread id of this block's owner. Set once threads without thread-local storage may use the block too ([`crate::without_tls`]).
+    /// Kernel thread id of the block's owner. Set once threads without thread-local storage may use the block too ([`crate::without_tls`]).
     pub(crate) owner: Cell<u32>,
     /// Id of the descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0 if not determined yet.
     pub(crate) table: Cell<u32>,
@@ -91,7 +91,7 @@ impl Lane {
         }
     }
 
-    /// Resets the write position: it has no chunk, and nothing has been recorded.
+    /// Resets the write position: no chunk, no scratch, nothing recorded.
     pub(crate) fn forget_chunk(&self) {
         self.cursor.set(0);
         self.limit.set(0);
@@ -114,9 +114,9 @@ impl Thread {
             mpi: Inside::new(),
             hdf5: Inside::new(),
             library: Inside::new(),
-            meeting: Inside::new(),
+            sync_point: Inside::new(),
             hdf5_caller: Cell::new(0),
-            meetings: Lane::new(),
+            sync_points: Lane::new(),
             often: Lane::new(),
             waiting: Cell::new(0),
             mpi_file: Cell::new(0),
@@ -127,15 +127,15 @@ impl Thread {
         }
     }
 
-    /// Resets the thread's write positions: nothing has been recorded. The nesting state (inside MPI and so on) is kept.
+    /// Resets the thread's write positions as if nothing had been recorded. Keeps the nesting state (inside MPI and so on).
     pub(crate) fn forget_chunks(&self) {
         self.io.forget_chunk();
-        self.meetings.forget_chunk();
+        self.sync_points.forget_chunk();
         self.often.forget_chunk();
         self.waiting.set(0);
     }
 
-    /// Runs a short piece of the tracer's own work with signals blocked. A signal handler would otherwise see the work half done, or leave
+    /// Runs a short piece of the tracer's own work with signals blocked. Otherwise a signal handler would see the work half done, or leave
     /// it so by siglongjmp(3). Calls that arrive anyway, because signals could not be blocked, are counted.
     pub(crate) fn while_busy<T>(&self, work: impl FnOnce() -> T) -> T {
         let _blocked = Blocked::briefly();
@@ -153,13 +153,13 @@ impl Thread {
         self.busy_by(AWAY, work)
     }
 
-    /// Stops recording calls of this thread, because it is about to end the process while all others wait. A signal handler on this thread
-    /// must not wait for the thread itself.
+    /// Stops recording the calls of this thread, because it is about to end the process while all other threads wait. Otherwise a signal
+    /// handler on this thread would wait for the thread itself.
     pub(crate) fn go_away(&self) {
         self.busy.set(self.busy.get() + AWAY);
     }
 
-    /// Undoes `go_away`: records this thread again, because it did not end the process after all.
+    /// Undoes `go_away`, because the thread did not end the process after all.
     pub(crate) fn come_back(&self) {
         self.busy.set(self.busy.get().saturating_sub(AWAY));
     }
@@ -171,34 +171,32 @@ impl Thread {
         result
     }
 
-    /// Runs a wrapped library function. System calls that it makes through syscall(2) are then not taken for the program's.
+    /// Runs a wrapped library function: system calls that it makes through syscall(2) are not taken for the program's.
     pub(crate) fn in_library<T>(&self, call: impl FnOnce() -> T) -> T {
         self.library.run(call)
     }
 
-    /// True if the thread is inside a function that was run by `in_library`.
+    /// True while the thread is inside a function run by `in_library`.
     pub(crate) fn is_in_library(&self) -> bool {
         self.library.is_set()
     }
 
-    /// True if no long work of the tracer is in progress on this thread (at most `while_busy`), so that a call arriving now is the
-    /// program's.
+    /// True if no long work of the tracer is in progress on this thread (at most `while_busy`). A call that arrives now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
     }
 
-    /// True while the tracer's own code runs on this thread.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) != 0
     }
 
-    /// Marks this thread-local block as shared with threads that have none of their own. `for_a_while`: only until the block's owner makes
-    /// a call.
+    /// Marks this thread-local block as shared with threads that have no block of their own. `for_a_while`: only until the block's owner
+    /// makes a call.
     pub(crate) fn lend(&self, for_a_while: bool) {
         self.busy.set(self.busy.get() | if for_a_while { LENT_FOR_A_WHILE } else { LENT });
     }
 
-    /// Ends temporary sharing of this thread-local block, because its owner has made a call.
+    /// Ends the temporary sharing of this thread-local block, because its owner has made a call.
     pub(crate) fn is_back(&self) {
         self.busy.set(self.busy.get() & !LENT_FOR_A_WHILE);
     }
@@ -208,7 +206,7 @@ impl Thread {
         self.busy.set(self.busy.get() & !(LENT | LENT_FOR_A_WHILE));
     }
 
-    /// True if threads other than its owner may use this thread-local block.
+    /// True if threads other than the owner may use this thread-local block.
     pub(crate) fn is_lent(&self) -> bool {
         self.busy.get() & (LENT | LENT_FOR_A_WHILE) != 0
     }
@@ -221,11 +219,11 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Flags in `busy` that mark a block shared with other threads ([`crate::without_tls`]). Stored in `busy` so that calls check one word only.
+/// Flags in `busy` that mark a block shared with other threads ([`crate::without_tls`]). They lie in `busy` so that calls check only one word.
 const LENT: u32 = 1 << 31;
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
-/// Compiles only while `Thread` is not `Sync`: otherwise both impls would apply.
+/// Check that compiles only while `Thread` is not `Sync`; otherwise both impls would apply.
 const _: fn() = || {
     trait NotSync<Way> {
         fn holds() {}
@@ -279,7 +277,7 @@ mod storage {
         read_block!(pure, nomem, nostack)
     }
 
-    /// Like [`block`], but always reads the thread-local block's address anew: the compiler may reuse an earlier result of `block`.
+    /// Like [`block`], but always reads the block's address anew; the compiler may reuse an earlier result of `block`.
     #[inline(always)]
     pub(super) fn block_now() -> *const Thread {
         read_block!(nostack)
@@ -300,24 +298,23 @@ mod storage {
     }
 }
 
-/// Returns this thread's thread-local block. Safe: a `Thread` is not `Sync` (below), so the reference stays on its thread, which the block
-/// outlives. Use [`current_now`] after a call of the program, which may return on another thread.
+/// Returns this thread's thread-local block. Safe: a `Thread` is not `Sync` (checked above), so the reference stays on its thread, which
+/// the block outlives. Use [`current_now`] after a call of the program, which may return on another thread.
 #[inline(always)]
 pub(crate) fn current() -> &'static Thread {
-    // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), and lives as long as its thread. It is reached only from that
-    // thread, as said above; its fields are cells.
+    // SAFETY: the block is aligned, zero at thread start (a valid `Thread`), and lives as long as its thread. Only that thread reaches it,
+    // since `Thread` is not `Sync`; its fields are cells.
     unsafe { &*storage::block() }
 }
 
-/// Returns an identifier that is unique among live threads, never 0, and unchanged in a forked child: the address of the thread-local
-/// block. No system call is needed.
+/// Returns an identifier of the thread: unique among live threads, never 0, and unchanged in a forked child. It is the address of the
+/// thread's block; no system call is needed.
 #[inline(always)]
 pub(crate) fn number() -> usize {
     std::ptr::from_ref(current()).addr()
 }
 
-/// Returns the current thread's thread-local block, read anew after a call into the program: a user-level thread may have moved to another
-/// kernel thread.
+/// Returns this thread's thread-local block, read anew after a call into the program: a user-level thread may have moved to another kernel thread.
 #[inline(always)]
 pub(crate) fn current_now() -> &'static Thread {
     #[cfg(target_arch = "x86_64")]
@@ -341,8 +338,8 @@ pub(crate) fn advance(lane: &Lane, bytes: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut before = bytes;
-        // SAFETY: `cursor` is an aligned word of this thread. Without a lock prefix xadd is atomic with respect to signals here, which
-        // suffices.
+        // SAFETY: `cursor` is an aligned word of this thread. Without a lock prefix xadd is atomic with respect to signals on this thread,
+        // which suffices.
         unsafe {
             std::arch::asm!(
                 "xadd qword ptr [{cursor}], {before}",

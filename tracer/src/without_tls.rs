@@ -1,16 +1,16 @@
-//! Threads and processes that share this memory but have no thread-local storage of their own: clone(2) with CLONE_VM but not CLONE_SETTLS,
-//! vfork(2). They see the thread block ([`tls`]) of the thread that created them, and would append to its chunk. Before creating one, that
-//! thread stores its id and a bit in its block. While the bit is set, each call checks which thread it runs on, and only the owner's calls
-//! are recorded. Threads without the bit do not check.
+//! Handles threads and processes that share this memory but have no thread-local storage of their own: clone(2) with CLONE_VM but not
+//! CLONE_SETTLS, and vfork(2). They use the block ([`tls`]) of the thread that created them, and would append to its chunk. Before creating
+//! one, that thread stores its id and a bit in its block. While the bit is set, each call checks which thread it runs on, and only the
+//! owner's calls are recorded.
 //!
-//! Not seen: threads made by a system call in the program's own machine code, until a chunk is full ([`found`]).
+//! Threads made by a system call in the program's own machine code are noticed only when a chunk is full ([`found`]).
 #![expect(unsafe_code, reason = "gettid(2)")]
 
 use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{errno, handles, process, state, sys};
 
-/// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use it too.
+/// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use the block too.
 pub(crate) fn cloning(flags: u64) {
     process::may_be_shared();
     let has = |flag: libc::c_int| flags & flag as u64 != 0;
@@ -27,13 +27,13 @@ pub(crate) fn cloning(flags: u64) {
     }
 }
 
-/// Prepares for a vfork(2) by the calling thread: its block is shared until it resumes.
+/// Prepares for a vfork(2) by the calling thread: its block is shared until the thread resumes.
 pub(crate) fn vforking() {
     cloning((libc::CLONE_VM | libc::CLONE_VFORK) as u64);
 }
 
-/// Marks the thread-local block of `thread` as shared with a thread that has none of its own. `until_back`: only until the block's owner
-/// makes its next call. If a borrowing thread shares the block further, the recorded owner does not change.
+/// Marks the thread-local block `thread` as shared with a thread that has none of its own. `until_back`: only until the block's owner makes its next
+/// call. The recorded owner stays the same if a borrowing thread shares the block further.
 fn lend(thread: &Thread, until_back: bool) {
     if !thread.is_lent() {
         let errno = errno::save();
@@ -44,18 +44,18 @@ fn lend(thread: &Thread, until_back: bool) {
 }
 
 fn tid() -> u32 {
-    // SAFETY: gettid has no preconditions. 0 if it may not be called.
+    // SAFETY: gettid has no preconditions. Fails (0) if the tracer may make no system calls.
     u32::try_from(unsafe { sys::syscall!(libc::SYS_gettid) }).unwrap_or(0)
 }
 
-/// True if the calling thread owns the thread-local block `thread`. Counts calls of other threads as lost, except those of a vfork(2)
-/// child. Preserves errno.
+/// True if the calling thread owns the thread-local block `thread`. Otherwise counts the call as lost, unless made by a vfork(2) child.
+/// Preserves errno.
 #[cold]
 pub(crate) fn is_owner(thread: &Thread) -> bool {
     let errno = errno::save();
     let me = tid();
     errno.restore();
-    // In a program that has confined itself the thread id is unknown.
+    // The thread id is unknown (0) in a program that has confined itself.
     if me == thread.owner.get() && me != 0 {
         thread.is_back();
         return true;
@@ -67,8 +67,8 @@ pub(crate) fn is_owner(thread: &Thread) -> bool {
     false
 }
 
-/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled it; assumes so if either id is 0
-/// (unknown). Otherwise marks the thread-local block as shared and returns false.
+/// Checks, when a chunk of segments is full, that the calling thread is `owner`, the thread that filled the chunk; assumes so if either id
+/// is 0 (unknown). Otherwise marks the thread-local block as shared and returns false.
 pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     let me = tid();
     let is_owner = me == owner || me == 0 || owner == 0;
@@ -81,7 +81,7 @@ pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     is_owner
 }
 
-/// Ends all sharing of blocks in a forked child, which has one thread.
+/// Ends all sharing of the thread-local block in a forked child, which has one thread.
 pub(crate) fn in_child() {
     tls::current().is_alone();
 }

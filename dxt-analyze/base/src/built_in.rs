@@ -1,5 +1,5 @@
-//! Parts built into every page: plotting library, style sheet, and a content security policy that allows only the page's own scripts.
-//! Nothing is fetched.
+// Parts built into every HTML page: plotting library, style sheet, and a content security policy that allows only the page's own scripts.
+// Pages fetch nothing.
 
 use crate::text::printable::printable;
 use anyhow::Result;
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::io::Write;
 
 const HEAD: &str = include_str!("../../assets/head.html");
-/// Source of the plotting library, unmodified; its README names version and licence.
+/// Source of the plotting library ECharts, unmodified; the README beside it states version and licence.
 pub const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
-/// Style sheet of all pages.
+/// Style sheet (CSS) of all pages.
 pub const STYLE: &str = include_str!("../../assets/report/style.css");
 
 /// Returns the content security policy of a page with `scripts` and the plotting library.
@@ -25,7 +25,7 @@ pub fn policy(scripts: &str) -> String {
     )
 }
 
-/// Returns the content security policy of a page with `scripts` only.
+/// Returns the content security policy of a page with `scripts` and without the plotting library.
 pub fn policy_of(scripts: &str) -> String {
     let script = hash(scripts);
     format!(
@@ -33,13 +33,13 @@ pub fn policy_of(scripts: &str) -> String {
     )
 }
 
-/// Returns a script's hash in the form of content security policies.
+/// Returns the hash of a script in the notation of content security policies.
 fn hash(script: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes())))
 }
 
-/// Serializes `data` to JSON that cannot end the HTML element around it: `<` occurs only inside strings, where it is escaped. Scripts
-/// display strings without change, so hidden characters in strings are made visible.
+/// Serializes `data` to JSON that cannot end the HTML element around it: `<` occurs only in strings, where it is escaped. Hidden characters
+/// in strings are made visible, because scripts display strings unchanged.
 pub fn json(data: &impl serde::Serialize) -> Result<String> {
     let mut out = Vec::new();
     data.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Visible))?;
@@ -53,7 +53,7 @@ impl Formatter for Visible {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> std::io::Result<()> {
         match printable(text) {
             Cow::Borrowed(text) => out.write_all(text.as_bytes()),
-            // Characters that JSON must escape never arrive here.
+            // Characters that JSON must escape never reach this branch.
             Cow::Owned(text) => out.write_all(text.replace('\\', "\\\\").as_bytes()),
         }
     }
@@ -73,8 +73,8 @@ impl Formatter for Visible {
     }
 }
 
-/// Builds a page from the common HTML head, `body`, `scripts` and the content security policy that `policy` returns. `parts` are the texts
-/// for the placeholders, including `title`; they take precedence over common texts of the same name.
+/// Builds a page from the common HTML head, `body`, `scripts` and the content security policy that `policy` returns. `parts` are
+/// (placeholder, text), including `title`, and take precedence over common texts with the same placeholder.
 pub fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec<(&str, String)>) -> String {
     // Each script is a function expression that adds members to the object `dxt`.
     let scripts = format!("\"use strict\";\nconst dxt = {{}};\n{}", scripts.concat());
@@ -88,7 +88,7 @@ pub fn page(body: &str, scripts: &[&str], policy: fn(&str) -> String, parts: Vec
     fill(&[HEAD, body].concat(), &all)
 }
 
-/// Replaces each placeholder `{{name}}` by the text of that name in `parts`. Inserted text is not searched for placeholders.
+/// Replaces each placeholder `{{name}}` by the text that `parts` has for the name. Inserted text is not searched for placeholders.
 fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let mut out = String::new();
     let mut rest = template;

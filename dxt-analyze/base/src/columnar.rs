@@ -14,17 +14,17 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum rows of a row group.
+/// Maximum number of rows in a row group.
 pub const ROW_GROUP: usize = 1 << 20;
-/// Memory of a row group under construction, in bytes; limits only groups with long rows, such as accesses to many targets each.
+/// Maximum memory of an unfinished row group, in bytes; only reached with long rows, such as accesses to many targets each.
 const ROW_GROUP_BYTES: usize = 96 << 20;
 
-/// Parquet file being written.
+/// Writer of a Parquet file.
 pub type Writer = ArrowWriter<BufWriter<File>>;
-/// Column with its name.
+/// Column of a table: name and values.
 pub type Column = (&'static str, ArrayRef);
 
-/// Returns the writer properties of all Parquet files.
+/// Returns the writer properties that all Parquet files have in common.
 pub fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(concat!("dxt-analyze ", env!("CARGO_PKG_VERSION")).into())
@@ -33,7 +33,7 @@ pub fn properties() -> WriterPropertiesBuilder {
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
 }
 
-/// Returns writer properties with delta encoding for the named columns, whose integers mostly grow from row to row.
+/// Returns writer properties with delta encoding for `columns`, whose integers mostly grow from row to row.
 pub fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) -> WriterProperties {
     for &column in columns {
         let path = || ColumnPath::from(column);
@@ -43,40 +43,31 @@ pub fn with_differences(mut builder: WriterPropertiesBuilder, columns: &[&str]) 
     builder.build()
 }
 
-/// Creates a Parquet file at `path`, where nothing may exist.
-///
-/// # Errors
-/// Fails if the file cannot be created.
+/// Creates a Parquet file at `path`; fails if the file exists or cannot be created.
 pub fn writer(path: &Path, schema: Arc<Schema>, properties: WriterProperties) -> Result<Writer> {
     let file = BufWriter::with_capacity(1 << 20, create_new(path)?);
     Ok(ArrowWriter::try_new(file, schema, Some(properties))?)
 }
 
-/// Completes a Parquet file.
-///
-/// # Errors
-/// Fails if the rest cannot be written.
+/// Completes a Parquet file: writes the last row group and the footer.
 pub fn finish(writer: Writer) -> Result<()> {
     writer.into_inner()?.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     Ok(())
 }
 
-/// Writes a Parquet file of one batch.
-///
-/// # Errors
-/// Fails if the file cannot be created or written.
+/// Writes a Parquet file that contains one batch of rows; fails if the file cannot be created or written.
 pub fn table(path: &Path, batch: &RecordBatch) -> Result<()> {
     let mut writer = writer(path, batch.schema(), properties().build())?;
     writer.write(batch)?;
     finish(writer)
 }
 
-/// Creates a table from `columns`. Column types never depend on the contents, so tables of several jobs can be concatenated.
+/// Creates a table from `columns`. Column types never depend on the contents, so that tables of several jobs can be concatenated.
 pub fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
 }
 
-/// Returns a column of integers ([`signed`]).
+/// Returns a column of integers, see [`signed`].
 pub fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values.map(signed)))
 }
@@ -96,7 +87,7 @@ pub fn some_texts(values: impl Iterator<Item = Option<impl AsRef<str>>>) -> Arra
     Arc::new(values.collect::<StringArray>())
 }
 
-/// Returns a column of times (UTC), from ns since 1970-01-01.
+/// Returns a column of UTC times from `values` in ns since 1970-01-01.
 pub fn moments(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
 }

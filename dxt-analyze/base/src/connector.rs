@@ -1,6 +1,6 @@
-//! Columns of the LDMS-Darshan connector's rows: `live` writes them, and the analyzer reads them.
+// Columns of the rows of the LDMS-Darshan connector, which the live view writes and the analyzer reads.
 
-/// Names of columns, in the CSV order of the connector's paper.
+/// Column names, in the CSV order of the paper on the connector.
 pub const COLUMNS: [&str; 26] = [
     "module",
     "uid",
@@ -30,14 +30,14 @@ pub const COLUMNS: [&str; 26] = [
     "start",
 ];
 
-/// Number of columns that belong to the message itself; the others belong to its segment.
+/// Number of leading columns that describe the message; the other columns describe its segment.
 const OF_MESSAGE: usize = 14;
 
-/// Returns the header line of CSV.
+/// Returns the header line of a CSV file in the connector's format.
 pub fn header() -> String {
     let name = |(at, name): (usize, &&str)| if at < OF_MESSAGE { (*name).to_owned() } else { format!("seg:{name}") };
     format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
 }
 
-/// Text that the connector writes for missing values.
+/// Text that the connector writes instead of missing values.
 pub const NOTHING: &str = "N/A";

@@ -1,4 +1,4 @@
-//! Exit codes of the program, and the error type for mistakes of the user.
+// Exit codes of the program, and the error type for invalid command lines.
 
 use std::process::ExitCode;
 
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Success; also if the reader of the program's output closes the pipe early.
+    /// Success, also if the reader of the program's output closes the pipe early.
     Fine = 0,
-    /// Nothing could be done: no input could be read, or the output could not be written.
+    /// Failure: no input could be read, or the output could not be written.
     Failure = 1,
-    /// The command line is invalid or contradictory.
+    /// Invalid or contradictory command line.
     Usage = 2,
-    /// The command ran, but the trace is incomplete: data is damaged, truncated or lost, or segments were folded into counters.
-    /// Commands on many jobs: one of the jobs is incomplete, or a file was skipped.
+    /// Success, but the trace is incomplete: data is damaged, truncated or lost, or segments were folded into counters. For commands on
+    /// many jobs: a job is incomplete, or a file was skipped.
     Incomplete = 3,
-    /// The command ran, and a finding is at least as severe as `--fail-on`.
+    /// Success, but a finding is at least as severe as `--fail-on`.
     Findings = 4,
 }
 
@@ -25,12 +25,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Error for a command line that can be parsed but is contradictory or invalid; leads to [`Exit::Usage`].
+/// Error for a command line that can be parsed but is contradictory or invalid; the exit code is [`Exit::Usage`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// True if `error` comes from writing to a closed pipe.
+/// True if `error` was caused by writing to a closed pipe.
 #[must_use]
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;

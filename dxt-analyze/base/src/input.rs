@@ -1,5 +1,5 @@
-//! Opens input files; all other modules open them through this one. Only regular files are opened: opening a FIFO blocks until the
-//! other end opens, and reading a device may never end. Sparse files may have holes of terabytes; only their data is counted.
+// Opens all input files of the analyzer. Only regular files are opened: opening a FIFO blocks until its other end is opened, and reading a
+// device may never end. Sparse files may have holes of terabytes, so only bytes outside holes are counted.
 
 use rustix::fs::{Mode, OFlags, SeekFrom, open as open_as, seek};
 use rustix::io::Errno;
@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use trace_format::read::Source;
 
-/// Opens the regular file `path` without blocking.
+/// Opens the regular file `path`, without blocking.
 ///
-/// Returns the system's error, or an error that names the type of `path` if it is not a regular file.
+/// Returns the system's error, or an error that states the type of `path` if it is not a regular file.
 pub fn open(path: &Path) -> Result<File> {
     opened(path, OFlags::empty())
 }
 
-/// Opens a file as [`open`] does, without following a symbolic link (`ELOOP`).
+/// Opens a file like [`open`], but does not follow a symbolic link (`ELOOP`).
 pub fn open_no_link(path: &Path) -> Result<File> {
     opened(path, OFlags::NOFOLLOW)
 }
 
-/// Opens a trace, as [`open`] does, and notes its access rights: files derived from it get no more rights than it has ([`rights`]).
+/// Opens a trace like [`open`] and notes its access rights: files derived from the trace get no further rights, see [`rights`].
 pub fn open_trace(path: &Path) -> Result<File> {
     let file = open(path)?;
     note(&file.metadata()?);
@@ -34,7 +34,7 @@ fn opened(path: &Path, more: OFlags) -> Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
     let file: File = match open_as(path, flags, Mode::empty()) {
         Ok(file) => file.into(),
-        // Socket, or device without a driver.
+        // Sockets, and devices without a driver.
         Err(error @ (Errno::NXIO | Errno::NODEV)) => {
             return Err(path.metadata().map_or(error.into(), |about| no_file(about.file_type())));
         }
@@ -56,19 +56,19 @@ fn no_file(kind: FileType) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file{help}"))
 }
 
-/// Access rights for derived files: the rights that all traces read so far have in common, without execute permission.
+/// Access rights for derived files: the rights that all traces read so far have in common, excluding execute permission.
 static RIGHTS: Mutex<Option<Rights>> = Mutex::new(None);
 
 #[derive(Clone, Copy)]
 struct Rights {
     mode: u32,
-    /// Group that owns all files read so far; `None` if they have different groups.
+    /// Group that owns all files read so far; `None` if the files have different groups.
     group: Option<u32>,
 }
 
-/// Narrows [`RIGHTS`] to the access rights of a file that is read; `about` is the file's metadata.
+/// Restricts [`RIGHTS`] to the access rights of an input file with the metadata `about`.
 pub fn note(about: &Metadata) {
-    // A copy of a pipe has no links; the original's rights are unknown.
+    // A file without links is a copy of a pipe; the access rights of the original are unknown.
     if about.nlink() == 0 {
         return;
     }
@@ -80,24 +80,24 @@ pub fn note(about: &Metadata) {
     });
 }
 
-/// Makes all files that this process writes from now on private to its user.
+/// Makes all files that this process writes from now on accessible to its user only.
 pub fn keep_private() {
     *RIGHTS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Rights { mode: 0o600, group: None });
 }
 
-/// Returns the permission bits for a derived file owned by `group`; `None` if no trace was read.
+/// Returns the permission bits for a derived file that `group` owns; `None` if no trace was read.
 pub fn rights(group: u32) -> Option<u32> {
     let rights = (*RIGHTS.lock().unwrap_or_else(PoisonError::into_inner))?;
-    // If the derived file has another group, that group gets the rights that the traces give to others.
+    // A group other than that of the traces gets the rights that the traces give to other users.
     let of_group = if rights.group == Some(group) { 0o060 } else { (rights.mode & 0o006) << 3 };
-    // The creator can always read and write.
+    // The owner can always read and write.
     Some(0o600 | rights.mode & (0o006 | of_group))
 }
 
-/// Maximum number of data extents that are counted; everything after them counts as data, holes included.
+/// Maximum number of data extents that are counted; all bytes after them count as data, including holes.
 const PIECES: usize = 1 << 12;
 
-/// Returns the number of bytes of a file that lie outside its holes.
+/// Returns the number of bytes of a file outside holes.
 pub fn data_bytes(file: &File) -> Result<u64> {
     let size = file.metadata()?.len();
     let (mut at, mut bytes) = (0, 0_u64);
@@ -109,13 +109,13 @@ pub fn data_bytes(file: &File) -> Result<u64> {
     Ok(bytes + size.saturating_sub(at))
 }
 
-/// Returns the first data extent of `file` at or after `offset`.
+/// Returns the byte range of the first data extent of `file` at or after `offset`; `None` if only a hole follows.
 pub fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     let size = file.metadata()?.len();
     match seek(file, SeekFrom::Data(offset)) {
         Ok(from) => Ok(Some(from..seek(file, SeekFrom::Hole(from)).unwrap_or(size))),
         Err(Errno::NXIO) => Ok(None),
-        // The file system does not support SEEK_DATA.
+        // The file system does not support SEEK_DATA, so the whole file counts as data.
         Err(_) => Ok((offset < size).then_some(offset..size)),
     }
 }
@@ -142,7 +142,7 @@ impl Source for Bytes {
     }
 }
 
-/// Reader of a file's data from beginning to end, skipping holes.
+/// Sequential reader of a file's data that skips holes.
 pub struct Data {
     file: File,
     at: u64,
@@ -188,7 +188,7 @@ mod tests {
         let devices = ["/dev/null", "/dev/zero", "/dev/tty"].map(|path| (path.into(), "character device"));
         let others = [("pipe", "FIFO"), ("link-to-pipe", "FIFO"), ("socket", "socket"), (".", "directory")];
         for (path, what) in others.map(|(name, what)| (at(name), what)).into_iter().chain(devices) {
-            // Without a controlling terminal, /dev/tty fails with another error.
+            // Without a controlling terminal, opening /dev/tty fails with another error.
             let why = open(&path).unwrap_err();
             assert!(why.to_string().contains(what) || path.ends_with("tty"), "{path:?}: {why}");
         }

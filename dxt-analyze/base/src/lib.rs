@@ -1,9 +1,9 @@
-//! Helpers that the analyzer and its live view share. They know trace format and operating system, but no analysis.
+// Helpers that the analyzer and the live view share. They depend on the trace format and the operating system, not on any analysis.
 //!
-//! - [`input`] opens files, [`written`] writes them, and [`spools`] finds the spools of this machine.
-//! - [`progress`] prints messages, [`exit`] has the exit codes, and [`text`] formats values for people.
-//! - [`built_in`] has the parts of every page; `web` (feature `web`) serves pages.
-//! - [`connector`] has the columns of the LDMS-Darshan connector's rows; `columnar` (feature `parquet`) writes Parquet.
+// - [`input`] opens files, [`written`] writes files, and [`spools`] finds the spools of this machine.
+// - [`progress`] prints messages, [`exit`] defines the exit codes, and [`text`] formats values for people.
+// - [`built_in`] contains the common parts of HTML pages; `web` (feature `web`) serves pages.
+// - [`connector`] defines the columns of the LDMS-Darshan connector; `columnar` (feature `parquet`) writes Parquet files.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Messages on standard error; `--quiet` suppresses all but errors. All output to standard error goes through [`tell`], which ignores
-//! errors: a full disk or closed pipe does not end the program.
+// Messages on standard error; `--quiet` suppresses all but errors. All output to standard error goes through [`tell`], which ignores write
+// errors, so that a full disk or a closed pipe does not end the program.
 
 use crate::text::printable::printable;
 use std::fmt::Arguments;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Suppresses everything but errors from now on.
+/// Suppresses all messages except errors from now on.
 pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Prints to standard error unless quiet; arguments as for `println!`.
+/// Prints a message to standard error unless quiet; arguments as for `println!`.
 #[macro_export]
 macro_rules! say {
     ($($word:tt)*) => {
@@ -24,8 +24,8 @@ macro_rules! say {
 }
 pub use say;
 
-/// Prints a line to standard error, even if quiet. Errors are ignored: there is nowhere to report them. Control characters in file names
-/// are escaped, so that they have no effect on a terminal.
+/// Prints a line to standard error, even if quiet. Write errors are ignored, because there is nowhere to report them. Control characters in
+/// file names are escaped, so that they do not affect a terminal.
 pub fn tell(text: Arguments<'_>) {
     let _ = std::io::stderr().write_all(line(text).as_bytes());
 }
@@ -37,7 +37,7 @@ fn line(text: Arguments<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// True if only errors are printed.
+/// True if all messages except errors are suppressed.
 #[must_use]
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)

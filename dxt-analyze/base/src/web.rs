@@ -1,10 +1,10 @@
-//! HTTP servers of the analyzer: report pages on 127.0.0.1, and metrics for Prometheus.
+// HTTP servers of the analyzer: report pages on 127.0.0.1, and metrics for Prometheus.
 //!
-//! - No client can block a server: a connection carries one request with bounded size and time. At the connection limit the oldest
-//!   connection is closed, unless the server is still computing its answer.
-//! - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this
-//!   address (DNS rebinding).
-//! - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
+// - No client can block a server: a connection carries one request of bounded size and time. At the connection limit, the oldest connection
+//   is closed unless its answer is still being computed.
+// - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this address
+//   (DNS rebinding).
+// - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
 
 use crate::progress::say;
 use anyhow::{Context, Result};
@@ -28,29 +28,25 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-/// Maximum simultaneous connections of one server.
+/// Maximum number of simultaneous connections of one server.
 pub const MOST_CONNECTIONS: usize = 32;
-/// Maximum size of a request's head, in bytes.
+/// Maximum size of a request's header, in bytes.
 const HEAD_BYTES: usize = 16 << 10;
-/// Timeout for receiving a request's head.
+/// Timeout for receiving a request's header.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Timeout for sending an answer, from when it is ready.
+/// Timeout for sending an answer, counted from when the answer is ready.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
-/// Pause after the system fails to accept a connection.
+/// Pause after a failure to accept a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output.
-///
-/// # Errors
-/// Fails if the port is taken.
+/// Serves pages on 127.0.0.1 until interrupted, under paths that begin with a random word, and prints the address on standard output. Fails
+/// if the port is in use.
 pub fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     host_until(port, routes, std::future::pending())
 }
 
-/// Serves as [`host`] does, but also ends when `failed` resolves: it reports that the data behind the pages can no longer be read.
-///
-/// # Errors
-/// Fails if the port is taken, or with the error that `failed` returns.
+/// Serves like [`host`], but also ends, with the error that `failed` returns, when `failed` resolves: the data behind the pages can no
+/// longer be read.
 pub fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,
@@ -58,15 +54,12 @@ pub fn host_until(
 ) -> Result<()> {
     let runtime = runtime()?;
     let result = runtime.block_on(listen(port, routes, failed));
-    // A scan whose result nobody awaits ends with the process.
+    // Does not wait for running scans, whose results are no longer needed.
     runtime.shutdown_background();
     result
 }
 
-/// Returns a single-threaded asynchronous runtime.
-///
-/// # Errors
-/// Fails if the system cannot create the runtime.
+/// Returns a single-threaded asynchronous runtime; fails if the system cannot create it.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start")
 }
@@ -80,7 +73,7 @@ async fn listen(
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     let port = listener.local_addr().context("failed to determine the port")?.port();
-    // Installed before the address is printed: any reader of the address may end the server from then on.
+    // Installed before the address is printed, because a program that reads the address may end the server immediately.
     let mut interrupts = signal(SignalKind::interrupt()).context("failed to wait for Ctrl-C")?;
     let mut out = std::io::stdout();
     writeln!(out, "http://127.0.0.1:{port}/{word}/")
@@ -94,7 +87,7 @@ async fn listen(
     }
 }
 
-/// Returns 128 random bits in hexadecimal digits.
+/// Returns 128 random bits as hexadecimal digits.
 fn random_word() -> Result<String> {
     let mut bits = [0; 16];
     let got = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
@@ -102,23 +95,23 @@ fn random_word() -> Result<String> {
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Host names under which a server accepts requests: the loopback names with its port, and further names added by [`Self::with`].
+/// Host names for which a server accepts requests: the loopback names with the server's port, and names added by [`Self::with`].
 #[derive(Clone, Debug)]
 pub struct Hosts {
     port: u16,
     names: Vec<String>,
-    /// True to accept any numeric address: DNS rebinding needs a name, so numeric addresses are safe.
+    /// True if any numeric address is accepted. Numeric addresses are safe, because DNS rebinding needs a name.
     numbers: bool,
 }
 
 impl Hosts {
-    /// Returns a set that contains the loopback names with `port`.
+    /// Creates a set that contains the loopback names with `port`.
     pub fn new(port: u16) -> Self {
         Self { port, names: ["127.0.0.1", "localhost", "[::1]"].map(str::to_owned).into(), numbers: false }
     }
 
-    /// Adds `named`, the address on which the server listens. If it is the wildcard address, adds all numeric addresses and `node`, this
-    /// node's name.
+    /// Adds `named`, the address on which the server listens. If `named` is the wildcard address, adds all numeric addresses and `node`,
+    /// the name of this node.
     pub fn with(mut self, named: &str, node: &str) -> Self {
         let number = number(named);
         self.numbers = number.is_some_and(|number| number.is_unspecified());
@@ -136,7 +129,7 @@ fn number(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// States of a connection: waiting for the request, computing the answer, sending the answer.
+/// States of a connection: waiting for the request (ASKS), computing the answer (WAITS), sending the answer (TAKES).
 const ASKS: u8 = 0;
 const WAITS: u8 = 1;
 const TAKES: u8 = 2;
@@ -152,10 +145,7 @@ impl Connection {
     }
 }
 
-/// Answers requests to `app` forever.
-///
-/// # Errors
-/// Never fails: errors on one connection only close that connection.
+/// Accepts connections and answers requests with `app`, forever. Never fails: an error on a connection closes only that connection.
 pub async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<()> {
     let app = app.layer(middleware::from_fn(move |request, next| guarded(hosts.clone(), request, next)));
     let mut open: VecDeque<Connection> = VecDeque::new();
@@ -164,15 +154,15 @@ pub async fn serve(listener: TcpListener, app: Router, hosts: Hosts) -> Result<(
         open.retain(|one| !one.task.is_finished());
         match accepted {
             Ok((stream, _)) if has_room(&mut open) => open.push_back(begin(stream, app.clone())),
-            // Every open connection is waiting for its answer, so the new connection is dropped.
+            // Drops the new connection, because answers are being computed for all open connections.
             Ok(_) => {}
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
-/// Returns true if another connection may be accepted. If necessary, first closes the oldest connection that has sent no request, or
-/// else the oldest that is receiving its answer.
+/// Returns true if another connection may be accepted. If the limit is reached, first closes the oldest connection that has sent no
+/// request, or else the oldest that is receiving its answer.
 fn has_room(open: &mut VecDeque<Connection>) -> bool {
     if open.len() < MOST_CONNECTIONS {
         return true;
@@ -208,7 +198,7 @@ fn begin(stream: TcpStream, app: Router) -> Connection {
             sleep(ANSWER_TIME).await;
         };
         tokio::select! {
-            // Fails if the client goes away, which needs no handling.
+            // Fails if the client disconnects, which needs no handling.
             _ = server.serve_connection(TokioIo::new(stream), app) => {}
             () = late => {}
         }
@@ -216,7 +206,7 @@ fn begin(stream: TcpStream, app: Router) -> Connection {
     Connection { task: task.abort_handle(), is_at }
 }
 
-/// Rejects requests for host names outside `hosts`, and sets the security headers of all answers.
+/// Rejects requests for host names outside `hosts`, and adds security headers to all answers.
 async fn guarded(hosts: Hosts, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let mut answer = if hosts.has(host) {

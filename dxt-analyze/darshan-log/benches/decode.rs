@@ -1,5 +1,5 @@
-//! Segments decoded from a log per second: `cargo bench -p darshan-log -- LOG [RUNS]`. Also prints the speed of decompression alone, which
-//! decoding cannot exceed. Asserts nothing, because a measurement is not a test.
+// Benchmark: segments decoded from a log per second (`cargo bench -p darshan-log -- LOG [RUNS]`), and the speed of decompression alone,
+// which decoding cannot exceed. Asserts nothing, because a measurement is not a test.
 
 use darshan_log::text::{DxtLayout, dxt_parser};
 use darshan_log::{Api, Log};
@@ -57,7 +57,7 @@ fn print(bytes: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(dxt_parser(&mut Log::from_bytes(bytes)?, &mut std::io::sink(), DxtLayout::Release3_5)?)
 }
 
-/// Decompresses both DXT regions with flate2's own reader and returns the number of bytes; 0 for logs that are not compressed with zlib.
+/// Decompresses both DXT regions with flate2's own reader; returns the number of bytes, or 0 for logs that are not compressed with zlib.
 fn inflate(bytes: &[u8]) -> Result<u64, Box<dyn std::error::Error>> {
     let log = Log::new(Cursor::new(bytes))?;
     let mut total = 0;

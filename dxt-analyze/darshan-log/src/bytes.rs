@@ -1,9 +1,9 @@
-//! Byte order, fixed fields, and the type of text that Darshan stores as C strings.
+// Byte order, fixed-size fields, and the type of texts that Darshan stores as C strings.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Byte order of the machine that wrote a log; all numbers in the log have it.
+/// Byte order of the machine that wrote a log, and of all numbers in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endian {
     /// Least significant byte first.
@@ -13,7 +13,7 @@ pub enum Endian {
 }
 
 impl Endian {
-    /// Decodes the first 8 bytes as a number. Fewer bytes yield 0, which callers prevent by requesting enough bytes.
+    /// Decodes the first 8 bytes as a number; returns 0 for fewer bytes, which callers prevent by requesting enough bytes.
     #[inline]
     pub(crate) fn u64(self, bytes: &[u8]) -> u64 {
         let field = field(bytes);
@@ -52,18 +52,18 @@ pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// Text from a log, where it is a C string; here without the NUL. Mostly, but not necessarily, UTF-8.
+/// Text from a log, stored there as a C string; without the NUL. Usually, but not necessarily, UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<[u8]>);
 
 impl Text {
-    /// Returns the bytes as stored in the log.
+    /// Returns the bytes of the text as stored in the log.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Returns the text as a string, in which replacement characters stand for invalid UTF-8.
+    /// Returns the text as a string, with replacement characters for invalid UTF-8.
     #[must_use]
     pub fn to_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)

@@ -1,8 +1,7 @@
-//! Decompressors for a log's regions behind one interface. When one compressed stream ends, decompression continues with the next.
+// Decompressors of a log's regions behind one interface. At the end of a compressed stream, decompression continues with the next stream.
 
 use crate::header::Compression;
 
-/// Decompressor of consecutive compressed streams.
 pub(crate) enum Decoder {
     Zlib { inflate: flate2::Decompress, inside: bool },
     Bzip2 { inflate: bzip2::Decompress, inside: bool },
@@ -18,7 +17,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the name of the compression, for error messages.
+    /// Returns the name of the compression for error messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Zlib { .. } => "zlib",
@@ -27,7 +26,7 @@ impl Decoder {
         }
     }
 
-    /// True if a compressed stream has begun but not ended.
+    /// True if a compressed stream has begun and not ended.
     pub(crate) fn inside(&self) -> bool {
         match self {
             Self::Zlib { inside, .. } | Self::Bzip2 { inside, .. } => *inside,
@@ -35,8 +34,8 @@ impl Decoder {
         }
     }
 
-    /// Decompresses from `input` to `output`; returns the numbers of bytes consumed and produced. At the end of a stream, prepares for the
-    /// next one.
+    /// Decompresses from `input` to `output`; returns the numbers of bytes consumed and produced. At the end of a compressed stream,
+    /// prepares for the next stream.
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<(usize, usize), String> {
         match self {
             Self::Zlib { inflate, inside } => {

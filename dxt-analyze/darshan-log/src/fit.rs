@@ -1,14 +1,14 @@
-//! Detection of a module's record sizes. Sites modify Darshan: their records contain additional numbers, but have the official versions.
+// Detection of a module's record sizes. Sites modify Darshan, so that records contain additional numbers despite their official versions.
 //!
-//! The official size is used if it fits: if there is a record head (id, rank, ...) wherever the size predicts one, up to the end of the
-//! region. Otherwise sizes of 8 to [`MOST_EXTRA`] bytes more are tried, then heads of DXT records whose additional numbers count further
-//! segments. A size fits if
+// The official size is used if it fits, that is if a record head (id, rank, ...) is wherever the size predicts one, up to the end of the
+// region. Otherwise larger sizes (8 to [`MOST_EXTRA`] bytes more) are tried, then heads of DXT records whose additional numbers count
+// further segments. A size fits if
 //!
 //! * the region is a whole number of records,
-//! * each rank is from -1 to the job's last rank, and
-//! * at least half of the ids are in the name table.
+// * each rank is between -1 and the job's last rank, and
+// * at least half of the record ids are in the name table.
 //!
-//! If several sizes fit, the one with the most names wins. If none fits and damage does not explain it, the layout is unknown.
+// If several sizes fit, the size with the most named records is used. If none fits and damage is not the reason, the layout is unknown.
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};
@@ -19,41 +19,39 @@ use crate::stream::Stream;
 use std::cmp::Reverse;
 use std::io::{Read, Seek};
 
-/// Maximum number of bytes by which a record, or its head, may exceed the official size.
+/// Maximum number of bytes by which a record, or a record's head, may exceed the official size.
 const MOST_EXTRA: usize = 128;
 /// Maximum number of bytes in a DXT record's head that may be counts of further segments.
 const MOST_COUNTS: usize = 32;
-/// Number of bytes of records that suffice to judge a record size.
+/// Number of bytes of records that suffice to decide if a record size fits.
 const ENOUGH_BYTES: u64 = 1 << 20;
-/// Largest valid rank if the job record does not give the number of ranks.
+/// Largest valid rank if the job record does not state the number of ranks.
 const LAST_RANK: i64 = i32::MAX as i64 - 1;
-/// Maximum number of record heads per named head at which the official size is still credible: Darshan limits names, so some records have
-/// none.
+/// Maximum number of record heads per named head with which the official size is still credible: Darshan limits the number of names.
 const HEADS_PER_NAME: u64 = 10;
 
-/// Sizes of a module's records in a log, as detected.
+/// Detected sizes of a module's records in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fit {
-    /// Official size of a record, in bytes; of its head if the rest has a variable length.
+    /// Official size of a record, or of a record's head if the records have variable lengths, in bytes.
     pub official: usize,
-    /// Number of bytes that follow the official ones in each record or head of this log; they are not read.
+    /// Number of bytes after the official ones in each record (or head) of this log; this reader skips them.
     pub extra: usize,
-    /// True if the extra bytes are counts of further DXT segments, which are not read either.
+    /// True if the extra bytes are counts of further DXT segments, which this reader skips too.
     pub counts_segments: bool,
     /// Encoding of the DXT segments; `None` for other modules.
     pub(crate) kind: Option<SegmentKind>,
 }
 
 impl Fit {
-    /// Returns the size of a record, or of its head, in bytes.
+    /// Returns the size of a record, or of a record's head, in this log, in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.official + self.extra
     }
 
-    /// Returns the size, in bytes, of the further segments that follow the reads of a DXT record. `None` if the counts in `head` are not
-    /// plausible.
+    /// Returns the size, in bytes, of the further segments after the reads of a DXT record; `None` if the counts in `head` are not plausible.
     pub(crate) fn further_bytes(self, head: &[u8], endian: Endian) -> Option<u64> {
         let counts = head.get(self.official..).filter(|_| self.counts_segments).unwrap_or_default();
         let size = self.kind.map_or(0, SegmentKind::bytes) as u64;
@@ -64,12 +62,12 @@ impl Fit {
     }
 }
 
-/// Contents that follow a record's head.
+/// Contents that follow the head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Nothing: records have a fixed size.
+    /// No contents: records have a fixed size.
     Nothing,
-    /// DXT segments.
+    /// DXT segments, each with the given encoding.
     Segments(SegmentKind),
     /// OSTs of a Lustre record of version 1.
     Osts,
@@ -80,7 +78,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Returns the length in bytes of the contents after `head`, or `None` if `head` is not a plausible record head.
+    /// Returns the length in bytes of the contents after `head`; `None` if `head` is not a plausible record head.
     fn bytes(self, fit: Fit, head: &[u8], endian: Endian) -> Option<u64> {
         let count = |at: usize, limit: u64| {
             let count = u64::try_from(endian.i64(head.get(at..)?)).ok()?;
@@ -103,18 +101,18 @@ impl Body {
     }
 }
 
-/// Position at which a pass over a region's records ended, for one assumed record size.
+/// Place where a pass over a region's records ended, with one assumed record size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// After a record: at the end of the region, or when enough bytes were examined.
+    /// Pass ended after a record: at the end of the region, or after enough bytes.
     Fits,
-    /// Within a record: the region is damaged or truncated, or its records have another size.
+    /// Pass ended within a record: the region is damaged or truncated, or its records have another size.
     Breaks,
-    /// At bytes that cannot be a record head. Only possible if heads determine the length of records.
+    /// Pass reached bytes that cannot be a record head. Only possible if heads determine the length of their records.
     Fails,
 }
 
-/// Result of one pass over a region's records, for one assumed record size.
+/// Result of a pass over a region's records with one assumed record size.
 #[derive(Clone, Copy, Debug)]
 struct Walk {
     fit: Fit,
@@ -122,9 +120,9 @@ struct Walk {
     /// True if the region cannot be decompressed completely.
     damaged: bool,
     heads: u64,
-    /// Number of record heads that pass the checks: rank in the job, element counts within the limits, printable text (DXT).
+    /// Number of record heads that pass the checks: rank within the job, element counts within the limits, printable text (DXT).
     sound: u64,
-    /// Number of record heads whose id has a name; all heads if the module has no names.
+    /// Number of record heads whose id has a name, or of all heads if the module has no names.
     named: u64,
     /// Number of record heads that are plausible and whose id has a name.
     good: u64,
@@ -146,20 +144,19 @@ impl Walk {
     }
 }
 
-/// Search for the record sizes of one module.
 pub(crate) struct Probe<'a, F> {
     pub(crate) info: &'a Info,
     /// True if the log should have a name for each record id of the module.
     pub(crate) has_names: bool,
-    /// Official size of a record, or of its head, in bytes.
+    /// Official size of a record, or of a record's head, in bytes.
     pub(crate) official: usize,
     pub(crate) body: Body,
-    /// Function that opens the region again, with a list to which problems are added.
+    /// Function that opens the region again; takes a list that receives problems.
     pub(crate) open: F,
 }
 
 impl<F> Probe<'_, F> {
-    /// Returns the record sizes that fit, or `None` if the layout is unknown.
+    /// Returns the record sizes that fit; `None` if the layout is unknown.
     pub(crate) fn find<R: Read + Seek>(&mut self) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -167,10 +164,10 @@ impl<F> Probe<'_, F> {
         let kind = if let Body::Segments(kind) = self.body { Some(kind) } else { None };
         let one_length = self.body == Body::Nothing;
         let official = self.walk(Fit { official: self.official, extra: 0, counts_segments: false, kind });
-        // A truncated region has plausible, named heads up to its end.
+        // In a truncated region, heads are plausible and named up to the end.
         let ends = official.end == End::Fits || official.good > 1;
         let most = 2 * official.good > official.heads;
-        // Damage within the first record hides all evidence.
+        // Damage within the first record hides all evidence for a size.
         let hidden = official.heads == 0 || !one_length && official.damaged && official.end == End::Breaks;
         if hidden || ends && official.all_sound() && (!one_length || most) {
             return Some(official.fit);
@@ -179,7 +176,7 @@ impl<F> Probe<'_, F> {
         found.or_else(|| self.is_credible(&official).then_some(official.fit))
     }
 
-    /// True if the official size is credible although it does not fit, because damage, or missing names, explain that.
+    /// True if the official size is credible although it does not fit, because damage or missing names explain the misfit.
     fn is_credible<R: Read + Seek>(&mut self, official: &Walk) -> bool
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -190,19 +187,19 @@ impl<F> Probe<'_, F> {
         if self.body != Body::Nothing {
             return official.end == End::Breaks || official.named >= 2 || self.length().is_none();
         }
-        // Darshan limits names, so some records have none.
+        // Darshan limits the number of names, so some records have none.
         let some = HEADS_PER_NAME * official.named >= official.heads || official.heads == 1;
         2 * official.named >= official.heads || official.end == End::Fits && official.all_sound() && some
     }
 
     fn extras(&self) -> impl Iterator<Item = usize> + use<F> {
-        // Prevents two records from being read as one.
+        // An upper bound on the extra bytes prevents two records from being read as one.
         let most = if self.body == Body::Nothing { MOST_EXTRA.min(self.official) } else { MOST_EXTRA };
         (8..=most).step_by(8)
     }
 
-    /// Finds the size of records of fixed length. Tries the sizes that divide the region's length, or all sizes if none of these is
-    /// possible. Returns the size with the largest share of plausible, named heads.
+    /// Finds the size of records of fixed length: the size with the largest share of plausible, named heads. Tries sizes that divide the
+    /// region's length, or all sizes if no such size is possible.
     fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -232,15 +229,15 @@ impl<F> Probe<'_, F> {
         best(found)
     }
 
-    /// Finds the size of heads if heads determine the length of records. Returns the first size whose pass ends after a record: at the end
-    /// of the region, or when enough bytes were examined. If there is none, and the pass with the official size came to bytes that cannot
-    /// be a head, returns the first size that finds at least two plausible, named heads.
+    /// Finds the size of heads if heads determine the length of records: the first size whose pass ends after a record, at the end of the
+    /// region or after enough bytes. Without such a size, and if the pass with the official size reached bytes that cannot be a head,
+    /// returns the first size with at least two plausible, named heads.
     fn longer_head<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
     {
         let fit = official.fit;
-        // Segments of 96 bytes, of an unofficial branch, have the official head and versions.
+        // An unofficial branch of Darshan writes segments of 96 bytes with the official head and versions.
         let plain = matches!(fit.kind, Some(SegmentKind::Plain | SegmentKind::NoOffset));
         let text = plain.then_some(Fit { kind: Some(SegmentKind::ThreadText), ..fit });
         let longer = self.extras().map(|extra| Fit { extra, ..fit });
@@ -257,7 +254,7 @@ impl<F> Probe<'_, F> {
         whole.or(cut).map(|walk| walk.fit)
     }
 
-    /// Returns the decompressed length of the region in bytes, or `None` if it is damaged.
+    /// Returns the decompressed length of the region, in bytes; `None` if the region is damaged.
     fn length<R: Read + Seek>(&mut self) -> Option<u64>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),
@@ -290,7 +287,7 @@ impl<F> Probe<'_, F> {
     }
 }
 
-/// Reads record heads one after another with the assumed size, and counts them in `walk`.
+/// Reads record heads one after another with the assumed size and counts them in `walk`.
 fn step<R: Read + Seek>(stream: &mut Stream<'_, R>, info: &Info, has_names: bool, body: Body, walk: &mut Walk) {
     let endian = info.header.endian;
     let last =

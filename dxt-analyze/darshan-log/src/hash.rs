@@ -1,10 +1,9 @@
-//! Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, which its author gave to the public domain
-//! (<https://burtleburtle.net/bob/c/lookup8.c>).
+// Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, in the public domain (<https://burtleburtle.net/bob/c/lookup8.c>).
 
-/// Arbitrary start value of the hash: the fractional part of the golden ratio.
+/// Start value of the hash, arbitrarily the fractional part of the golden ratio.
 const START: u64 = 0x9e37_79b9_7f4a_7c13;
 
-/// Returns the record id of a name: a path, or one of Darshan's own names such as `<STDOUT>` and `heatmap:POSIX`.
+/// Returns the record id of `name`: a path, or one of Darshan's own names such as `<STDOUT>` and `heatmap:POSIX`.
 ///
 /// ```
 /// assert_eq!(darshan_log::record_id(b"heatmap:POSIX"), 16_592_106_915_301_738_621);
@@ -28,7 +27,7 @@ pub fn record_id(name: &[u8]) -> u64 {
     mix(a, b, c).2
 }
 
-/// Decodes up to 8 bytes as a little-endian number.
+/// Decodes at most 8 bytes as a little-endian number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }

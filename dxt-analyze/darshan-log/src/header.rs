@@ -1,13 +1,13 @@
-//! Header, the only part of a log that is never compressed: offsets and versions of the regions.
+// Header of a log: offsets and versions of the regions. The header is the only part that is never compressed.
 //!
-//! There are two layouts: 1,328 bytes with 64 module indices since format 3.41, and 360 bytes with 16 indices before. Old indices are
-//! converted to those of 3.41 here, so that no other code needs to know them.
+// The header has two layouts: 1,328 bytes with 64 module indices since format 3.41, and 360 bytes with 16 indices before. Old indices are
+// converted to those of format 3.41 here, so that no other code needs to know them.
 
 use crate::bytes::{Endian, until_nul};
 use crate::error::{Error, Problem, Result};
 use crate::module::{Module, PLACES};
 
-/// Magic number at offset 8. Its byte order is that of the log.
+/// Magic number of a log, at offset 8; its byte order is the log's byte order.
 pub const MAGIC: u64 = 6_567_223;
 /// Size of the header since format 3.41, in bytes.
 pub const HEADER_BYTES: usize = 1328;
@@ -16,7 +16,7 @@ pub const OLD_HEADER_BYTES: usize = 360;
 const OLD_PLACES: usize = 16;
 const SUPPORTED: &str = "3.00, 3.10, 3.20, 3.21, 3.41";
 
-/// Version of the log format. It differs from Darshan's release number: 3.41 is written by releases 3.4.1 to 3.5.0 at least.
+/// Version of the log format, which differs from Darshan's release number: releases 3.4.1 to 3.5.0 at least write format 3.41.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Version {
@@ -35,7 +35,7 @@ pub enum Version {
 impl Version {
     const ALL: [Self; 5] = [Self::V3_00, Self::V3_10, Self::V3_20, Self::V3_21, Self::V3_41];
 
-    /// Returns the version as written in the header.
+    /// Returns the version in the notation of the header, such as `3.41`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -47,48 +47,48 @@ impl Version {
         }
     }
 
-    /// True if counters may be corrupt. Darshan's release 3.2.0, the only one that wrote format 3.20, damaged the counters of common
-    /// accesses and perhaps those before them. Darshan's tools warn about this.
+    /// True if counters may be corrupt: Darshan's release 3.2.0, the only one that wrote format 3.20, damaged the counters of common
+    /// accesses and perhaps counters before them. Darshan's tools warn about this too.
     #[must_use]
     pub fn has_doubtful_counters(self) -> bool {
         self == Self::V3_20
     }
 
-    /// Converts a module index in a header of this version to the module's index in a 3.41 header.
+    /// Converts a module index in a header of this version to the module's index in a header of format 3.41.
     fn place_since_3_41(self, place: usize) -> usize {
         match self {
-            // H5D and PNETCDF_VAR have no index yet.
+            // Formats 3.00 and 3.10 have no index for H5D and PNETCDF_VAR.
             Self::V3_00 | Self::V3_10 if place >= 5 => place + 2,
             Self::V3_00 | Self::V3_10 if place == 4 => place + 1,
-            // PNETCDF_VAR has no index yet.
+            // Formats 3.20 and 3.21 have no index for PNETCDF_VAR.
             Self::V3_20 | Self::V3_21 if place >= 6 => place + 1,
             _ => place,
         }
     }
 }
 
-/// Compression of the regions.
+/// Compression of a log's regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// One or more zlib streams, as written by the Darshan runtime.
+    /// One or more zlib streams, which the Darshan runtime writes.
     Zlib,
-    /// One or more bzip2 streams, as written by `darshan-convert --bzip2`.
+    /// One or more bzip2 streams, which `darshan-convert --bzip2` writes.
     Bzip2,
-    /// No compression.
+    /// No compression: regions are stored as they are.
     None,
 }
 
-/// Location of a region in the file; `length` 0 means that it is absent.
+/// Location of a region in the file; the region is absent if `length` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// Offset of the first byte in the file.
+    /// File offset of the region's first byte.
     pub offset: u64,
-    /// Length in bytes as stored (compressed), at most up to the end of the file.
+    /// Length of the region as stored (compressed), in bytes; never beyond the end of the file.
     pub length: u64,
 }
 
 impl Region {
-    /// Returns the offset of the first byte after the region.
+    /// Returns the file offset of the first byte after the region.
     #[must_use]
     pub fn end(self) -> u64 {
         self.offset.saturating_add(self.length)
@@ -98,40 +98,39 @@ impl Region {
 /// Entry in the header's table of modules, for a module that the log contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleEntry {
-    /// Index of the module in a 3.41 header.
+    /// Index of the module in a header of format 3.41.
     pub place: usize,
-    /// Module; `None` if the index is unknown to this reader.
+    /// Module; `None` if this reader does not know the index.
     pub module: Option<Module>,
-    /// Location of the module's records; `length` 0 if there are none and the module is only marked as partial.
+    /// Location of the module's records; `length` is 0 if the module has no records and is only marked as partial.
     pub region: Region,
-    /// Version of the records.
+    /// Version of the module's records.
     pub version: u32,
-    /// True if records are missing: the Darshan runtime ran out of memory for the module and dropped some.
+    /// True if records are missing, because the Darshan runtime ran out of memory for the module.
     pub partial: bool,
 }
 
-/// A log's header.
+/// Header of a log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Header {
     /// Version of the log format.
     pub version: Version,
-    /// Byte order of every number in the log.
+    /// Byte order of all numbers in the log.
     pub endian: Endian,
-    /// Compression of the regions.
+    /// Compression of all regions.
     pub compression: Compression,
-    /// Location of the job region. The header has no entry for it: the region begins after the header and ends where the next region
-    /// begins.
+    /// Location of the job region. The header does not state it: the region begins after the header and ends where the next region begins.
     pub job: Region,
-    /// Location of the names region.
+    /// Location of the region of names.
     pub names: Region,
     /// Entries of the modules that the log contains, in ascending order of their indices.
     pub modules: Vec<ModuleEntry>,
 }
 
 impl Header {
-    /// Decodes the header from the first bytes of a file of `size` bytes: [`HEADER_BYTES`] of them, or all if there are fewer. A region
-    /// that extends past the end of the file is truncated there, which is added to `problems`.
+    /// Decodes the header from `bytes`, the first [`HEADER_BYTES`] of a file of `size` bytes or the whole file if it is shorter. Regions
+    /// that extend past the end of the file are truncated there, which is added to `problems`.
     ///
     /// # Errors
     /// Returns [`Error::NotALog`], [`Error::Version`], [`Error::Compression`] or [`Error::Truncated`] if the bytes are not the header of a
@@ -175,7 +174,7 @@ impl Header {
         Ok(Self { version, endian, compression, job, names, modules })
     }
 
-    /// Returns the module table's entry of a module, if the log contains the module or marks it as partial.
+    /// Returns the entry of `module` in the module table; `None` if the log neither contains the module nor marks it as partial.
     #[must_use]
     pub fn module(&self, module: Module) -> Option<&ModuleEntry> {
         self.modules.iter().find(|entry| entry.module == Some(module))
@@ -203,7 +202,7 @@ fn version(bytes: &[u8]) -> Result<Version> {
         .ok_or_else(|| Error::Version { found: String::from_utf8_lossy(found).into_owned(), supported: SUPPORTED })
 }
 
-/// Truncates a region at the end of the file, and adds a problem if the region extends past it.
+/// Truncates a region at the end of the file; adds a problem if the region extends past that end.
 fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Problem>) -> Region {
     if region.length == 0 || region.offset.checked_add(region.length).is_some_and(|end| end <= size) {
         return region;
@@ -213,8 +212,8 @@ fn inside(what: &'static str, region: Region, size: u64, problems: &mut Vec<Prob
     Region { offset, length: available }
 }
 
-/// Returns the location of the job region. It ends where the names begin, or without names at the first module, or without modules at the
-/// end of the file.
+/// Returns the location of the job region, which ends where the names begin, or without names at the first module, or without modules at
+/// the end of the file.
 fn job_region(begin: u64, names: Region, modules: &[ModuleEntry], size: u64, problems: &mut Vec<Problem>) -> Region {
     let first_module = || modules.iter().map(|entry| entry.region.offset).find(|&offset| offset > 0);
     let end = if names.offset > 0 { names.offset } else { first_module().unwrap_or(size) };

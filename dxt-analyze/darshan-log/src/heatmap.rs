@@ -1,4 +1,4 @@
-//! Heat maps: bytes that each rank read and wrote in each time bin of the run, by API.
+// Heat maps: bytes that each rank read and wrote per time bin of the run, by API.
 
 use crate::bytes::Endian;
 use crate::limits;
@@ -10,24 +10,24 @@ pub(crate) const HEAD_BYTES: usize = 48;
 /// Heat map of one rank and one API: bytes read and written per time bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatmapRecord {
-    /// Record id: that of the name `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    /// Record id: hash of the name `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`, which states the API.
     pub id: u64,
-    /// MPI rank.
+    /// MPI rank that read and wrote the bytes.
     pub rank: i64,
-    /// Width of a time bin, in seconds; the first bin begins at the start of the process.
+    /// Width of a time bin, in seconds; the first bin begins when the process starts.
     pub bin_width_seconds: f64,
-    /// Bytes written per time bin.
+    /// Bytes that the rank wrote per time bin.
     pub write_bytes: Vec<i64>,
-    /// Bytes read per time bin; as many bins as `write_bytes`.
+    /// Bytes that the rank read per time bin; has as many bins as `write_bytes`.
     pub read_bytes: Vec<i64>,
 }
 
-/// Iterator over heat maps, in the log's order. It ends early if the log is damaged; the damage is then in [`crate::Log::problems`].
+/// Iterator over heat maps in the order of the log. It ends early if the log is damaged, which [`crate::Log::problems`] then reports.
 pub struct Heatmaps<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     head_bytes: usize,
-    /// Bin width in seconds and number of bins of the first record.
+    /// Width in seconds and number of the time bins in the first record.
     first: Option<(f64, usize)>,
 }
 
@@ -50,7 +50,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
 
     fn next(&mut self) -> Option<HeatmapRecord> {
         let endian = self.endian;
-        // The last 16 of the 48 bytes are pointers of the process that wrote them.
+        // The last 16 of the 48 bytes are pointers of the process that wrote the record.
         let head = self.stream.head("a heat map record", self.head_bytes)?;
         let (id, rank) = (endian.u64(head), endian.i64(&head[8..]));
         let (bin_width_seconds, bins) = (endian.f64(&head[16..]), endian.i64(&head[24..]));
@@ -65,7 +65,7 @@ impl<R: Read + Seek> Iterator for Heatmaps<'_, R> {
         };
         let (mut write_bytes, mut read_bytes) = (self.numbers(bins)?, self.numbers(bins)?);
         let (first_width, first_bins) = *self.first.get_or_insert((bin_width_seconds, write_bytes.len()));
-        // Releases 3.4.0 to 3.4.3 could give ranks of the same job one bin more or less; corrected here as in Darshan's tools.
+        // Releases 3.4.0 to 3.4.3 may give ranks of one job one bin more or less, which is corrected here as in Darshan's tools.
         if bin_width_seconds == first_width && write_bytes.len().abs_diff(first_bins) == 1 {
             write_bytes.resize(first_bins, 0);
             read_bytes.resize(first_bins, 0);

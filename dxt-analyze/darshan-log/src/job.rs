@@ -10,41 +10,41 @@ pub(crate) const METADATA_BYTES: usize = 1024;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Job {
-    /// User id.
+    /// User id of the job's owner.
     pub uid: i64,
-    /// Start time, in seconds since 1970-01-01 UTC.
+    /// Start time of the job, in seconds since 1970-01-01 UTC.
     pub start_sec: i64,
-    /// Nanosecond part of the start time; 0 before format 3.41.
+    /// Nanosecond part of the job's start time; 0 before format 3.41.
     pub start_nsec: i64,
-    /// End time, in seconds since 1970-01-01 UTC.
+    /// End time of the job, in seconds since 1970-01-01 UTC.
     pub end_sec: i64,
-    /// Nanosecond part of the end time; 0 before format 3.41.
+    /// Nanosecond part of the job's end time; 0 before format 3.41.
     pub end_nsec: i64,
-    /// Number of processes.
+    /// Number of processes of the job.
     pub nprocs: i64,
-    /// Job id from the scheduler; a process id if there is no scheduler.
+    /// Job id of the scheduler; a process id without a scheduler.
     pub jobid: i64,
-    /// Run time in seconds, as computed by Darshan. Before format 3.41, times are whole seconds and one second is added to the difference.
+    /// Run time in seconds, computed as by Darshan: before format 3.41, the difference of times in whole seconds plus one second.
     pub run_time: f64,
-    /// Command line; ends in `<TRUNCATED>` if it was too long for the log.
+    /// Command line; ends in `<TRUNCATED>` if too long for the log.
     pub exe: Text,
-    /// Metadata as (key, value), in the log's order.
+    /// Metadata as (key, value), in the order of the log.
     pub metadata: Vec<(Text, Text)>,
 }
 
 impl Job {
-    /// Returns the metadata value for `key`, such as `lib_ver`, the release of the Darshan runtime that wrote the log.
+    /// Returns the metadata value of `key`, such as `lib_ver`, the release of the Darshan runtime that wrote the log.
     #[must_use]
     pub fn metadata(&self, key: &str) -> Option<&Text> {
         self.metadata.iter().find(|(name, _)| name.as_bytes() == key.as_bytes()).map(|(_, value)| value)
     }
 
-    /// Returns the number of bytes of the job region before its text, which is the last field.
+    /// Returns the number of bytes before the text that ends the job region.
     pub(crate) fn fixed_bytes(version: Version) -> usize {
         METADATA_BYTES + 8 * fields(version)
     }
 
-    /// Decodes a job region, which must have at least [`Self::fixed_bytes`] bytes, and the mount table in it.
+    /// Decodes a job region of at least [`Self::fixed_bytes`] bytes; returns the job and the mount table.
     pub(crate) fn decode(bytes: &[u8], version: Version, endian: Endian) -> (Self, Mounts) {
         let field = |index: usize| endian.i64(bytes.get(index * 8..).unwrap_or_default());
         let metadata_at = 8 * fields(version);
@@ -67,12 +67,12 @@ impl Job {
     }
 }
 
-/// Returns the number of integers at the start of the job region. Before 3.41, start and end had no nanosecond part.
+/// Returns the number of integers at the start of the job region. Before format 3.41, start and end had no nanosecond part.
 fn fields(version: Version) -> usize {
     if version >= Version::V3_41 { 7 } else { 5 }
 }
 
-/// Parses metadata: lines of `key=value`, where a value may contain `=`.
+/// Parses metadata lines of the form `key=value`; values may contain `=`.
 fn metadata_lines(bytes: &[u8]) -> Vec<(Text, Text)> {
     let mut lines = Vec::new();
     for line in until_nul(bytes).split(|&byte| byte == b'\n') {
@@ -83,7 +83,7 @@ fn metadata_lines(bytes: &[u8]) -> Vec<(Text, Text)> {
     lines
 }
 
-/// Parses the command line and the lines after it, each with file system type and mount point.
+/// Parses the command line and the lines after it, each of which has a file system type and a mount point.
 fn text_lines(text: &[u8]) -> (Text, Mounts) {
     let mut lines = text.split(|&byte| byte == b'\n');
     let exe = lines.next().unwrap_or_default().into();

@@ -1,4 +1,4 @@
-//! Open log: its header, job, mounts and names in memory, and readers for its modules.
+// Open log: header, job, mounts and names in memory, and readers for the log's modules.
 
 use crate::counters::Counters;
 use crate::counters::layout::Layout;
@@ -20,13 +20,13 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// Module whose records are in the log but are skipped by this reader.
+/// Module whose records are in the log, but which this reader skips.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Index of the module in a 3.41 header.
+    /// Index of the module in a header of format 3.41.
     pub place: usize,
-    /// Module; `None` if the index is unknown to this reader.
+    /// Module; `None` if this reader does not know the index.
     pub module: Option<Module>,
     /// Version of the module's records.
     pub version: u32,
@@ -34,15 +34,15 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-/// Reason why a module is skipped.
+/// Reason why this reader skips a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// Module index unknown to this reader.
+    /// The module index is unknown to this reader.
     Unknown,
-    /// Known module whose records this reader cannot decode.
+    /// The module is known, but this reader cannot decode its records.
     NotRead,
-    /// Unsupported version of the records: 0, or newer than this reader.
+    /// The version of the records is 0 or newer than this reader.
     Version,
 }
 
@@ -50,21 +50,21 @@ pub enum SkipReason {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Info {
-    /// Header: format version, byte order, compression, offsets of the regions.
+    /// Header with format version, byte order, compression, and file offsets of the regions.
     pub header: Header,
     /// Job description; all fields are zero or empty if the job region could not be read.
     pub job: Job,
-    /// Mount table, which also finds the mount point of a file.
+    /// Mount table, with which the mount point of a file is found.
     pub mounts: Mounts,
-    /// Names by record id.
+    /// Names (mostly paths) by record id.
     pub names: Names,
-    /// Regions before which a modified Darshan wrote zero bytes, and the number of these bytes. The regions in `header` begin after them.
+    /// Regions before which a modified Darshan wrote zero bytes, with the number of these bytes. The regions in `header` begin after them.
     pub padding: Vec<(&'static str, u64)>,
-    /// Detected record sizes by module index, determined on first use.
+    /// Detected record sizes by module index, each determined on first use.
     fits: [OnceLock<Option<Fit>>; KNOWN],
 }
 
-/// Log opened for reading. Readers of modules borrow it, one at a time. Data that they cannot read is reported in [`Self::problems`].
+/// Log opened for reading. One module's reader at a time borrows the log; unreadable data is reported in [`Self::problems`].
 #[derive(Debug)]
 pub struct Log<R> {
     source: R,
@@ -76,7 +76,7 @@ impl Log<File> {
     /// Opens the log file at `path`.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] if `path` cannot be opened or is not a regular file; otherwise see [`Self::new`].
+    /// Returns [`Error::Io`] if `path` cannot be opened or is not a regular file, and the errors of [`Self::new`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         // Opening a FIFO would block until its other end is opened.
@@ -91,19 +91,19 @@ impl<B: AsRef<[u8]>> Log<Cursor<B>> {
     /// Opens a log whose bytes are in memory.
     ///
     /// # Errors
-    /// See [`Self::new`].
+    /// Returns the errors of [`Self::new`].
     pub fn from_bytes(bytes: B) -> Result<Self> {
         Self::new(Cursor::new(bytes))
     }
 }
 
 impl<R: Read + Seek> Log<R> {
-    /// Opens a log: reads header, job, mounts and names. Damage after the header is not an error; see [`Self::problems`]. `source` needs no
-    /// buffering.
+    /// Opens a log and reads header, job, mounts and names. Damage after the header is not an error but reported in [`Self::problems`].
+    /// `source` needs no buffering.
     ///
     /// # Errors
     /// Returns [`Error::NotALog`], [`Error::Darshan2`], [`Error::Packed`], [`Error::Version`] or [`Error::Compression`] if the file is not
-    /// a supported log. Returns [`Error::Truncated`] if not even the header is complete, and [`Error::Io`] if reading fails.
+    /// a supported log, [`Error::Truncated`] if the header is incomplete, and [`Error::Io`] if reading fails.
     pub fn new(mut source: R) -> Result<Self> {
         let io = |source| Error::Io { offset: 0, source };
         refuse_packed(&mut source)?;
@@ -120,49 +120,48 @@ impl<R: Read + Seek> Log<R> {
         Ok(Self { source, info: Arc::new(Info { header, job, mounts, names, padding, fits }), problems })
     }
 
-    /// Opens the same log once more, with `source` as another source of its bytes. Header, job, mounts and names are shared instead of read
-    /// again.
+    /// Opens the same log again, from another source of the same bytes. Header, job, mounts and names are shared, not read again.
     pub fn another<S: Read + Seek>(&self, source: S) -> Log<S> {
         Log { source, info: Arc::clone(&self.info), problems: Vec::new() }
     }
 
-    /// Returns header, job, mounts and names, which remain accessible while a reader borrows the log; cheap to clone.
+    /// Returns header, job, mounts and names, which remain accessible while a reader borrows the log. The result is cheap to clone.
     #[must_use]
     pub fn info(&self) -> Arc<Info> {
         Arc::clone(&self.info)
     }
 
-    /// Returns the header, [`Info::header`].
+    /// Returns the header ([`Info::header`]).
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.info.header
     }
 
-    /// Returns the job description, [`Info::job`].
+    /// Returns the job description ([`Info::job`]).
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.info.job
     }
 
-    /// Returns the mount table, [`Info::mounts`].
+    /// Returns the mount table ([`Info::mounts`]).
     #[must_use]
     pub fn mounts(&self) -> &Mounts {
         &self.info.mounts
     }
 
-    /// Returns the names by record id, [`Info::names`].
+    /// Returns the names by record id ([`Info::names`]).
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.info.names
     }
 
-    /// Returns the parts of the log found unreadable so far; readers of modules add to them.
+    /// Returns the parts of the log found unreadable so far; the modules' readers add more.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Returns the modules whose records are in the log but are skipped by this reader.
+    /// Returns the modules whose records are in the log, but which this reader skips.
     #[must_use]
     pub fn skipped(&self) -> Vec<Skipped> {
         let entries = self.info.header.modules.iter().filter(|entry| entry.region.length > 0);
@@ -174,13 +173,13 @@ impl<R: Read + Seek> Log<R> {
             .collect()
     }
 
-    /// Returns the modules with missing records, for which the Darshan runtime ran out of memory.
+    /// Returns the modules with missing records: the Darshan runtime ran out of memory for them.
     pub fn partial(&self) -> impl Iterator<Item = &ModuleEntry> {
         self.info.header.modules.iter().filter(|entry| entry.partial)
     }
 
-    /// Returns the modules whose record sizes differ from those of all Darshan releases, with the sizes detected. `None` if no size fits;
-    /// such a module is not read.
+    /// Returns the modules whose record sizes differ from those of all Darshan releases, with the detected sizes; `None` if no size fits,
+    /// so that the module is not read.
     pub fn unofficial(&mut self) -> Vec<(Module, Option<Fit>)> {
         let modules: Vec<Module> = self.info.header.modules.iter().filter_map(|entry| entry.module).collect();
         let known = self.problems.len();
@@ -196,8 +195,8 @@ impl<R: Read + Seek> Log<R> {
         out
     }
 
-    /// Returns a reader of the counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS. Returns `None` if
-    /// the log has no such records that this reader can decode. An unsupported version or an unknown layout is also reported in
+    /// Returns a reader of the counter records of POSIX, MPI-IO, STDIO, H5F, H5D, PNETCDF_FILE, PNETCDF_VAR, DFS or DAOS; `None` if the log
+    /// has no records of the module that this reader can decode. An unsupported version or an unknown layout is also reported in
     /// [`Self::problems`].
     pub fn counters(&mut self, module: Module) -> Option<Counters<'_, R>> {
         Layout::of(module, 1)?;
@@ -213,14 +212,14 @@ impl<R: Read + Seek> Log<R> {
         Some(Layouts::new(self.stream(Module::Lustre.name(), region), endian, version, fit.bytes()))
     }
 
-    /// Returns a reader of the heat maps (bytes per time bin) by rank and API; `None` under the conditions of [`Self::counters`].
+    /// Returns a reader of the heat maps (bytes per time bin, by rank and API); `None` under the conditions of [`Self::counters`].
     pub fn heatmaps(&mut self) -> Option<Heatmaps<'_, R>> {
         let (region, _, fit) = self.records(Module::Heatmap)?;
         let endian = self.info.header.endian;
         Some(Heatmaps::new(self.stream(Module::Heatmap.name(), region), endian, fit.bytes()))
     }
 
-    /// Returns a reader of the segments (reads and writes) of one API; `None` under the conditions of [`Self::counters`].
+    /// Returns a reader of the segments (reads and writes) of API `api`; `None` under the conditions of [`Self::counters`].
     pub fn dxt(&mut self, api: Api) -> Option<Dxt<'_, R>> {
         let module = match api {
             Api::Posix => Module::DxtPosix,
@@ -231,7 +230,7 @@ impl<R: Read + Seek> Log<R> {
         Some(Dxt::new(self.stream(module.name(), region), endian, kind, fit))
     }
 
-    /// Returns a module's region, version and record sizes, if the log contains the module and the sizes are known.
+    /// Returns a module's region, version and record sizes; `None` if the log lacks the module or the sizes are unknown.
     fn records(&mut self, module: Module) -> Option<(Region, u32, Fit)> {
         let (region, version) = self.readable(module)?;
         let fit = self.fit(module, version, region);
@@ -263,13 +262,13 @@ impl<R: Read + Seek> Log<R> {
         let open = |problems: &mut Vec<Problem>, walk: &mut dyn FnMut(&mut Stream<'_, R>)| {
             walk(&mut Stream::new(source, problems, compression, module.name(), region));
         };
-        // Darshan stores no names for the records of these modules.
+        // Darshan stores no names for the records of BG/Q and DAOS.
         let has_names = !info.names.is_empty() && !matches!(module, Module::BgQ | Module::Daos);
         let found = Probe { info: &info, has_names, official, body, open }.find();
         *slot.get_or_init(|| found)
     }
 
-    /// Returns a module's region and version, if the log contains the module and this reader supports the version.
+    /// Returns a module's region and version; `None` if the log lacks the module or this reader does not support the version.
     fn readable(&mut self, module: Module) -> Option<(Region, u32)> {
         let entry = *self.info.header.module(module)?;
         if entry.region.length == 0 {
@@ -278,7 +277,7 @@ impl<R: Read + Seek> Log<R> {
         if skip_reason(&entry).is_some() {
             let (found, supported) = (entry.version, module.newest_version());
             let offset = entry.region.offset;
-            // Each module's unsupported version is reported once.
+            // Each module with an unsupported version is reported only once.
             let known = |problem: &Problem| matches!(&problem.error, Error::ModuleVersion { module: known, .. } if *known == module);
             if !self.problems.iter().any(known) {
                 self.problems.push(Problem { offset, error: Error::ModuleVersion { module, found, supported } });
@@ -292,7 +291,7 @@ impl<R: Read + Seek> Log<R> {
         Stream::new(&mut self.source, &mut self.problems, self.info.header.compression, what, region)
     }
 
-    /// Removes the problems from index `first` on, which a first pass over a module found: the second pass finds them again.
+    /// Removes the problems from index `first` on. A first pass over a module found them, and the second pass will find them again.
     pub(crate) fn forget_problems_from(&mut self, first: usize) {
         self.problems.truncate(first);
     }
@@ -318,8 +317,8 @@ fn read_names<R: Read + Seek>(source: &mut R, header: &Header, problems: &mut Ve
     Names::read(&mut stream, header.version, header.endian)
 }
 
-/// Moves the start of each region to its first compressed stream, which never begins with a zero byte. Returns the regions changed and the
-/// number of bytes skipped in each.
+/// Moves the start of each region to the region's first compressed stream, which never begins with a zero byte. Returns the changed regions
+/// with the number of skipped bytes.
 fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<Vec<(&'static str, u64)>> {
     let mut out = Vec::new();
     if header.compression == Compression::None {
@@ -332,7 +331,7 @@ fn skip_padding<R: Read + Seek>(source: &mut R, header: &mut Header) -> Result<V
     let regions = [("the job region", &mut header.job), ("the names region", &mut header.names)];
     for (what, region) in regions.into_iter().chain(modules).filter(|(_, region)| region.length > 0) {
         let zeros = zeros(source, *region).map_err(|source| Error::Io { offset: region.offset, source })?;
-        // A region of nothing but zeros is damaged.
+        // A region that consists of zeros only is damaged.
         if zeros > 0 && zeros < region.length {
             *region = Region { offset: region.offset + zeros, length: region.length - zeros };
             out.push((what, zeros));
@@ -348,7 +347,7 @@ fn zeros<R: Read + Seek>(source: &mut R, region: Region) -> std::io::Result<u64>
     let mut zeros = 0;
     loop {
         let most = usize::try_from(region.length - zeros).unwrap_or(usize::MAX).min(piece.len());
-        // One byte suffices for a region without padding.
+        // Without padding, one byte suffices to see that the region begins with data.
         let read = source.read(&mut piece[..if zeros == 0 { most.min(1) } else { most }])?;
         let found = piece[..read].iter().position(|&byte| byte != 0);
         zeros += found.unwrap_or(read) as u64;

@@ -6,56 +6,56 @@ use crate::limits;
 use crate::stream::{OUTPUT_BYTES, Stream};
 use std::io::{Read, Seek};
 
-/// Size of the head of a stripe layout record, in bytes, for versions 1 and 2.
+/// Size of the head of a stripe layout record, in bytes, in versions 1 and 2.
 pub(crate) const HEAD_BYTES: [usize; 2] = [56, 32];
 /// Size of a layout component in records of version 2, in bytes.
 const COMPONENT_BYTES: usize = 72;
-/// Number of 8-byte values read at once.
+/// Number of 8-byte values per read.
 const PIECE: usize = OUTPUT_BYTES / 8;
 
 /// Stripe layout of one file, as seen by one rank or by all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LustreRecord {
-    /// Record id of the file; [`crate::Log::names`] has the name.
+    /// Record id of the file; [`crate::Log::names`] has the file's path.
     pub id: u64,
-    /// MPI rank; -1 if the record stands for all ranks.
+    /// MPI rank that recorded the layout; -1 if the record stands for all ranks.
     pub rank: i64,
-    /// Components of the layout, in the log's order. In version 1 there is one component for the whole file.
+    /// Components of the layout in the order of the log; records of version 1 have one component for the whole file.
     pub components: Vec<Component>,
-    /// Total number of stripes of all components, as stored in the record.
+    /// Number of stripes of all components together, as stored in the record.
     pub stripes: u64,
 }
 
 /// Component of a stripe layout: an extent of the file with its own striping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Component {
-    /// Stripe size, in bytes.
+    /// Stripe size of the component, in bytes.
     pub stripe_size: i64,
-    /// Number of OSTs; 0 if the data is on a metadata target.
+    /// Number of OSTs of the component; 0 if the data is on a metadata target.
     pub stripe_count: i64,
-    /// Pattern code: 0 striped, 2 on a metadata target, 4 overstriped, 8 foreign; -1 unknown (version 1).
+    /// Pattern code: 0 striped, 2 on a metadata target, 4 overstriped, 8 foreign; -1 if unknown (version 1).
     pub pattern: i64,
-    /// Flag bits: 1 stale, 2 preferred for reads, 4 for writes, 8 offline, 16 initialized, 32 no sync, 64 extension; -1 unknown.
+    /// Flag bits: 1 stale, 2 preferred for reads, 4 preferred for writes, 8 offline, 16 initialized, 32 no sync, 64 extension; -1 if unknown.
     pub flags: i64,
-    /// First byte of the extent.
+    /// File offset of the first byte of the extent.
     pub extent_start: i64,
-    /// First byte after the extent; -1 if it reaches to the end of the file.
+    /// File offset after the last byte of the extent; -1 if the extent reaches to the end of the file.
     pub extent_end: i64,
-    /// Mirror id of the component; -1 unknown (version 1).
+    /// Mirror id of the component; -1 if unknown (version 1).
     pub mirror_id: i64,
-    /// Name of the OST pool; empty if none.
+    /// Name of the OST pool; empty without a pool.
     pub pool: Text,
-    /// Indices of the component's OSTs in stripe order: `stripe_count` of them unless the log has fewer.
+    /// Indices of the component's OSTs in stripe order; `stripe_count` indices, or fewer if the log has fewer.
     pub osts: Vec<i64>,
 }
 
 impl LustreRecord {
-    /// Calls `touch` with the OST of every stripe that the byte range `[offset, offset + length)` overlaps, in the order of the bytes. As
+    /// Calls `touch` with the OST of every stripe that overlaps the byte range `[offset, offset + length)`, in the order of the bytes. As
     /// in Darshan's tools, an access has at most as many OSTs as the component, and mirrors are visited in the order of the components.
     pub fn osts(&self, offset: i64, length: i64, mut touch: impl FnMut(i64)) {
         let end = offset.saturating_add(length);
         let mut at = offset;
-        let mut told = 0;
+        let mut reported = 0;
         for component in &self.components {
             let (size, count) = (component.stripe_size, component.stripe_count);
             let inside = |at: i64| component.extent_end == -1 || at < component.extent_end;
@@ -68,8 +68,8 @@ impl LustreRecord {
                 touch(ost);
                 stripe += 1;
                 at = component.extent_start.saturating_add(stripe.saturating_mul(size));
-                told += 1;
-                if told >= count {
+                reported += 1;
+                if reported >= count {
                     at = if component.extent_end == -1 { end } else { component.extent_end };
                     break;
                 }
@@ -78,7 +78,7 @@ impl LustreRecord {
     }
 }
 
-/// Iterator over stripe layouts, in the log's order. It ends early if the log is damaged; the damage is then in [`crate::Log::problems`].
+/// Iterator over stripe layouts in the order of the log. It ends early if the log is damaged, which [`crate::Log::problems`] then reports.
 pub struct Layouts<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -91,7 +91,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         Self { stream, endian, version, head_bytes }
     }
 
-    /// Reads a record of version 1: id, rank, five numbers and the OSTs. The layout is one component for the whole file.
+    /// Reads a layout record of version 1 (id, rank, five numbers, OSTs) as one component for the whole file.
     fn read_v1(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
         let head = self.stream.head("a Lustre record", self.head_bytes)?;
@@ -115,7 +115,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         Some(Ok(LustreRecord { id, rank, components: vec![component], stripes }))
     }
 
-    /// Reads a record of version 2: id, rank, two counts, the components and all their OSTs.
+    /// Reads a layout record of version 2: id, rank, two counts, the components and the OSTs of all components.
     fn read_v2(&mut self) -> Option<Result<LustreRecord>> {
         let endian = self.endian;
         let head = self.stream.head("a Lustre record", self.head_bytes)?;
@@ -136,7 +136,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
             components.push(component(bytes, endian));
         }
         let mut osts = self.numbers(stripes)?.into_iter();
-        // The runtime reserves components in advance and may leave the last ones unused.
+        // The Darshan runtime reserves components in advance and may leave the last ones unused.
         let unused = components.iter().position(|component| component.stripe_size == -1);
         components.truncate(unused.unwrap_or(components.len()));
         for component in &mut components {
@@ -152,7 +152,7 @@ impl<'a, R: Read + Seek> Layouts<'a, R> {
         limits::check_count("the number of Lustre stripes", count, limits::STRIPES, self.stream.offset())
     }
 
-    /// Reads `count` 8-byte values, in pieces so that memory only grows with the data that exists.
+    /// Reads `count` 8-byte values in pieces, so that memory grows only with the bytes that exist.
     fn numbers(&mut self, count: u64) -> Option<Vec<i64>> {
         let mut numbers = Vec::new();
         let mut missing = usize::try_from(count).unwrap_or(usize::MAX);

@@ -1,59 +1,58 @@
-//! Modules of a log: indices in a 3.41 header, names, and the versions that this reader supports.
+// Modules of a log: their indices in a header of format 3.41, names, and the record versions that this reader supports.
 
 use std::fmt;
 
-/// Module of Darshan; variants are in the order of the indices in a 3.41 header.
+/// Module of Darshan; variants are in the order of the indices in a header of format 3.41.
 ///
-/// Source: `DARSHAN_MODULE_IDS` in Darshan's `darshan-log-format.h`. Older logs have fewer indices; see [`crate::header`].
+/// Source: `DARSHAN_MODULE_IDS` in Darshan's `darshan-log-format.h`. Older formats have fewer indices, see [`crate::header`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Module {
-    /// Module for Darshan's own tests, with index 0.
+    /// Module of Darshan's own tests, with index 0.
     Null,
-    /// POSIX counters.
+    /// Counters of POSIX calls.
     Posix,
-    /// MPI-IO counters.
+    /// Counters of MPI-IO calls.
     MpiIo,
-    /// HDF5 counters, one record per file.
+    /// Counters of HDF5, one record per file.
     H5F,
-    /// HDF5 counters, one record per data set.
+    /// Counters of HDF5, one record per data set.
     H5D,
-    /// PnetCDF counters, one record per file.
+    /// Counters of PnetCDF, one record per file.
     PnetcdfFile,
-    /// PnetCDF counters, one record per variable.
+    /// Counters of PnetCDF, one record per variable.
     PnetcdfVar,
-    /// Blue Gene/Q job information.
+    /// Information on a Blue Gene/Q job.
     BgQ,
-    /// Lustre stripe layouts.
+    /// Stripe layouts of files on Lustre.
     Lustre,
-    /// STDIO counters: calls on C streams (fopen, fread, ...).
+    /// Counters of calls on C streams (fopen, fread, ...).
     Stdio,
-    /// DXT segments: every POSIX read and write.
+    /// DXT segments, one per POSIX read or write.
     DxtPosix,
-    /// DXT segments: every MPI-IO read and write.
+    /// DXT segments, one per MPI-IO read or write.
     DxtMpiIo,
-    /// MDHIM counters.
+    /// Counters of MDHIM (a key-value store for HPC).
     Mdhim,
     /// AutoPerf module: counters of Cray XC systems.
     ApXc,
-    /// AutoPerf module: MPI counters.
+    /// AutoPerf module: counters of MPI calls.
     ApMpi,
-    /// Heat maps: bytes per time bin, by rank.
+    /// Heat maps: bytes read and written per time bin, by rank.
     Heatmap,
-    /// DAOS file system counters.
+    /// Counters of the DAOS file system.
     Dfs,
-    /// DAOS object counters.
+    /// Counters of DAOS objects.
     Daos,
 }
 
-/// Number of module indices in a 3.41 header.
+/// Number of module indices in a header of format 3.41.
 pub(crate) const PLACES: usize = 64;
 
-/// Number of module indices that this reader knows; higher indices are unknown.
+/// Number of module indices that this reader knows; larger indices are unknown.
 pub(crate) const KNOWN: usize = 18;
 
-/// All modules in the order of their indices: name in the output of Darshan's tools, and newest version that this reader supports (0 if
-/// none).
+/// All modules in the order of their indices, with the name in the output of Darshan's tools and the newest supported record version (0 if none).
 const TABLE: [(Module, &str, u32); KNOWN] = [
     (Module::Null, "NULL", 0),
     (Module::Posix, "POSIX", 4),
@@ -76,13 +75,13 @@ const TABLE: [(Module, &str, u32); KNOWN] = [
 ];
 
 impl Module {
-    /// Returns the module with index `place` in a 3.41 header; `None` if the index is unknown.
+    /// Returns the module with index `place` in a header of format 3.41; `None` if this reader does not know the index.
     #[must_use]
     pub fn at(place: usize) -> Option<Self> {
         TABLE.get(place).map(|row| row.0)
     }
 
-    /// Returns the module's index in a 3.41 header.
+    /// Returns the module's index in a header of format 3.41.
     #[must_use]
     pub fn place(self) -> usize {
         self as usize
@@ -94,7 +93,7 @@ impl Module {
         TABLE[self.place()].1
     }
 
-    /// Returns the newest version of the module's records that this reader supports; 0 if none.
+    /// Returns the newest version of the module's records that this reader supports; 0 if the reader supports none.
     #[must_use]
     pub fn newest_version(self) -> u32 {
         TABLE[self.place()].2

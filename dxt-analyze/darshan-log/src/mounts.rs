@@ -2,16 +2,16 @@
 
 use crate::bytes::Text;
 
-/// File system mounted on the node of rank 0.
+/// File system that was mounted on the node of rank 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Mount point.
+    /// Path of the mount point.
     pub point: Text,
-    /// File system type, as in `/etc/mtab`.
+    /// Type of the file system, as in `/etc/mtab`.
     pub fs_type: Text,
 }
 
-/// Mount table in Darshan's order: longest mount point first, otherwise as in the log.
+/// Mount table in Darshan's order: longest mount point first, mount points of equal length as in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<Mount>);
 
@@ -21,14 +21,14 @@ impl Mounts {
         Self(mounts)
     }
 
-    /// Iterates over the mounts, longest mount point first.
+    /// Returns an iterator over the mounts, longest mount point first.
     pub fn iter(&self) -> std::slice::Iter<'_, Mount> {
         self.0.iter()
     }
 
-    /// Returns the mount that Darshan's tools report for a file: the first one whose mount point is a prefix of the name. The prefix need
-    /// not end at a slash, so `/home2/x` matches `/home` if `/home2` is not a mount point. `None` corresponds to `UNKNOWN` in the tools'
-    /// output.
+    /// Returns the mount that Darshan's tools report for the file `name`: the first mount whose mount point is a prefix of the name. The
+    /// prefix need not end at a slash, so `/home2/x` matches `/home` if `/home2` is not a mount point. For `None`, the tools print
+    /// `UNKNOWN`.
     #[must_use]
     pub fn of(&self, name: &[u8]) -> Option<&Mount> {
         self.0.iter().find(|mount| name.starts_with(mount.point.as_bytes()))

@@ -16,7 +16,7 @@ pub struct Names {
     order: Vec<u64>,
 }
 
-/// Collects names under their own record ids ([`record_id`]), as in a log that is not anonymized.
+/// Collects names under the record ids computed from them ([`record_id`]), as in a log that is not anonymized.
 impl<T: Into<Text>> FromIterator<T> for Names {
     fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
         let mut out = Self::default();
@@ -32,30 +32,30 @@ impl<T: Into<Text>> FromIterator<T> for Names {
 }
 
 impl Names {
-    /// Returns the name for a record id, if the log has one that is not empty.
+    /// Returns the name of record `id`; `None` if the log has no name or an empty one.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Text> {
         self.by_id.get(&id)
     }
 
-    /// Returns the number of names with different record ids.
+    /// Returns the number of names (each record id counts once).
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// True if there are no names.
+    /// True if the log has no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Iterates over ids and names in the log's order.
+    /// Returns an iterator over (record id, name) in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Text)> {
         self.order.iter().filter_map(|&id| Some((id, self.get(id)?)))
     }
 
-    /// Reads the names region to its end, or to damage or a memory limit, which are added to the stream's problems.
+    /// Reads names up to the end of the region, damage, or the memory limit. Damage and limit are added to the stream's problems.
     pub(crate) fn read<R: Read + Seek>(stream: &mut Stream<'_, R>, version: Version, endian: Endian) -> Self {
         let mut names = Self::default();
         let mut text = Vec::new();
@@ -67,7 +67,7 @@ impl Names {
                 with_nul(stream, endian, &mut text)
             };
             let Some(id) = entry else { return names };
-            // Each rank may name a record; an empty name counts as none.
+            // Several ranks may name a record; an empty name counts as no name.
             if text.is_empty() || names.by_id.contains_key(&id) {
                 continue;
             }
@@ -91,7 +91,7 @@ fn with_nul<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &m
     Some(id)
 }
 
-/// Reads a name entry of format 3.00: record id, length, then that many bytes, which are stored in `text`.
+/// Reads a name entry of format 3.00: record id, length, then `length` bytes, which are stored in `text`.
 fn with_length<R: Read + Seek>(stream: &mut Stream<'_, R>, endian: Endian, text: &mut Vec<u8>) -> Option<u64> {
     let head = stream.head("a record id of the names region", 12)?;
     let (id, length) = (endian.u64(head), u64::from(endian.u32(&head[8..])));

@@ -1,16 +1,16 @@
-//! Files that are one compressed stream: logs of Darshan 2.x, logs compressed afterwards, or other files.
+// Recognizes files that are one compressed stream: logs of Darshan 2.x, logs that were compressed as a whole, or other files.
 
 use crate::error::{Error, Result};
 use crate::header::byte_order;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Number of bytes at the beginning of a log (of any version) that contain its magic number.
+/// Number of bytes at the beginning of a log of any version that contain the magic number.
 const HEAD_BYTES: usize = 16;
-/// Number of compressed bytes read to recognize the contents. bzip2 yields nothing before a whole block of 900,000 bytes, which compresses
-/// to not much more in the worst case.
+/// Number of compressed bytes read to recognize the contents. bzip2 decompresses whole blocks of 900,000 bytes, each of which is compressed
+/// to little more in the worst case.
 const LOOKED_AT: u64 = 2 << 20;
 
-/// Returns the compression of a file that begins with `head`, `gzip` or `bzip2`; `None` if it is neither.
+/// Returns the compression, `gzip` or `bzip2`, of a file that begins with `head`; `None` for other files.
 #[must_use]
 pub fn compression(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(&[0x1f, 0x8b]) {
@@ -30,13 +30,13 @@ fn unpacked_head<R: Read>(source: R, compression: &str) -> Vec<u8> {
         _ => Box::new(bzip2::read::BzDecoder::new(source)),
     };
     let mut head = Vec::new();
-    // Bytes before damage are kept.
+    // Bytes decompressed before damage are kept.
     let _ = unpacked.take(HEAD_BYTES as u64).read_to_end(&mut head);
     head
 }
 
-/// Rejects a file that is one compressed stream with a log inside: a log of Darshan 2.x, which is stored this way, or a newer log that was
-/// compressed afterwards.
+/// Rejects a file that is one compressed stream with a log inside: a log of Darshan 2.x, which has this form, or a newer log that was
+/// compressed as a whole.
 ///
 /// # Errors
 /// Returns [`Error::Darshan2`] or [`Error::Packed`] for such a file, and [`Error::Io`] if reading fails.

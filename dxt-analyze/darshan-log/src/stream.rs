@@ -1,7 +1,7 @@
-//! Reader of a region as one sequence of bytes. A region is a concatenation of compressed streams, one per rank that had data.
+// Reader of a region as one sequence of bytes. A region is a concatenation of compressed streams, one per rank with data.
 //!
-//! Memory use is two fixed buffers, whatever a region claims or decompresses to, and the number of decompressed bytes is limited. Bytes
-//! before damage are delivered; the damage is reported after them.
+// Memory use is two buffers of fixed size, whatever the region decompresses to, and the number of decompressed bytes is limited. Bytes
+// before damage are delivered, then the damage is reported.
 
 use crate::decoder::Decoder;
 use crate::error::{Error, Problem};
@@ -9,12 +9,11 @@ use crate::header::{Compression, Region};
 use crate::limits;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// Number of compressed bytes read from the file at once.
+/// Number of compressed bytes per read from the file.
 const INPUT_BYTES: usize = 64 << 10;
-/// Size of the buffer for decompressed bytes, and the largest piece that can be requested.
+/// Size of the buffer of decompressed bytes, which is also the largest piece that can be requested.
 pub(crate) const OUTPUT_BYTES: usize = 96 << 10;
 
-/// Reader of one region's decompressed bytes.
 pub(crate) struct Stream<'a, R> {
     source: &'a mut R,
     problems: &'a mut Vec<Problem>,
@@ -22,7 +21,7 @@ pub(crate) struct Stream<'a, R> {
     input: Box<[u8]>,
     input_begin: usize,
     input_end: usize,
-    /// File offset of the next byte that is not yet in `input`.
+    /// File offset of the first byte after those in `input`.
     file_offset: u64,
     file_begin: u64,
     file_end: u64,
@@ -30,9 +29,9 @@ pub(crate) struct Stream<'a, R> {
     output_begin: usize,
     output_end: usize,
     decoder: Decoder,
-    /// Number of bytes that the region may still decompress to.
+    /// Number of bytes to which the region may still decompress.
     unpacked_left: u64,
-    /// Reason why the stream delivers no more bytes; cleared when it is reported.
+    /// Reason why the stream delivers no more bytes; `None` again after it was reported.
     failure: Option<Error>,
     ended: bool,
     /// True once the end of the stream has been reported.
@@ -40,7 +39,7 @@ pub(crate) struct Stream<'a, R> {
 }
 
 impl<'a, R: Read + Seek> Stream<'a, R> {
-    /// Creates a reader at the first byte of a region. `what` names the region in error messages; problems found are added to `problems`.
+    /// Creates a reader at the first byte of a region. `what` names the region in error messages; `problems` receives problems found.
     pub(crate) fn new(
         source: &'a mut R,
         problems: &'a mut Vec<Problem>,
@@ -73,19 +72,19 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Returns the decompressor's position in the file, in bytes.
+    /// Returns the file offset that the decompressor has reached, in bytes.
     pub(crate) fn offset(&self) -> u64 {
         self.file_offset - (self.input_end - self.input_begin) as u64
     }
 
-    /// Adds a problem, found by the caller in the data, at the current offset.
+    /// Adds a problem that the caller found in the decompressed data, at the current file offset.
     pub(crate) fn problem(&mut self, error: Error) {
         let offset = self.offset();
         self.problems.push(Problem { offset, error });
     }
 
-    /// Returns the first `length` bytes of a record, at most [`OUTPUT_BYTES`], or `None` at the end of the region. If the region ends
-    /// within these bytes, a problem that names `what` is added.
+    /// Returns the first `length` bytes of a record, at most [`OUTPUT_BYTES`]; `None` at the end of the region. If the region ends within
+    /// these bytes, adds a problem that names `what`.
     pub(crate) fn head(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.fill(length);
         if self.output_end == self.output_begin {
@@ -95,13 +94,13 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.exact(what, length)
     }
 
-    /// Returns the next `length` bytes of a record. Returns `None` if they are missing, and adds a problem that names `what`.
+    /// Returns the next `length` bytes of a record. If bytes are missing, returns `None` and adds a problem that names `what`.
     pub(crate) fn exact(&mut self, what: &'static str, length: usize) -> Option<&[u8]> {
         self.pieces(what, length, length)
     }
 
-    /// Returns as many structures of `size` bytes as are available, at least one and at most `most` bytes in total. Returns `None` under
-    /// the condition of [`Self::exact`].
+    /// Returns as many structures of `size` bytes as are available: at least one, and at most `most` bytes in total. If no complete
+    /// structure is left, returns `None` and adds a problem that names `what`.
     pub(crate) fn pieces(&mut self, what: &'static str, size: usize, most: usize) -> Option<&[u8]> {
         self.fill(size);
         let available = self.output_end - self.output_begin;
@@ -115,7 +114,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         Some(&self.output[begin..begin + length])
     }
 
-    /// Skips `length` bytes; returns true if the region had them.
+    /// Skips `length` bytes; returns true if the region has that many bytes.
     pub(crate) fn skip(&mut self, what: &'static str, mut length: u64) -> bool {
         while length > 0 {
             self.fill(1);
@@ -131,7 +130,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         true
     }
 
-    /// Skips the rest of the region and returns the length of that rest, in bytes.
+    /// Skips the rest of the region and returns its length in bytes.
     pub(crate) fn length(&mut self) -> u64 {
         let mut length = 0;
         loop {
@@ -171,7 +170,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Appends the rest of the region to `bytes`. Bytes above `limit` are omitted, and a problem is added.
+    /// Appends the rest of the region to `bytes`, up to `limit` bytes in total; adds a problem if the region has more.
     pub(crate) fn rest(&mut self, what: &'static str, bytes: &mut Vec<u8>, limit: usize) {
         let mut left = limit;
         loop {
@@ -191,14 +190,14 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         }
     }
 
-    /// Ends the stream permanently, because the data that follows cannot be interpreted.
+    /// Ends the stream permanently, because the following data cannot be interpreted.
     pub(crate) fn close(&mut self) {
         (self.ended, self.closed, self.failure) = (true, true, None);
         (self.output_begin, self.output_end) = (0, 0);
     }
 
-    /// Adds a problem for the end of the region: its cause, or that bytes of a structure are missing. `missing` is (structure, bytes
-    /// needed, bytes available).
+    /// Adds a problem at the end of the region: its cause, or else the missing bytes of a structure. `missing` is (structure, bytes needed,
+    /// bytes available).
     fn tell_end(&mut self, missing: Option<(&'static str, u64, u64)>) {
         let offset = self.offset();
         if let Some(error) = self.failure.take() {
@@ -209,7 +208,7 @@ impl<'a, R: Read + Seek> Stream<'a, R> {
         self.close();
     }
 
-    /// Makes at least `least` decompressed bytes available, if the region has them.
+    /// Decompresses until at least `least` bytes are available or the region ends.
     fn fill(&mut self, least: usize) {
         debug_assert!(least <= OUTPUT_BYTES, "a piece must fit the buffer");
         if self.output_end - self.output_begin >= least || self.ended {

@@ -1,4 +1,4 @@
-//! Tests that memory does not grow with a log, whatever it contains or claims: the allocator enforces a fixed limit.
+// Tests that memory does not grow with a log, whatever the log contains or states: the allocator enforces a fixed limit.
 
 use cap::Cap;
 use darshan_log::text::{DxtLayout, dxt_parser};
@@ -10,17 +10,16 @@ use std::sync::Mutex;
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
-/// Lock for tests that share the allocator, so that they run one after another.
+/// Lock that serializes the tests, which share the allocator.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Memory limit in bytes: twice the size of all buffers of a reader or writer.
+/// Memory limit in bytes: twice the total size of a reader's or writer's buffers.
 const BOUND: usize = 2 << 20;
 
-/// Memory limit in bytes for reading bzip2 logs: bzip2 needs tables and a block of 900,000 bytes.
+/// Memory limit in bytes for reading bzip2 logs, because bzip2 needs tables and a block of 900,000 bytes.
 const BZIP2_BOUND: usize = 8 << 20;
 
-/// Calls `run` while limiting the memory to [`BOUND`] bytes more than are allocated now. An allocation above the limit ends the process and
-/// reports its size.
+/// Calls `run` with a limit of [`BOUND`] bytes above the memory allocated now. An allocation above the limit ends the process and reports its size.
 fn bounded<T>(run: impl FnOnce() -> T) -> T {
     bounded_by(BOUND, run)
 }
@@ -84,7 +83,7 @@ fn a_log_of_a_million_segments_is_written_and_read_in_small_buffers() {
     assert_eq!(count, SEGMENTS);
 }
 
-/// Builds a log with one region, either uncompressed or one zlib stream; `place` is the region's index.
+/// Builds a log with one region, uncompressed or as one zlib stream; `place` is the region's index.
 fn log(place: usize, version: u32, region: &[u8], zlib: bool) -> Vec<u8> {
     if zlib {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
@@ -111,7 +110,7 @@ fn packed_log(place: usize, version: u32, compression: u8, region: &[u8]) -> Vec
     bytes
 }
 
-/// Output that only counts the bytes written to it, as a measure of work.
+/// Output that only counts the bytes written to it; the count is a measure of work.
 struct Counting(u64);
 
 impl Write for Counting {
@@ -128,27 +127,27 @@ impl Write for Counting {
 #[test]
 fn work_is_in_proportion_to_the_length_of_a_log_whatever_it_unpacks_to() {
     let _alone = ONE_AT_A_TIME.lock();
-    // bzip2 compresses 45 MB of zeros to 60 bytes: concatenated streams in a file of megabytes decompress to terabytes.
+    // bzip2 compresses 45 MB of zeros to 60 bytes, so that concatenated streams in a file of megabytes decompress to terabytes.
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     (0..45).for_each(|_| encoder.write_all(&vec![0; 1 << 20]).expect("writing to memory"));
     let stream = encoder.finish().expect("writing to memory");
     let region = stream.repeat(5_000 / stream.len());
     let most = darshan_log::limits::unpacked(region.len() as u64);
     assert!((region.len() / stream.len()) as u64 * (45 << 20) > most * 10, "{} bytes are no bomb", region.len());
-    // Region, version and lower bound of a record's size in bytes, for names, POSIX, MPI-IO, Lustre, STDIO, DXT and heat maps.
+    // (Region index, version, lower bound of a record's size in bytes) of names, POSIX, MPI-IO, Lustre, STDIO, DXT and heat maps.
     for (place, version, least) in
         [(0, 0, 9), (2, 4, 600), (3, 3, 500), (9, 2, 32), (10, 2, 100), (11, 1, 104), (16, 1, 48)]
     {
         let bytes = packed_log(place, version, 1, &region);
         let (records, problems) = bounded_by(BZIP2_BOUND, || count(&bytes));
-        // One decompression step may exceed the limit.
+        // One decompression step may exceed the limit on decompressed bytes.
         assert!(records * least <= most + (128 << 10), "place {place}: {records} records");
         assert!(problems.iter().all(|problem| problem.contains("unpacked length")), "place {place}: {problems:?}");
         assert!(!problems.is_empty(), "place {place}");
     }
 }
 
-/// Returns the number of records in all modules, and the messages of the problems found.
+/// Returns the number of records in all modules, and the messages of all problems.
 fn count(bytes: &[u8]) -> (u64, Vec<String>) {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     let mut records = 0;
@@ -169,13 +168,13 @@ fn count(bytes: &[u8]) -> (u64, Vec<String>) {
 #[test]
 fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     let _alone = ONE_AT_A_TIME.lock();
-    // A name of one byte takes a hundred times its length in memory.
+    // In memory, a name of one byte takes a hundred bytes.
     let names: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id.to_le_bytes().as_slice(), b"x\0"].concat()).collect();
     let bytes = log(0, 0, &names, true);
     drop(names);
     let kept = bounded_by(160 << 20, || Log::new(Cursor::new(&bytes)).expect("a log").names().len());
     assert!((900_000..1_100_000).contains(&kept), "{kept}");
-    // Layouts without components. The log has segments too, so that the layouts are held in memory.
+    // Stripe layouts without components. The log also has segments, so that the layouts are held in memory.
     let layouts: Vec<u8> = (1..1_500_000_u64).flat_map(|id| [id, 0, 0, 0]).flat_map(u64::to_le_bytes).collect();
     let mut bytes = log(9, 2, &layouts, true);
     let end = bytes.len() as u64;
@@ -192,7 +191,7 @@ fn names_and_layouts_that_are_kept_are_counted_with_what_they_cost() {
     });
 }
 
-/// Reads and prints the whole log; returns the number of problems.
+/// Reads and prints the whole log; returns the number of problems found.
 fn read(bytes: &[u8]) -> usize {
     let mut log = Log::new(Cursor::new(bytes)).expect("a log");
     for api in [Api::Posix, Api::MpiIo] {
@@ -216,7 +215,7 @@ fn lengths_that_are_only_claimed_cost_nothing() {
     let _alone = ONE_AT_A_TIME.lock();
     let numbers = |numbers: &[i64]| -> Vec<u8> { numbers.iter().flat_map(|number| number.to_le_bytes()).collect() };
     let dxt = |writes: i64, reads: i64| numbers(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, writes, reads]);
-    // Region 0 is that of names; a module's region is its index in the header plus one.
+    // Region 0 contains the names; other regions have the module's index in the header plus one.
     let claims = [
         ("DXT segments within the limit", 11, dxt(1 << 40, 1 << 40)),
         ("DXT segments beyond it", 11, dxt(i64::MAX, i64::MAX)),
@@ -240,7 +239,7 @@ fn lengths_that_are_only_claimed_cost_nothing() {
 fn what_unpacks_to_much_is_not_held() {
     const UNPACKED_BYTES: usize = 64 << 20;
     let _alone = ONE_AT_A_TIME.lock();
-    // Empty names; a name without an end; DXT records without segments; counters of no file.
+    // Empty names; a name without an end; DXT records without segments; counters without a file; empty layouts; empty heat maps.
     for (place, byte, version) in [(0, 0, 0), (0, b'x', 0), (11, 0, 1), (2, 0, 4), (9, 0, 2), (16, 0, 1)] {
         let bytes = log(place, version, &vec![byte; UNPACKED_BYTES], true);
         bounded(|| read(&bytes));

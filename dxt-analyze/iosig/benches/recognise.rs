@@ -1,17 +1,17 @@
-//! Benchmark of the recogniser on decoded columns, on one core, compared with a plain pass over them: a sum of all values. Both are timed
-//! alternately, so that other load on the machine affects both; the result is the minimum of several repetitions. Nothing is asserted,
-//! because a measurement is not a test. `scripts/bench.sh signatures` runs it.
+// Benchmark of the recogniser on decoded columns, on one core, compared with a plain pass that sums all values. Both are timed alternately,
+// so that other load on the machine affects both; the result is the minimum of several repetitions. Asserts nothing, because a measurement
+// is not a test. Run by `scripts/bench.sh signatures`.
 
 use iosig::{Access, Limits, Recogniser, Signature};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Segments per pattern, unless `--segments` says otherwise.
+/// Number of segments per pattern, unless `--segments` is given.
 const SEGMENTS: usize = 4_000_000;
-/// Repetitions, unless `--runs` says otherwise.
+/// Number of repetitions, unless `--runs` is given.
 const RUNS: usize = 7;
 
-/// Columns as they are when a block is decoded.
+/// Columns of a decoded block of segments.
 struct Columns {
     stream: Vec<u32>,
     offset: Vec<i64>,
@@ -20,17 +20,17 @@ struct Columns {
     end: Vec<u64>,
 }
 
-/// Offset and length of the n-th access; the second argument is a random number's state.
+/// Function that returns offset and length of the n-th access; its second argument is the state of a random number generator.
 type Accesses = Box<dyn Fn(u64, &mut u64) -> (u64, u64)>;
 
 struct Pattern {
     name: String,
     access: Accesses,
-    /// Million segments per second to be reached, or passes that it may take.
+    /// Speed to be reached in million segments per second, or maximum time as a multiple of a plain pass.
     aim: &'static str,
 }
 
-/// xorshift64: the same numbers in each run.
+/// Random number generator xorshift64, which yields equal numbers in each run.
 fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -83,7 +83,7 @@ fn columns(pattern: &Pattern, segments: usize) -> Columns {
     out
 }
 
-/// A plain pass: every value is read once.
+/// Reads every value once, as a lower bound for the time of a pass.
 #[inline(never)]
 fn sum(columns: &Columns) -> u64 {
     let places = columns.stream.iter().zip(&columns.offset).zip(&columns.length);
@@ -98,7 +98,7 @@ fn sum(columns: &Columns) -> u64 {
     )
 }
 
-/// As the analyzer's pass does it, without the lookup of the stream.
+/// Recognises the loops as the analyzer's pass does, but without the lookup of the stream.
 #[inline(never)]
 fn recognise(columns: &Columns) -> Signature {
     let mut recogniser = Recogniser::new(Limits::default());
@@ -116,7 +116,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (begin.elapsed().as_secs_f64(), done)
 }
 
-/// Other programs on the machine only ever make it slower.
+/// Returns the minimum, because other programs on the machine can only make a run slower.
 fn least(of: &[f64]) -> f64 {
     of.iter().copied().fold(f64::INFINITY, f64::min)
 }
@@ -135,7 +135,7 @@ fn main() -> std::io::Result<()> {
         }
     }
     println!(
-        "{segments} segments per pattern, decoded, on one core; the least time of {runs} runs, in turns with a sum of the columns (a pass)"
+        "{segments} segments per pattern, decoded, on one core; the least time of {runs} runs, alternating with a sum of the columns (a pass)"
     );
     println!(
         "{:<20} {:>12} {:>8} {:>8} {:>10} {:>9} {:>9}",

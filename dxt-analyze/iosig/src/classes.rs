@@ -1,12 +1,11 @@
-//! Classification of patterns, and of accesses without a loop, on the five axes of IOSIG: spatial order, size, repetition, intervals,
-//! operation.
+// Classification of patterns, and of accesses outside loops, on the five axes of IOSIG: spatial order, size, repetition, intervals, operation.
 
 use crate::nest::{Leaf, Loop, Node, Step};
 use crate::signature::{Residue, Signature};
 pub use crate::succession::Spatial;
 use crate::times::Intervals;
 
-/// Page size in bytes, the boundary between small and large requests.
+/// Page size in bytes, which separates small from large requests.
 pub const PAGE: u64 = 4096;
 
 /// Size class of a pattern's requests, relative to [`PAGE`].
@@ -18,25 +17,25 @@ pub enum Size {
     Medium,
     /// All requests are larger than a page.
     Large,
-    /// Requests of several of the classes above.
+    /// Requests of several size classes.
     Mixed,
 }
 
 /// Repetition class of a pattern: once, or repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repetition {
-    /// The pattern occurs once.
+    /// The pattern occurs once in the stream of accesses.
     Single,
     /// The pattern is repeated by a loop around it, or occurs again elsewhere in the stream of accesses.
     Repeating,
 }
 
-/// Regularity of the intervals between the iterations of a pattern's loops.
+/// Regularity of the intervals between iterations of a pattern's loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Temporal {
-    /// Fixed: the coefficient of variation of the intervals is within the limit in all loops.
+    /// The coefficient of variation of the intervals is within the limit in all loops.
     Fixed,
-    /// Random: the coefficient of variation of the intervals exceeds the limit in at least one loop.
+    /// The coefficient of variation of the intervals exceeds the limit in at least one loop.
     Random,
 }
 
@@ -51,26 +50,25 @@ pub enum Operation {
     ReadWrite,
 }
 
-/// Class of a pattern on the five axes.
+/// Class of a pattern on the five axes of IOSIG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// Spatial order of the pattern's accesses, as in contiguous.
+    /// Spatial order of the pattern's accesses, such as contiguous.
     pub spatial: Spatial,
     /// Size class of the pattern's requests.
     pub size: Size,
-    /// True if requests differ in size.
+    /// True if the pattern's requests differ in size.
     pub variable_size: bool,
-    /// Repetition of the pattern: once, or repeatedly.
+    /// Repetition of the pattern: once or repeatedly.
     pub repetition: Repetition,
-    /// Regularity of the intervals; `None` if there are no intervals.
+    /// Regularity of the intervals between iterations; `None` if there are no intervals.
     pub temporal: Option<Temporal>,
     /// Direction of the transfers: reads, writes, or both.
     pub operation: Operation,
 }
 
 impl Class {
-    /// Returns this class with size and operation merged with those of `other`; the spatial, repetition and temporal axes remain those of
-    /// `self`.
+    /// Returns this class with size and operation merged with those of `other`; spatial order, repetition and intervals remain unchanged.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -84,11 +82,11 @@ impl Class {
 
 /// Returns the class of each pattern in a signature, in the order of the patterns.
 ///
-/// `writes` returns true for operations that write. `limit` is the maximum coefficient of variation at which intervals count as fixed, such
-/// as [`FIXED_CV`](crate::FIXED_CV).
+/// `writes` returns true for operations that write. Intervals with a coefficient of variation up to `limit`, such as
+/// [`FIXED_CV`](crate::FIXED_CV), count as fixed.
 #[must_use]
 pub fn classes(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Vec<Class> {
-    // Sorted by shape, so that equal loop nests are adjacent: this avoids comparing all pairs.
+    // Sorted by shape, so that equal loop nests are adjacent and need not be searched for among all pairs.
     let mut by_shape: Vec<(u64, u64, usize, &Loop)> =
         signature.patterns().enumerate().map(|(i, p)| (shape(&p.nest), p.nest.count, i, &p.nest)).collect();
     by_shape.sort_by_key(|(shape, count, i, _)| (*shape, *count, *i));
@@ -111,8 +109,8 @@ fn shape(l: &Loop) -> u64 {
     l.body.iter().fold(0, |h, n| (h ^ n.shape()).rotate_left(7).wrapping_mul(0x517c_c1b7_2722_0a95))
 }
 
-/// Returns the class of one loop nest. `again`: true if the stream of accesses contains elsewhere a nest that is equal except for offsets
-/// and times. `writes` and `limit` are those of [`classes`].
+/// Returns the class of one loop nest. `again` is true if another nest in the stream of accesses is equal except for offsets and times.
+/// `writes` and `limit` are those of [`classes`].
 #[must_use]
 pub fn class(nest: &Loop, again: bool, writes: &dyn Fn(u16) -> bool, limit: f64) -> Class {
     let all = nest.leaves();
@@ -148,7 +146,7 @@ pub(crate) fn size((least, most): (u64, u64)) -> Size {
     }
 }
 
-/// Returns the length of the shortest and of the longest request, in bytes. Lengths are linear in loop indices, so their extremes are at
+/// Returns the lengths of the shortest and of the longest request, in bytes. Lengths are linear in loop indices, so their extremes are at
 /// the ends of loops.
 pub(crate) fn lengths(nest: &Loop) -> (u64, u64) {
     fn add(l: &Loop, counts: &mut Vec<u64>, out: &mut (u64, u64)) {
@@ -184,9 +182,8 @@ fn intervals(l: &Loop, each: &mut dyn FnMut(&Intervals)) {
     }
 }
 
-/// Returns the spatial order of a loop nest's accesses.
 fn spatial(nest: &Loop) -> Spatial {
-    // Descend to the first loop whose body is more than one inner loop.
+    // Descends to the first loop whose body is more than a single inner loop.
     let mut at = nest;
     while let [Node::Loop(inner)] = at.body.as_slice() {
         at = inner;
@@ -230,15 +227,15 @@ fn spatial(nest: &Loop) -> Spatial {
     }
     let back = |s: i64| s < 0;
     if first.steps.iter().any(|s| back(s.offset)) || distance.is_some_and(|d| d < 0) {
-        // Backward in all directions is `Negative`; in only some of them, `Combination`.
+        // Backward strides in all loops are `Negative`, in only some of the loops `Combination`.
         let everywhere = first.steps.iter().all(|s| back(s.offset)) && distance.is_none_or(|d| d < 0 || adjacent);
         return if everywhere { Spatial::Negative } else { Spatial::Combination };
     }
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// Returns the number of loops, counted from the innermost, in which each iteration begins where the previous one ended. `bytes` is the
-/// length of the contiguous range that one iteration of the innermost loop's body accesses.
+/// Returns the number of loops, counted from the innermost, in which each iteration begins where the previous iteration ended. `bytes` is
+/// the length of the contiguous range that one iteration of the innermost loop accesses.
 fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
     while let [Node::Loop(inner)] = at.body.as_slice() {
@@ -256,7 +253,7 @@ fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     counts.iter().rev().zip(&leaf.steps).take(most).take_while(|pair| follows(pair)).count()
 }
 
-/// Returns the class of the accesses without a loop in a signature; `None` if there are none. `writes` and `limit` are those of [`classes`].
+/// Returns the class of a signature's accesses outside loops; `None` if all accesses are in loops. `writes` and `limit` are those of [`classes`].
 #[must_use]
 pub fn random_class(signature: &Signature, writes: impl Fn(u16) -> bool, limit: f64) -> Option<Class> {
     let sum: Residue = signature.residue_sum();

@@ -1,5 +1,4 @@
-//! Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access with the prediction
-//! only.
+// Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access only with the prediction.
 
 use crate::access::Access;
 use crate::nest::{Loop, MAX_DEPTH, Node, Step, moved};
@@ -7,8 +6,8 @@ use crate::run::Took;
 use crate::stack::Element;
 use crate::times::Intervals;
 
-/// State of an access in a loop body (leaf). `values[k]` is (offset, length) at the start of the current iteration of the k-th loop around
-/// it; k = 0 is the innermost loop, so `values[0]` is the next access.
+/// State of a leaf (access in a loop body). `values[k]` is (offset, length) at the start of the current iteration of the k-th loop around
+/// the leaf; k = 0 is the innermost loop, so that `values[0]` is the next access.
 #[derive(Debug)]
 struct LeafState {
     op: u16,
@@ -23,9 +22,9 @@ struct LoopState {
     count_steps: [i64; MAX_DEPTH],
     done: u64,
     target: u64,
-    /// Accesses inside this loop, as (index, level). `level` is the number of loops between this loop and the access.
+    /// Leaves inside this loop, as (index, level); `level` is the number of loops between this loop and the leaf.
     slots: Vec<(usize, usize)>,
-    /// Loops inside this loop, as (index, level). `level` is the number of loops between this loop and the inner one.
+    /// Loops inside this loop, as (index, level); `level` is the number of loops between this loop and the inner loop.
     loops: Vec<(usize, usize)>,
     last_ns: Option<u64>,
     times: Intervals,
@@ -52,14 +51,14 @@ pub(crate) struct NestCursor {
     loops: Vec<LoopState>,
     at: usize,
     marks: Vec<Mark>,
-    /// True if no access can follow: the iteration count of an inner, triangular loop has fallen below 1.
+    /// True if no access can follow, because the iteration count of an inner, triangular loop has fallen below 1.
     dead: bool,
     watch: u64,
     accesses: u64,
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    /// Start and end of the last access, in ns; `committed_ns` is the same for the last access of a complete outer iteration.
+    /// Start and end of the last access, in ns. `committed_ns`: start and end of the last access in a complete outer iteration.
     last_ns: (u64, u64),
     committed_ns: (u64, u64),
 }
@@ -93,8 +92,8 @@ impl NestCursor {
         cursor
     }
 
-    /// Appends the flattened form of a loop. `around`: indices of the loops around it, outermost first. `index`: iteration of the outermost
-    /// loop.
+    /// Appends the flattened form of loop `l`. `around` contains the indices of the loops around `l`, outermost first; `index` is the
+    /// iteration of the outermost loop.
     fn lay_out(&mut self, l: &Loop, around: &mut Vec<usize>, index: u64) {
         let me = self.loops.len();
         let depth = around.len();
@@ -181,7 +180,7 @@ impl NestCursor {
         self.marks.clear();
     }
 
-    /// Advances to the next access in the flattened form.
+    /// Advances to the next access in the flattened form of the nest.
     fn settle(&mut self) {
         while !self.dead {
             match self.code.get(self.at) {
@@ -219,7 +218,7 @@ impl NestCursor {
             }
         }
         for (inner, level) in &l.loops {
-            // Inner loops follow their outer loops in the list.
+            // In the list, inner loops follow their outer loops.
             let inner = &mut rest[*inner - me - 1];
             let count = moved(inner.counts[*level], inner.count_steps[*level], 1);
             for lower in 0..=*level {
@@ -235,7 +234,7 @@ impl NestCursor {
         }
     }
 
-    /// Writes the complete iterations and their intervals into `element`, and resets the interval sums.
+    /// Stores the complete iterations and their intervals in `element`, and resets the sums of intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;
@@ -248,12 +247,12 @@ impl NestCursor {
         element.iteration_ns = if self.pending == 0 { self.loops[0].last_ns } else { None };
     }
 
-    /// Returns the number of accesses in the current, incomplete iteration.
+    /// Returns the number of accesses in the current, incomplete iteration of the outermost loop.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// Returns the accesses of the incomplete iteration as separate nodes. [`NestCursor::sync`] must have been called for `nest`.
+    /// Returns the accesses of the incomplete iteration as separate nodes; [`NestCursor::sync`] must have been called for `nest` before.
     pub(crate) fn partial(&self, nest: &Loop) -> Vec<Node> {
         let mut out = Vec::new();
         if self.pending > 0 {
@@ -264,8 +263,8 @@ impl NestCursor {
         out
     }
 
-    /// Appends to `out` the accesses of `body` that the incomplete iteration has made so far. `at`: index in [`NestCursor::code`] at which
-    /// `body` begins. `index`: index in `NestCursor::loops` of the next loop inside `body`; advanced past each loop that is skipped.
+    /// Appends the accesses of `body` that the incomplete iteration has made so far to `out`. `at` is the index in [`NestCursor::code`]
+    /// where `body` begins; `index` is the index in `NestCursor::loops` of the next loop in `body`, advanced past each skipped loop.
     fn partial_body(&self, body: &[Node], mut at: usize, index: &mut usize, out: &mut Vec<Node>) {
         for node in body {
             let (code, loops) = extent(node);
@@ -300,7 +299,7 @@ impl NestCursor {
     }
 }
 
-/// Returns the number of entries and the number of loops that a node takes in the flattened form.
+/// Returns the number of entries and the number of loops of a node in the flattened form.
 fn extent(node: &Node) -> (usize, usize) {
     match node {
         Node::Leaf(_) => (1, 0),

@@ -1,28 +1,28 @@
-//! Expansion of signatures: regenerates the accesses.
+// Expansion of signatures: computes the accesses that a signature describes.
 //!
-//! Independent of loop recognition: each access is computed from its loop indices, never from the previous access.
+// Expansion is independent of loop recognition: each access is computed from its loop indices, never from the previous access.
 
 use crate::nest::{Leaf, Loop, Node};
 use crate::signature::{Item, Pattern, Signature};
 
-/// Operation number, first byte, and length in bytes of an access, as returned by [`Access::untimed`](crate::Access::untimed).
+/// Access without times: (operation number, offset of the first byte, length in bytes), see [`Access::untimed`](crate::Access::untimed).
 pub type Untimed = (u16, u64, u64);
 
 /// Next access, or next group of accesses, that a signature predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Single access of a loop nest.
+    /// Single access in a loop nest.
     Access(Untimed),
-    /// Residue: successive accesses without a loop, of which only the totals are known.
+    /// Residue: successive accesses outside loops, of which only totals are known.
     Unknown {
-        /// Number of these accesses.
+        /// Number of accesses in the residue.
         accesses: u64,
-        /// Total length of these accesses, in bytes.
+        /// Total length of the accesses in the residue, in bytes.
         bytes: u128,
     },
 }
 
-/// Returns the accesses that a signature predicts, in the order of the original accesses.
+/// Returns an iterator over the accesses that a signature predicts, in the order of the original accesses.
 pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     signature.items.iter().flat_map(|item| {
         let (nest, unknown) = match item {
@@ -33,7 +33,7 @@ pub fn expand(signature: &Signature) -> impl Iterator<Item = Expected> + '_ {
     })
 }
 
-/// Returns the accesses of a loop nest, in their order of execution.
+/// Returns an iterator over the accesses of a loop nest, in the order of execution.
 #[must_use]
 pub fn expand_nest(nest: &Loop) -> Expansion<'_> {
     Expansion { levels: vec![Level { nest, count: nest.count, index: 0, child: 0 }], idle: 0 }
@@ -51,11 +51,11 @@ struct Level<'a> {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
-    /// Number of steps since the last access; bounds loops without accesses.
+    /// Number of steps since the last access, which is bounded for loops without accesses.
     idle: u32,
 }
 
-/// Maximum number of steps without an access, after which an expansion ends. Recognised nests never reach this; nests parsed from text may.
+/// Maximum number of steps without an access before an expansion ends. Nests parsed from text may reach this, recognised nests never do.
 const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {
@@ -65,7 +65,7 @@ impl Expansion<'_> {
             offset = offset.wrapping_add(i128::from(step.offset).wrapping_mul(i128::from(level.index)));
             length = length.wrapping_add(i128::from(step.length).wrapping_mul(i128::from(level.index)));
         }
-        // Computed modulo 2^64, as `nest` defines offsets and lengths.
+        // Computed modulo 2^64, as defined in `nest`.
         (leaf.op, offset as u64, length as u64)
     }
 

@@ -1,27 +1,25 @@
-//! Loop nests, and the test if three consecutive nodes are three iterations of one loop.
+// Loop nests, and the test if three consecutive nodes are iterations of one loop.
 //!
-//! A leaf is an access in a loop body. It has one step per loop around it, so that one body can contain both a moving block and a fixed
-//! header:
+// A leaf is an access in a loop body. A leaf has one step per loop around it, so that one body can contain both a moving block and a fixed header:
 //!
 //! ```text
 //! offset = leaf.offset + sum over d of steps[d].offset * index[d]    (modulo 2^64; d = 0 is the innermost loop)
 //! ```
 //!
-//! The formula also holds for lengths, and for the counts of inner loops with their `count_steps`.
+// The formula also holds for lengths, and for the iteration counts of inner loops with their `count_steps`.
 
 use crate::times::Intervals;
 
-/// Maximum depth of a loop nest.
 pub(crate) const MAX_DEPTH: usize = 8;
-/// Maximum number of accesses (leaves) in the inner loops of a nest that the recogniser builds.
+/// Maximum number of leaves (accesses in loop bodies) in the inner loops of a nest that the recogniser builds.
 pub(crate) const MAX_LEAVES: usize = 1024;
 
-/// Change of an access (leaf) from one iteration of a loop to the next.
+/// Change of a leaf (access in a loop body) from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Change of the first byte, in bytes.
+    /// Change of the first byte's offset, in bytes.
     pub offset: i64,
-    /// Change of the length, in bytes.
+    /// Change of the access's length, in bytes.
     pub length: i64,
 }
 
@@ -30,22 +28,22 @@ pub struct Step {
 pub struct Leaf {
     /// Operation number, as in [`crate::Access::op`].
     pub op: u16,
-    /// First byte accessed in the first iteration of all loops around this access.
+    /// Offset of the first byte accessed when all loops around the leaf are in their first iteration.
     pub offset: u64,
-    /// Number of bytes accessed in the first iteration of all loops around this access.
+    /// Number of bytes accessed when all loops around the leaf are in their first iteration.
     pub length: u64,
-    /// Change per iteration of each loop around this access, innermost first.
+    /// Change per iteration of each loop around the leaf, innermost loop first.
     pub steps: Vec<Step>,
 }
 
-/// Loop over a body that consists of accesses and inner loops.
+/// Loop whose body consists of accesses and inner loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// Number of iterations, while all loops around this one are in their first iteration.
+    /// Number of iterations when all loops around this loop are in their first iteration.
     pub count: u64,
-    /// Change of `count` per iteration of each loop around this one, innermost first; nonzero only in triangular loops.
+    /// Change of `count` per iteration of each loop around this loop, innermost first; nonzero only in triangular loops.
     pub count_steps: Vec<i64>,
-    /// Accesses and inner loops of one iteration, in order.
+    /// Accesses and inner loops of one iteration, in the order of execution.
     pub body: Vec<Node>,
     /// Intervals between the starts of successive iterations.
     pub times: Intervals,
@@ -73,16 +71,16 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Loop {
-    /// Returns (first byte, end) of the byte range that the loop accesses. Exact if counts and lengths are constant, else an outer bound.
+    /// Returns (first byte, end) of the byte range that the loop accesses: exact if counts and lengths are constant, else an outer bound.
     #[must_use]
     pub fn extent(&self) -> (u64, u64) {
         let (first, end) = self.extent_in(&mut Vec::new());
         (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// Computes the byte range; `around` contains the maximum iteration counts of the loops around this one, outermost first.
+    /// Returns the byte range; `around` contains the maximum iteration counts of the loops around this loop, outermost first.
     fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
-        // Total change by one step over all iterations of its loop.
+        // Total change by a step over all iterations of its loop.
         let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));
         let grows = self.count_steps.iter().zip(around.iter().rev()).map(|(step, count)| over(*step, *count).max(0));
         let most = grows.fold(i128::from(self.count), i128::saturating_add);
@@ -108,7 +106,7 @@ impl Loop {
         extent
     }
 
-    /// Returns the number of bytes of the loop's first access.
+    /// Returns the length of the loop's first access, in bytes.
     #[must_use]
     pub fn first_length(&self) -> u64 {
         self.body.first().map_or(0, |node| match node {
@@ -117,7 +115,7 @@ impl Loop {
         })
     }
 
-    /// Returns the accesses in the loop bodies of the nest, in order.
+    /// Returns the leaves (accesses in loop bodies) of the nest, in order.
     #[must_use]
     pub fn leaves(&self) -> Vec<&Leaf> {
         fn add<'a>(nest: &'a Loop, out: &mut Vec<&'a Leaf>) {
@@ -145,7 +143,7 @@ impl Loop {
             })
     }
 
-    /// Returns the depth of the loop nest; 1 without inner loops.
+    /// Returns the depth of the loop nest, which is 1 without inner loops.
     pub(crate) fn depth(&self) -> usize {
         1 + self.body.iter().map(Node::depth).max().unwrap_or(0)
     }
@@ -162,7 +160,7 @@ impl Node {
         Self::Leaf(Leaf::of(op, offset, length))
     }
 
-    /// Returns a hash of operations, steps and loop structure, but not of offsets, lengths or iteration counts.
+    /// Returns a hash of operations, steps and loop structure; offsets, lengths and iteration counts do not influence it.
     #[must_use]
     pub fn shape(&self) -> u64 {
         match self {
@@ -177,7 +175,7 @@ impl Node {
         }
     }
 
-    /// Returns the first byte of this node's first access.
+    /// Returns the offset of the first byte of the node's first access.
     pub(crate) fn first(&self) -> u64 {
         match self {
             Self::Leaf(leaf) => leaf.offset,
@@ -185,7 +183,7 @@ impl Node {
         }
     }
 
-    /// Returns the depth of the loop nest; 0 for an access.
+    /// Returns the depth of the loop nest, which is 0 for a leaf.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Leaf(_) => 0,
@@ -193,7 +191,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of accesses in loop bodies (leaves), regardless of iteration counts.
+    /// Returns the number of leaves (accesses in loop bodies), regardless of iteration counts.
     pub(crate) fn leaf_count(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
@@ -201,8 +199,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of leaves (accesses in loop bodies) and loops. Of several ways to describe the same accesses, the recogniser
-    /// chooses the one with the lowest cost.
+    /// Returns the number of leaves and loops. Of several descriptions of the same accesses, the recogniser chooses the one with the lowest cost.
     pub(crate) fn cost(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
@@ -210,7 +207,7 @@ impl Node {
         }
     }
 
-    /// Returns the loop and the access in its body if this node is a run: a loop over a single access.
+    /// Returns the loop and the leaf in its body if this node is a run (a loop over a single access), else `None`.
     pub(crate) fn as_run(&self) -> Option<(&Loop, &Leaf)> {
         match self {
             Self::Loop(l) => match l.body.as_slice() {
@@ -221,8 +218,8 @@ impl Node {
         }
     }
 
-    /// True if `a`, `b`, `c` can be three successive iterations of one node. `open`: true if `c` may be a loop that still grows; loops `a`,
-    /// `b` and `c` must then have equal counts.
+    /// True if `a`, `b`, `c` can be three successive iterations of one node. `open` is true if `c` may be a loop that still grows; then
+    /// `a`, `b` and `c` must be loops with equal counts.
     pub(crate) fn in_line(a: &Self, b: &Self, c: &Self, open: bool) -> bool {
         match (a, b, c) {
             (Self::Leaf(a), Self::Leaf(b), Self::Leaf(c)) => {
@@ -246,8 +243,8 @@ impl Node {
         }
     }
 
-    /// Converts a node of the first iteration to a node of the loop's body, by adding the step to `next`, the same node in the second
-    /// iteration. See [`Node::in_line`].
+    /// Converts a node of the first iteration to a node of the loop body by adding a step, computed from `next`, the corresponding node of
+    /// the second iteration. See [`Node::in_line`].
     pub(crate) fn take_step(&mut self, next: &Self) {
         match (self, next) {
             (Self::Leaf(a), Self::Leaf(b)) => {
@@ -263,7 +260,7 @@ impl Node {
         }
     }
 
-    /// Adds the intervals of `other`, the same node in another iteration.
+    /// Adds the intervals of `other`, the corresponding node of another iteration.
     pub(crate) fn merge_times(&mut self, other: &Self) {
         if let (Self::Loop(a), Self::Loop(b)) = (self, other) {
             a.times.merge(&b.times);
@@ -273,7 +270,7 @@ impl Node {
         }
     }
 
-    /// Returns this child of a loop as executed in the loop's iteration `index`; steps of that loop are removed.
+    /// Returns this child of a loop in the form that it has in iteration `index` of the loop, without the steps of the loop.
     #[must_use]
     pub fn at_iteration(&self, index: u64) -> Self {
         match self {
@@ -296,7 +293,7 @@ impl Node {
         }
     }
 
-    /// Changes this node's start values to those in iteration `index` of the outermost loop around it, and keeps the steps: the loop then
+    /// Sets the node's start values to those in iteration `index` of the outermost loop around it and keeps the steps, so that the loop
     /// begins with that iteration. `u64::MAX` stands for the iteration before the first.
     pub(crate) fn shift(&mut self, index: u64) {
         match self {
@@ -332,7 +329,7 @@ impl Node {
     }
 }
 
-/// Returns the [`Node::shape`] of an access of operation `op` without loops around it.
+/// Returns the [`Node::shape`] of a leaf with operation `op` outside loops.
 pub(crate) fn shape_of_leaf(op: u16) -> u64 {
     mix(1, u64::from(op))
 }

@@ -1,4 +1,4 @@
-//! Text notation of the IOSIG papers. The papers do not use brackets consistently; this module interprets them as follows:
+// Text notation of the IOSIG papers, which do not use brackets consistently; this module uses the following form:
 //!
 //! ```text
 //! {operation, file, initial position, dimension, (patterns, iterations), repetitions}
@@ -7,11 +7,11 @@
 //! run     = ({start, stride, 1}, size, 1, temporal), iterations, 1      one pattern, without the inner brackets, as the paper writes IOR
 //! ```
 //!
-//! - The initial position is the offset of the first access. The dimension is the loop depth, plus one if a body has several accesses.
-//! - Several strides are listed innermost first: `{start, (4096, 1048576), 2}`. A growing size is `{first, step}`, with several steps in
-//!   parentheses. Varying iteration counts are `{first, step}`.
-//! - `fixed_interval` is written once per loop, after its last own access. Random intervals are not written.
-//! - Different operations are named at each access, and joined by `+` at the front.
+// - The initial position is the offset of the first access. The dimension is the loop depth, plus one if a body has several accesses.
+// - Several strides are listed innermost first: `{start, (4096, 1048576), 2}`. A growing size is `{first, step}`, with several steps in
+//   parentheses; varying iteration counts are `{first, step}` too.
+// - `fixed_interval` is written once per loop, after the last access directly in the loop. Random intervals are not written.
+// - Different operations are named at each access, and joined by `+` at the start.
 
 use std::fmt::Write;
 
@@ -19,11 +19,11 @@ use crate::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
 use crate::nest::{Leaf, Loop, Node};
 use crate::text::Operations;
 
-/// Writer of the notation, with its parameters.
+/// Writer of the notation with its parameters.
 pub struct Notation<'a> {
-    /// Operation names as in the paper, such as `MPI_READALL`.
+    /// Operation names in the paper's style, such as `MPI_READALL`.
     pub operations: &'a dyn Operations,
-    /// Name of the file, as it appears in the notation.
+    /// File name to appear in the notation.
     pub file: &'a str,
     /// Maximum coefficient of variation at which intervals count as fixed.
     pub limit: f64,
@@ -97,7 +97,7 @@ impl Notation<'_> {
     }
 }
 
-/// Formats a class as the paper's pattern signature:
+/// Formats a class as the pattern signature of the paper:
 /// `{operation, <spatial pattern, dimension>, <repetitive behaviour>, <request size>, <temporal intervals>}`.
 #[must_use]
 pub fn pattern_signature(class: &Class) -> String {
@@ -135,7 +135,7 @@ fn list(steps: impl ExactSizeIterator<Item = i64>) -> String {
     if several { format!("({steps})") } else { steps }
 }
 
-/// Returns the notation's dimension: the loop depth, plus one if a loop body has several accesses.
+/// Returns the dimension in the sense of the notation: the loop depth, plus one if a loop body has several accesses.
 fn dimension(nest: &Loop) -> usize {
     fn several(l: &Loop) -> bool {
         l.body.iter().filter(|n| matches!(n, Node::Leaf(_))).count() > 1

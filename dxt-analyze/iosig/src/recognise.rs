@@ -1,8 +1,8 @@
 //! Loop recognition in one pass over a stream of accesses.
 //!
-//! Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. Other accesses are
-//! pushed onto the stack (`stack`), where three successive iterations that differ by equal steps become a loop. `resplit` and `turn`
-//! correct loops that include accesses of other loops. Memory is bounded, except for the resulting signature.
+// Most accesses take a fast path: a cursor (`run`, `cursor`) predicts the next access of the loop on top of the stack. Other accesses are
+// pushed onto the stack (`stack`), where three successive iterations that differ by equal steps become a loop. `resplit` and `turn` correct
+// loops that include accesses of other loops. Memory is bounded, except for the resulting signature.
 
 use crate::access::{Access, Accesses};
 use crate::cursor::NestCursor;
@@ -11,15 +11,15 @@ use crate::run::{RunCursor, Took};
 use crate::signature::{Item, Pattern, Residue, Signature};
 use crate::stack::{Element, KEPT, LONGEST, Ring, Stack};
 
-/// Number of pending accesses that are emitted in one step. After that, the ring still holds three iterations of the longest loop body.
+/// Number of pending accesses emitted in one step; the ring then still holds three iterations of the longest loop body.
 const PASSED: usize = 32;
 
 /// Memory limits of a recogniser.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum length of a loop body: number of accesses and inner loops; clamped to 1..=64. Default: 64.
+    /// Maximum number of accesses and inner loops in a loop body, clamped to 1..=64. Default: 64.
     pub body: usize,
-    /// Maximum number of items in a signature; loop nests beyond it are counted as residue (accesses without a loop). Default: 65,536.
+    /// Maximum number of items in a signature; further loop nests are counted as residue (accesses outside loops). Default: 65,536.
     pub items: usize,
 }
 
@@ -45,8 +45,7 @@ pub struct Recogniser {
     cursor: Cursor,
     out: Signature,
     emitted: u64,
-    /// Number of pending accesses: the latest ones, which are in the ring but not on the stack; `Some` after a long time without
-    /// repetition.
+    /// Number of pending accesses: the latest accesses, which are in the ring but not on the stack. `Some` after many accesses without repetition.
     waiting: Option<usize>,
 }
 
@@ -87,8 +86,8 @@ impl Recogniser {
         }
     }
 
-    /// Adds the first of `calls`, all of operation `op`, while they continue the current run (loop over a single access). Returns their
-    /// number, which may be 0. The caller must pass the next call to [`Self::push`]. Faster than [`Self::push`] for long runs.
+    /// Adds the first calls of `calls`, all with operation `op`, as long as they continue the current run (loop over a single access);
+    /// returns their number, possibly 0. The caller must pass the next call to [`Self::push`]. Faster than [`Self::push`] for long runs.
     pub fn push_expected(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         let Cursor::Run(run) = &mut self.cursor else { return 0 };
         let taken = run.take_all(op, calls);
@@ -96,7 +95,6 @@ impl Recogniser {
         taken
     }
 
-    /// Adds the next accesses of the stream.
     #[cfg(test)]
     pub(crate) fn push_all(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|access| self.push(access));
@@ -118,7 +116,7 @@ impl Recogniser {
 
     #[inline(never)]
     fn push_slowly(&mut self, access: &Access) {
-        // Closing a loop may leave another one on top of the stack that continues with this access.
+        // When a loop ends, the loop below may be on top of the stack and continue with this access.
         while !matches!(self.cursor, Cursor::None) {
             self.close(1);
             match &mut self.cursor {
@@ -160,7 +158,7 @@ impl Recogniser {
         }
     }
 
-    /// Sets the number of pending accesses to `waiting`. If the ring is full, emits the oldest ones as residue first.
+    /// Sets the number of pending accesses to `waiting`. If the ring is full, first emits the oldest pending accesses as residue.
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {
@@ -171,7 +169,7 @@ impl Recogniser {
         self.waiting = Some(waiting);
     }
 
-    /// Pushes the pending accesses onto the stack. The last access in the ring is not one of them.
+    /// Pushes the pending accesses onto the stack. The last access in the ring is not pending.
     fn stop_waiting(&mut self, waiting: usize) {
         for back in (1..=waiting).rev() {
             self.stack.push(Element::of_access(self.ring.back(back)));
@@ -179,7 +177,7 @@ impl Recogniser {
         self.waiting = None;
     }
 
-    /// Emits `count` accesses of the ring as residue; `behind` is the number of accesses in the ring after these.
+    /// Emits `count` accesses of the ring as residue; `behind` is the number of later accesses in the ring.
     fn pass(&mut self, count: usize, behind: usize) {
         let out = &mut self.out;
         if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
@@ -194,7 +192,7 @@ impl Recogniser {
         }
     }
 
-    /// Called when the loop on top has become as long as an earlier one: both may be iterations of an outer loop.
+    /// Called when the loop on top has become as long as an earlier loop, because both may be iterations of an outer loop.
     #[cold]
     fn watch(&mut self) {
         self.sync();
@@ -220,7 +218,7 @@ impl Recogniser {
         }
     }
 
-    /// Points the cursor to the loop on top of the stack, if there is one.
+    /// Points the cursor to the loop on top of the stack, if any.
     fn follow(&mut self) {
         self.cursor = Cursor::None;
         let Some(top) = self.stack.elements.last() else { return };
@@ -262,8 +260,8 @@ impl Recogniser {
         }
     }
 
-    /// Returns the access at position `from_end` from the end of the ring (1 is the last one), not counting the last `after` accesses.
-    /// Returns the oldest one in the ring if the position is too large.
+    /// Returns the access at position `from_end` from the end of the ring (1 is the last access), ignoring the last `after` accesses; the
+    /// oldest access in the ring if the position is too large.
     fn back_to(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))

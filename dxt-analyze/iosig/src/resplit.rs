@@ -1,12 +1,12 @@
-//! Correction of runs (loops over a single access) that include accesses of a larger loop nest. Of several descriptions of the same
-//! accesses, the one with the lowest cost wins.
+// Correction of runs (loops over a single access) that include accesses of a larger loop nest. Of several descriptions of the same
+// accesses, the description with the lowest cost is used.
 //!
-//! 1. `resplit` searches for a period in the latest raw accesses, regardless of the stack elements that represent them. It replaces these
-//!    elements by a loop if that is cheaper.
-//! 2. `absorb_back` extends a new nest backward: if a preceding run ends with an earlier iteration of the nest, the iteration is moved to
-//!    the nest.
+// 1. `resplit` searches for a period in the latest raw accesses, regardless of their elements on the stack, and replaces these elements by
+// a loop if the loop is cheaper.
+// 2. `absorb_back` extends a new nest backward: if the run before it ends with an earlier iteration of the nest, that iteration is moved to
+// the nest.
 //!
-//! For the third correction see `turn`.
+// `turn` contains a third correction.
 
 use crate::access::Access;
 use crate::nest::{Leaf, Loop, Node, Step, delta, moved};
@@ -14,7 +14,7 @@ use crate::stack::{Element, NEAR, Ring, Stack};
 use crate::times::Intervals;
 
 impl Stack {
-    /// Counts a step. Returns the longest period that the last access may continue; `None` if it cannot continue any.
+    /// Counts a step. Returns the longest period that the last access may continue; `None` if the access continues no period.
     #[inline]
     pub(crate) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;
@@ -22,8 +22,8 @@ impl Stack {
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
     }
 
-    /// Searches for a period of up to `longest` accesses in the latest raw accesses, and replaces these by a loop. True if a loop was
-    /// built.
+    /// Searches for a period of up to `longest` accesses in the latest raw accesses and replaces these accesses by a loop. True if a loop
+    /// was built.
     pub(crate) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
@@ -39,7 +39,7 @@ impl Stack {
         false
     }
 
-    /// Replaces the stack elements of the last `3 * period` accesses by a loop, if the loop is cheaper. True if it did so.
+    /// Replaces the stack elements of the last `3 * period` accesses by a loop if the loop is cheaper. True if they were replaced.
     fn replace(&mut self, ring: &Ring, period: usize) -> bool {
         let wanted = 3 * period as u64;
         let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);
@@ -89,7 +89,7 @@ impl Stack {
         true
     }
 
-    /// Extends the loop on top of the stack by preceding elements, while they are the iteration before its first one.
+    /// Extends the loop on top of the stack backward, while the elements before it are the preceding iteration.
     pub(crate) fn absorb_back(&mut self) {
         while self.absorb_one().is_some() {}
     }
@@ -98,7 +98,7 @@ impl Stack {
         let (top, before) = self.elements.split_last()?;
         let Node::Loop(nest) = &top.node else { return None };
         let (last, previous) = (nest.body.last()?, before.last()?);
-        // Rejects most candidates before anything is copied.
+        // Rejects most candidates before any node is copied.
         match (last, &previous.node) {
             (Node::Leaf(leaf), Node::Leaf(other)) => {
                 let step = leaf.steps.last()?;
@@ -199,7 +199,7 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     body
 }
 
-/// Returns a loop body that consists of `leaves`, with sequences of three or more that form a run as inner loops.
+/// Returns a loop body that consists of `leaves`, in which sequences of three or more leaves that form a run become inner loops.
 pub(crate) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
@@ -241,7 +241,7 @@ pub(crate) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     out
 }
 
-/// Returns the first `keep` accesses of a run as stack elements: one run if `keep` is at least three, else single accesses. `None` if
+/// Returns the first `keep` accesses of a run as stack elements: a run if `keep` is at least three, else single accesses. `None` if
 /// `element` is not a run.
 fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     let (run, leaf) = element.node.as_run()?;
@@ -254,7 +254,7 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
         return Some(vec![Element::of_node(node, element.start_ns, last, last)]);
     }
     let access = |i| {
-        // A loop does not store the times of its single accesses, so they are estimated from the mean interval.
+        // A loop does not store the times of single accesses, so they are estimated from the mean interval.
         let start_ns = element.start_ns.saturating_add((mean * i as f64) as u64);
         let (offset, length) = (moved(leaf.offset, step.offset, i), moved(leaf.length, step.length, i));
         Access { op: leaf.op, offset, length, start_ns, end_ns: start_ns }
@@ -262,8 +262,8 @@ fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     Some((0..keep).map(|i| Element::of_access(&access(i))).collect())
 }
 
-/// Returns a node in the form that the stack uses: loops of fewer than three iterations are unrolled. `None` if the iteration count is
-/// below 1.
+/// Returns the node in the form used on the stack, in which loops of fewer than three iterations are unrolled. `None` if the iteration
+/// count is below 1.
 fn unrolled(node: Node) -> Option<Vec<Node>> {
     match &node {
         Node::Loop(l) if l.count.cast_signed() < 1 => None,

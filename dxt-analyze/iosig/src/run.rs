@@ -1,18 +1,18 @@
-//! Fast path for a run (loop over a single access with constant strides): a few instructions per access.
+// Fast path for a run (loop over a single access with constant strides), with a few instructions per access.
 
 use crate::access::{Access, Accesses};
 use crate::nest::{Leaf, Loop, moved};
 use crate::stack::Element;
 use crate::times::Intervals;
 
-/// Result of comparing an access with the one that a cursor predicts.
+/// Result of comparing an access with the prediction of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Took {
-    /// The access is not the predicted one.
+    /// The access differs from the prediction.
     No,
-    /// The access is the predicted one.
+    /// The access equals the prediction.
     Yes,
-    /// The access is the predicted one, and makes the loop as long as an earlier one: both may be iterations of an outer loop.
+    /// The access equals the prediction and makes the loop as long as an earlier loop: both may be iterations of an outer loop.
     Watch,
 }
 
@@ -77,8 +77,8 @@ impl RunCursor {
         if self.count == self.watch { Took::Watch } else { Took::Yes }
     }
 
-    /// Adds the first calls of `calls` while they are the predicted ones, and returns their number. Stops before a call for which the
-    /// result would be [`Took::Watch`]. A call starts `calls.shift` ns after its `start`.
+    /// Adds the first calls of `calls` that equal the prediction and returns their number. Stops before a call whose result would be
+    /// [`Took::Watch`]. `calls.shift` is added to start times.
     pub(crate) fn take_all(&mut self, op: u16, calls: &Accesses<'_>) -> usize {
         if op != self.op {
             return 0;
@@ -119,7 +119,7 @@ impl RunCursor {
         self.intervals += 1;
     }
 
-    /// Writes the accesses added since the last call into `element`, and resets the interval sums.
+    /// Stores the accesses added since the last call in `element`, and resets the sums of intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let crate::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;

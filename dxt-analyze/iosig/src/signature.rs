@@ -1,4 +1,4 @@
-//! Signatures, the result of loop recognition: loop nests, and residue (accesses without a loop), in the order of the accesses.
+// Signatures, the result of loop recognition: loop nests and residues (accesses outside loops), in the order of the accesses.
 
 use crate::access::Access;
 use crate::nest::{Leaf, Loop, Node, Step};
@@ -10,9 +10,9 @@ use crate::times::Intervals;
 pub struct Pattern {
     /// Index of the pattern's first access in the stream of accesses, from 0.
     pub position: u64,
-    /// Number of accesses, over all iterations.
+    /// Number of accesses in all iterations of the loop nest.
     pub accesses: u64,
-    /// Bytes accessed, over all iterations.
+    /// Number of bytes accessed in all iterations of the loop nest.
     pub bytes: u128,
     /// Start of the first access, in ns.
     pub start_ns: u64,
@@ -47,43 +47,43 @@ impl Pattern {
     }
 }
 
-/// Residue: successive accesses that form no loop, of which only totals are stored.
+/// Residue: successive accesses outside loops, of which only totals are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residue {
     /// Index of the residue's first access in the stream of accesses, from 0.
     pub position: u64,
-    /// Number of accesses.
+    /// Number of accesses in the residue.
     pub accesses: u64,
-    /// Total length of these accesses, bytes.
+    /// Total length of the accesses in the residue, in bytes.
     pub bytes: u128,
-    /// Start of the first access, in ns.
+    /// Start of the residue's first access, in ns.
     pub start_ns: u64,
-    /// Start of the last access, in ns.
+    /// Start of the residue's last access, in ns.
     pub last_start_ns: u64,
     /// End of the latest access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
     /// Number of accesses per operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
     pub ops: Vec<(u16, u64)>,
-    /// Length of the shortest and of the longest access, in bytes. Of loop nests beyond the item limit, only the first iteration counts,
-    /// here and in `offsets`.
+    /// Lengths of the shortest and of the longest access, in bytes. Loop nests beyond the item limit contribute only their first iteration
+    /// to `lengths` and `offsets`.
     pub lengths: (u64, u64),
-    /// Lowest and highest first byte of an access.
+    /// Lowest and highest offset of an access, in bytes.
     pub offsets: (u64, u64),
     /// Intervals between the starts of successive accesses.
     pub times: Intervals,
-    /// Spatial order of successive accesses.
+    /// Spatial order of the successive accesses.
     pub succession: Succession,
-    /// The accesses themselves, for patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
+    /// Accesses of the residue, for patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
     pub few: Option<Vec<Access>>,
 }
 
 impl Residue {
-    /// Maximum number of operations that are counted separately; further ones count only in the totals.
+    /// Maximum number of operations that are counted separately; further operations count only in the totals.
     pub const MAX_OPS: usize = 16;
-    /// Maximum number of accesses stored in `few`. Only the residues among the first `FEW` items of a signature store any.
+    /// Maximum number of accesses stored in `few`. Only residues among the first `FEW` items of a signature store accesses.
     pub const FEW: usize = 64;
 
-    /// Creates an empty residue (accesses without a loop), to be item number `items` (from 0) of its signature.
+    /// Creates an empty residue that will be item number `items` (from 0) of its signature.
     pub(crate) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
@@ -119,7 +119,8 @@ impl Residue {
         }
     }
 
-    /// Adds a node that exceeds the limit on items. `times`: start of the node's first access, and start and end of its last access, in ns.
+    /// Adds a node that exceeds the limit on items. `times` is (start of the first access, start of the last access, end of the last
+    /// access), in ns.
     pub(crate) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
@@ -152,34 +153,34 @@ impl Residue {
     }
 }
 
-/// Item of a signature: successive accesses that form a loop nest, or successive accesses that form none.
+/// Item of a signature: successive accesses that form a loop nest, or successive accesses outside loops.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// Accesses that form a loop nest.
     Pattern(Pattern),
-    /// Accesses that form no loop.
+    /// Successive accesses outside loops.
     Residue(Residue),
 }
 
-/// Signature of a stream of accesses: its loop nests, and totals of the remaining accesses.
+/// Signature of a stream of accesses: loop nests, and totals of the remaining accesses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signature {
     /// Loop nests and residues, in the order of the accesses.
     pub items: Vec<Item>,
-    /// Number of all accesses in the stream.
+    /// Number of accesses in the stream.
     pub accesses: u64,
     /// Number of accesses that belong to loop nests.
     pub covered: u64,
-    /// Bytes of all accesses in the stream.
+    /// Bytes of all accesses in the stream together.
     pub bytes: u128,
     /// Bytes of the accesses that belong to loop nests.
     pub covered_bytes: u128,
-    /// Number of loop nests beyond the limit on items; their accesses are counted as residue.
+    /// Number of loop nests beyond the limit on items, whose accesses are counted as residue.
     pub dropped: u64,
 }
 
 impl Signature {
-    /// Returns the signature's loop nests, in order.
+    /// Returns an iterator over the signature's loop nests, in order.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.items.iter().filter_map(|item| match item {
             Item::Pattern(pattern) => Some(pattern),
@@ -187,7 +188,7 @@ impl Signature {
         })
     }
 
-    /// Returns the start of the first access, in ns; 0 if there is none.
+    /// Returns the start of the signature's first access, in ns; 0 if it has no accesses.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.items.first().map_or(0, |item| match item {
@@ -196,7 +197,7 @@ impl Signature {
         })
     }
 
-    /// Returns the signature's residues (successive accesses without a loop), in order.
+    /// Returns an iterator over the signature's residues (successive accesses outside loops), in order.
     pub fn residue(&self) -> impl Iterator<Item = &Residue> {
         self.items.iter().filter_map(|item| match item {
             Item::Residue(residue) => Some(residue),
@@ -204,7 +205,7 @@ impl Signature {
         })
     }
 
-    /// Returns the totals over all residues; `few` remains empty.
+    /// Returns the totals over all residues; the field `few` is not filled.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {
         let mut sum = Residue { lengths: (u64::MAX, 0), offsets: (u64::MAX, 0), ..Residue::default() };

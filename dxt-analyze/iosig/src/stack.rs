@@ -1,8 +1,8 @@
-//! Stack of the latest elements (accesses and loop nests). Three successive groups on top of it that are iterations of one loop are
-//! replaced by this loop.
+// Stack of the latest elements (accesses and loop nests). Three successive groups on top of the stack that are iterations of one loop are
+// replaced by that loop.
 //!
-//! Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008):
-//! the last elements are compared with those one and two periods before, for each period up to a bound.
+// Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008): for
+// each period up to a bound, the last elements are compared with the elements one and two periods before.
 
 use crate::access::{Access, Accesses};
 use crate::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
@@ -10,18 +10,18 @@ use crate::times::Intervals;
 
 /// Number of raw accesses in the ring buffer.
 pub(crate) const KEPT: usize = 256;
-/// Maximum length of a loop body. Three iterations of it fit into the ring buffer.
+/// Maximum length of a loop body; three iterations fit into the ring buffer.
 pub(crate) const LONGEST: usize = 64;
-/// Maximum body length that is searched for at each step; longer bodies are searched for only after a sample indicates one.
+/// Maximum body length that is searched for at each step; longer bodies are searched for only if a sample indicates one.
 pub(crate) const NEAR: usize = 16;
 
 /// Ring buffer of the latest raw accesses.
 #[derive(Debug)]
 pub(crate) struct Ring {
     last: [Access; KEPT],
-    /// Offsets of the accesses, stored twice, so that the latest ones are always contiguous.
+    /// Offsets of the accesses, stored twice, so that the latest offsets are always contiguous.
     offsets: [u64; 2 * KEPT],
-    /// Number of accesses pushed so far.
+    /// Number of accesses pushed so far, including those no longer in the ring.
     pub(crate) total: u64,
 }
 
@@ -39,7 +39,7 @@ impl Ring {
         self.total += 1;
     }
 
-    /// Pushes the first `count` of `calls`; stores only the last ones, those that fit.
+    /// Pushes the first `count` calls of `calls`; stores only the last calls that fit into the ring.
     pub(crate) fn push_all(&mut self, op: u16, calls: &Accesses<'_>, count: usize) {
         let passed = count.saturating_sub(KEPT);
         self.total += passed as u64;
@@ -50,14 +50,14 @@ impl Ring {
         }
     }
 
-    /// Returns the access that is `by` positions before the last one.
+    /// Returns the access that is `by` positions before the last access.
     #[inline]
     pub(crate) fn back(&self, by: usize) -> &Access {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
-    /// True if, for any period up to [`NEAR`], the offsets of the last access and of those one and two periods before grow by a constant
-    /// step. Mostly false.
+    /// True if, for any period up to [`NEAR`], the offsets of the last access and of the accesses one and two periods before grow by a
+    /// constant step. Mostly false.
     #[inline]
     pub(crate) fn may_repeat(&self) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT + 1;
@@ -84,12 +84,11 @@ impl Ring {
         let in_line = |period: usize, i: usize| {
             at(period + i).wrapping_sub(at(2 * period + i)) == at(i).wrapping_sub(at(period + i))
         };
-        // Two accesses are tested, since among few distinct offsets one access often passes the test by chance.
+        // Two accesses are tested, because with few distinct offsets a single access often passes the test by chance.
         (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
-    /// True if the last access alone passes the test of [`Ring::may_repeat_far`] for any period above [`NEAR`]; as fast as
-    /// [`Ring::may_repeat`].
+    /// True if the last access alone passes the test of [`Ring::may_repeat_far`] for any period above [`NEAR`]; as fast as [`Ring::may_repeat`].
     #[inline]
     fn first_may_repeat_far(&self, end: usize) -> bool {
         let Some(last) = self.offsets.get(end - 2 * LONGEST..=end) else { return true };
@@ -103,7 +102,6 @@ impl Ring {
         any
     }
 
-    /// Returns the number of accesses in the ring.
     pub(crate) fn len(&self) -> usize {
         self.total.min(KEPT as u64) as usize
     }
@@ -114,7 +112,7 @@ impl Ring {
 pub(crate) struct Element {
     pub(crate) node: Node,
     pub(crate) shape: u64,
-    /// First byte of the first access; a comparison of it rejects most candidates.
+    /// Offset of the first access; comparing it rejects most candidates.
     pub(crate) first: u64,
     pub(crate) accesses: u64,
     pub(crate) bytes: u128,
@@ -143,7 +141,7 @@ impl Element {
         }
     }
 
-    /// Creates an element from a node without loops around it.
+    /// Creates an element from a node outside loops.
     pub(crate) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
@@ -164,7 +162,7 @@ impl Element {
     }
 }
 
-/// Returns the number of accesses and of bytes of a node without loops around it. Visits single iterations only if they differ.
+/// Returns the numbers of accesses and bytes of a node outside loops. Visits single iterations only if they differ.
 pub(crate) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
@@ -199,11 +197,11 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-/// Schedule of the search for long periods, which is too slow for each step.
+/// Schedule of the search for long periods, which is too slow for every step.
 ///
-/// One step in [`NEAR`] takes a sample; if it indicates a long period, the search is enabled for `4 * LONGEST` steps. The third iteration
-/// of a long body is longer than the distance between samples. So a sample falls into it, and the search is enabled until the iteration is
-/// complete.
+/// One step in [`NEAR`] takes a sample; if the sample indicates a long period, the search is enabled for `4 * LONGEST` steps. The third
+/// iteration of a long body is longer than the distance between samples, so that a sample falls into it and the search is enabled until the
+/// iteration is complete.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     steps: u32,
@@ -211,7 +209,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Counts a step. `sample` returns true if a long period is likely. Returns true if long periods are to be searched for.
+    /// Counts a step; returns true if long periods are to be searched for. `sample` returns true if a long period is likely.
     pub(crate) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
@@ -226,7 +224,6 @@ impl Reach {
     }
 }
 
-/// Stack of accesses and loop nests.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) elements: Vec<Element>,
@@ -255,9 +252,9 @@ impl Stack {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
-    /// Replaces groups of elements on top of the stack by loops, until there are no more such groups. True if there were any.
+    /// Replaces groups of elements on top of the stack by loops until no group is left. True if any group was replaced.
     ///
-    /// `open`: true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
+    /// `open` is true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
     /// [`Stack::resplit`](crate::resplit), which examines more of them.
     pub(crate) fn reduce(&mut self, mut open: bool) -> bool {
         if self.leaves >= 3 * self.longest {
@@ -279,7 +276,7 @@ impl Stack {
         any
     }
 
-    /// True if, for any long period, the last two elements may form a loop with those one and two periods before.
+    /// True if, for any long period, the last two elements may form a loop with the elements one and two periods before.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));
@@ -290,7 +287,7 @@ impl Stack {
             _ => false,
         };
         let Some(before) = rest.last() else { return false };
-        // Two elements are tested, since among few distinct offsets one element often passes the test by chance.
+        // Two elements are tested, because with few distinct offsets a single element often passes the test by chance.
         (NEAR + 1..=self.longest).any(|period| in_line(tip, period, 0) && in_line(before, period, 1))
     }
 
@@ -364,7 +361,7 @@ impl Stack {
         });
     }
 
-    /// Returns the iteration count at which the loop on top is as long as an earlier loop of the same shape; `u64::MAX` if there is none.
+    /// Returns the iteration count at which the loop on top is as long as an earlier loop of the same shape; `u64::MAX` without such a loop.
     pub(crate) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };

@@ -1,33 +1,33 @@
-//! Spatial order of accesses that form no loop. Varying sizes prevent a loop, but each access may still begin where the previous one ended.
+// Spatial order of accesses outside loops. Varying sizes prevent a loop, but each access may still begin where the previous access ended.
 
 use crate::nest::delta;
 
 /// Spatial order of successive accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spatial {
-    /// Each access begins where the previous one ended.
+    /// Each access begins where the previous access ended.
     Contiguous,
     /// All strides are equal, and positive or zero.
     FixedStride,
-    /// Nested strides (loops within loops); the value is their number.
+    /// Nested strides (loops within loops); the value is the number of strides.
     Strided(usize),
     /// Strides are negative: accesses go backward.
     Negative,
     /// No recognisable order.
     Random,
-    /// Several of the other orders in one loop.
+    /// Several of the other orders within one loop.
     Combination,
 }
 
-/// Counts over pairs of successive accesses, from which their spatial order is derived.
+/// Counts over pairs of successive accesses, from which the spatial order is derived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Succession {
     pairs: u64,
-    /// Number of pairs whose second access begins where the first one ends.
+    /// Number of pairs in which the second access begins where the first access ends.
     adjacent: u64,
-    /// Number of pairs whose second access ends where the first one begins.
+    /// Number of pairs in which the second access ends where the first access begins.
     backward: u64,
-    /// Number of strides that were compared with the previous stride; `even` counts those equal to it.
+    /// Number of strides that were compared with the previous stride; `even` is the number of strides equal to the previous stride.
     compared: u64,
     even: u64,
     /// First byte and end (exclusive) of the last access.
@@ -37,7 +37,6 @@ pub struct Succession {
 }
 
 impl Succession {
-    /// Adds the next access of the stream.
     #[inline]
     pub(crate) fn add(&mut self, offset: u64, length: u64) {
         let end = offset.wrapping_add(length);
@@ -53,12 +52,12 @@ impl Succession {
         self.last = Some((offset, end));
     }
 
-    /// Forgets the last access: the next access is not its successor.
+    /// Forgets the last access, so that the next access is not compared with it.
     pub(crate) const fn interrupt(&mut self) {
         self.last = None;
     }
 
-    /// Adds the counts of another section of the stream.
+    /// Adds the counts of `other`, a section of the stream that need not be adjacent.
     pub(crate) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;
@@ -70,7 +69,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Returns the spatial order of the accesses; `Random` for fewer than three.
+    /// Returns the spatial order of the accesses; `Random` for fewer than three accesses.
     #[must_use]
     pub fn spatial(&self) -> Spatial {
         let all = |count: u64| count == self.pairs && count >= 2;

@@ -1,13 +1,13 @@
-//! Intervals between the starts of iterations: number, mean and spread. They never influence the structure of a signature.
+// Intervals between the starts of iterations: number, mean and spread. Intervals never influence the structure of a signature.
 
-/// Default of the maximum coefficient of variation at which intervals count as fixed.
+/// Default of the maximum coefficient of variation with which intervals count as fixed.
 pub const FIXED_CV: f64 = 0.1;
 
-/// Sums over intervals between iterations, from which mean and coefficient of variation are computed. The sums of two sets add up to those
-/// of their union.
+/// Sums over intervals between iterations, from which mean and coefficient of variation are computed. Sums of two sets of intervals add up
+/// to the sums of their union.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// Number of intervals.
+    /// Number of intervals between iterations.
     pub count: u64,
     /// Sum of the intervals, in ns.
     pub sum_ns: f64,
@@ -26,15 +26,13 @@ impl Intervals {
         self.sum_squares += ns * ns;
     }
 
-    /// Adds the intervals of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.sum_ns += other.sum_ns;
         self.sum_squares += other.sum_squares;
     }
 
-    /// Returns `count` intervals with the same mean and spread: an estimate for a part of a loop, if only the sums of the whole loop are
-    /// known.
+    /// Returns `count` intervals with the same mean and spread, to estimate the intervals of a part of a loop from those of the whole loop.
     pub(crate) fn scaled(&self, count: u64) -> Self {
         if self.count == 0 {
             return Self::default();
@@ -43,7 +41,7 @@ impl Intervals {
         Self { count, sum_ns: self.sum_ns * share, sum_squares: self.sum_squares * share }
     }
 
-    /// Returns the squared coefficient of variation of the intervals; `None` for fewer than two intervals, or if their mean is zero.
+    /// Returns the squared coefficient of variation of the intervals; `None` for fewer than two intervals, or if the mean is zero.
     #[must_use]
     pub fn squared_variation(&self) -> Option<f64> {
         let mean = self.mean_ns().filter(|mean| *mean > 0.0 && self.count > 1)?;
@@ -56,7 +54,7 @@ impl Intervals {
         (self.count > 0).then(|| self.sum_ns / self.count as f64)
     }
 
-    /// Returns the coefficient of variation of the intervals (standard deviation / mean), 0 if all are 0; `None` if there are no intervals.
+    /// Returns the coefficient of variation of the intervals (standard deviation / mean), 0 if all are 0; `None` without intervals.
     #[must_use]
     pub fn cv(&self) -> Option<f64> {
         let mean = self.mean_ns()?;
@@ -67,7 +65,7 @@ impl Intervals {
         Some(variance.sqrt() / mean)
     }
 
-    /// Returns true if the coefficient of variation of the intervals is at most `limit`; `None` if there are no intervals.
+    /// True if the coefficient of variation of the intervals is at most `limit`; `None` without intervals.
     #[must_use]
     pub fn is_fixed(&self, limit: f64) -> Option<bool> {
         self.cv().map(|cv| cv <= limit)

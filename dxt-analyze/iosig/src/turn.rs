@@ -1,15 +1,15 @@
-//! Rotation of loop nests that end within an iteration, to restore the program's iteration boundaries.
+// Rotation of loop nests that end within an iteration, which restores the program's iteration boundaries.
 //!
-//! A run may include the end of one iteration together with the start of the next. The recognised nest then has other iteration boundaries
-//! than the program. If the nest ends within an iteration, and the accesses before it are the rest of that iteration, the nest is rotated.
+// A run may include the end of one iteration and the start of the next; then the recognised nest has other iteration boundaries than the
+// program. If the nest ends within an iteration, and the accesses before the nest are the rest of that iteration, the nest is rotated.
 
 use crate::nest::{Leaf, Node, moved};
 use crate::resplit::compact;
 use crate::stack::{Ring, Stack};
 
 impl Stack {
-    /// Rotates the nest on top of the stack if the accesses before it complete its last, incomplete iteration, which has `partial`
-    /// accesses. After that, all iterations are complete.
+    /// Rotates the nest on top of the stack if the accesses before the nest complete its last, incomplete iteration of `partial` accesses.
+    /// After the rotation, all iterations are complete.
     pub(crate) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }
@@ -75,7 +75,7 @@ impl Node {
     }
 }
 
-/// Appends the accesses of a node, each with the step of the loop directly around the body only. `None` if there are more than `most`, or
+/// Appends the accesses of a node, each with only the step of the loop directly around the body. `None` for more than `most` accesses, or
 /// if their number varies.
 fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     match node {
@@ -97,7 +97,7 @@ fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     }
 }
 
-/// Returns a node of a loop's body as executed in iteration `index` of that loop; `around` is the number of loops around that loop.
+/// Returns a node of a loop body in the form that it has in iteration `index` of the loop; `around` is the number of loops around that loop.
 fn inner_at(node: &Node, around: usize, index: u64) -> Node {
     match node {
         Node::Leaf(leaf) => {

@@ -1,12 +1,12 @@
-//! Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts them.
+// Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts the accesses.
 
 use crate::expand::{Expected, Untimed, expand};
 use crate::signature::Signature;
 
-/// First difference between a signature and the stream of accesses.
+/// First difference between a signature and its stream of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// Index of the differing access in the stream, from 0.
+    /// Index of the first differing access in the stream, from 0.
     pub(crate) position: u64,
     /// Access according to the signature; `None` if the signature has ended.
     pub(crate) expected: Option<Untimed>,
@@ -14,25 +14,24 @@ pub(crate) struct Mismatch {
     pub(crate) found: Option<Untimed>,
 }
 
-/// Result of verifying a signature against its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Verified {
     /// Number of accesses in the stream.
     pub(crate) accesses: u64,
-    /// Bytes of all accesses in the stream.
+    /// Number of bytes of all accesses in the stream.
     pub(crate) bytes: u128,
-    /// Number of accesses that the signature regenerates at the correct position. Residue (accesses without a loop) does not count.
+    /// Number of accesses that the signature regenerates at the correct position, excluding residue (accesses outside loops).
     pub(crate) covered: u64,
-    /// Bytes of the regenerated accesses.
+    /// Number of bytes of the regenerated accesses.
     pub(crate) covered_bytes: u128,
-    /// First difference; accesses after it do not count as regenerated. `None` if there is none.
+    /// First difference, after which no access counts as regenerated; `None` without a difference.
     pub(crate) mismatch: Option<Mismatch>,
-    /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal those computed from the stream.
+    /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal the totals of the stream.
     pub(crate) sums_agree: bool,
 }
 
 impl Verified {
-    /// True if the signature does not contradict the stream in any access or total.
+    /// True if the signature contradicts the stream in no access and no total.
     #[must_use]
     pub(crate) const fn is_exact(&self) -> bool {
         self.mismatch.is_none() && self.sums_agree
@@ -45,7 +44,7 @@ impl Verified {
     }
 }
 
-/// Compares a signature with the accesses of its stream, in the order of their starts.
+/// Compares a signature with the accesses of its stream, which are in the order of their starts.
 pub(crate) fn verify(signature: &Signature, stream: impl IntoIterator<Item = Untimed>) -> Verified {
     let mut stream = stream.into_iter();
     let mut seen = Verified { sums_agree: true, ..Verified::default() };

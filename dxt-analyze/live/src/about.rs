@@ -1,4 +1,4 @@
-//! Process, operation and file of calls: decoded from the ids in a spool, once per process and stream.
+//! Process, operation and file of calls, decoded from the ids in a spool once per process and stream.
 
 use super::mounts::Mounts;
 use std::borrow::Cow;
@@ -8,14 +8,14 @@ use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::{Head, Names};
 
-/// Maximum length, in characters, of a job, node or operation name; and (next constant) of a path, as `PATH_MAX`.
+/// Maximum length, in characters, of a job, node or operation name; next constant: of a path, as `PATH_MAX`.
 const MOST_NAME: usize = 128;
 const MOST_PATH: usize = 4096;
 
-/// Path shown for files whose paths are not known.
+/// Path shown for files whose paths are unknown.
 pub const OTHER_FILES: &str = "<other files>";
 
-/// Returns the first `most` characters of a text.
+/// Returns the first `most` characters of a text, or the whole text if shorter.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
@@ -23,9 +23,9 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 /// Watched process, with the properties that its spool has reported so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Key of the job; all processes of a job have the same key.
+    /// Key of the job, which all its processes have in common.
     pub job: String,
-    /// Number of the job, from its key or its scheduler ([`job_number`]); without either, the pid of this process.
+    /// Number of the job, from its key or its scheduler ([`job_number`]); if there is neither, the pid of this process.
     pub job_id: u64,
     /// Host name of the node that runs the process.
     pub node: String,
@@ -37,11 +37,11 @@ pub struct Process {
     pub uid: u32,
     /// Path of the executable.
     pub exe: String,
-    /// Start of the process, in clock ticks since boot: distinguishes processes that reuse a pid.
+    /// Start of the process, in clock ticks since boot; distinguishes processes that reuse a pid.
     pub started: u64,
-    /// Number of this spool among the spools of the process, which may have several.
+    /// Number of this spool among the spools of its process.
     pub spool: u64,
-    /// Zero point of the times in call records (segments), in ns since 1970-01-01 UTC.
+    /// Zero point of times in the spool's call records (segments), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
     /// Start of the job, in ns since 1970-01-01 UTC.
     pub job_start_unix_ns: i64,
@@ -77,8 +77,8 @@ impl Process {
     }
 }
 
-/// Returns the number of a job: `key` if it is a number (`DXT_JOB_ID=12`), else the scheduler's number. If there is neither, returns the
-/// pid of the ranks' common parent, from the tracer's key `host.PID.TIME`. `None` if there is no number > 0.
+/// Returns the number of a job, > 0: `key` if it is a number (`DXT_JOB_ID=12`), else the scheduler's number, else the pid of the ranks'
+/// common parent, from the tracer's key `host.PID.TIME`. `None` if there is none.
 fn job_number(key: &str, scheduler: &str) -> Option<u64> {
     let starter = || key.rsplit('.').nth(1)?.parse().ok();
     key.parse().ok().or_else(|| scheduler_number(scheduler)).or_else(starter).filter(|number| *number > 0)
@@ -98,7 +98,7 @@ fn scheduler_number(scheduler: &str) -> Option<u64> {
     }
 }
 
-/// Operation and file of calls; shared by all calls of one operation on one file.
+/// Operation and file of calls, shared by all calls of one operation on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// I/O interface, e.g. POSIX or MPI-IO.
@@ -111,15 +111,15 @@ pub struct Target {
     pub file: Arc<str>,
     /// Number of the file among the files of its process.
     pub file_number: u32,
-    /// HDF5 data set that the calls access; `None` if they access none, empty if its path is not known.
+    /// Path of the HDF5 data set that the calls access, empty if unknown; `None` if they access no data set.
     pub data_set: Option<Arc<str>>,
-    /// Darshan's record id, the hash of the name [`Self::record`], as in `export --to darshan`.
+    /// Darshan's record id: the hash of the name [`Self::record`], as in `export --to darshan`.
     pub record_id: u64,
     /// Mount point and type of the file system that contains the file.
     pub file_system: Arc<str>,
-    /// `errno` of the calls if they failed; 0 if they succeeded.
+    /// `errno` of the calls if they failed; 0 for successful calls.
     pub errno: u16,
-    /// True if the calls were made inside MPI-IO calls. The enclosing MPI-IO call has a record of its own.
+    /// True if the calls were made inside MPI-IO calls, which are recorded as well.
     pub nested: bool,
 }
 
@@ -154,7 +154,7 @@ impl Target {
         })
     }
 
-    /// Returns the name of the calls' Darshan record: `file`, or `file:data_set`.
+    /// Returns the name of the calls' Darshan record: `FILE` or `FILE:DATA_SET`.
     #[must_use]
     pub fn record(&self) -> Cow<'_, str> {
         match &self.data_set {

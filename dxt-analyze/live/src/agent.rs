@@ -1,4 +1,4 @@
-//! Agent of `live`: finds spools, polls them, and delivers new calls to the destinations.
+//! Agent of `live`: finds spools, polls them, and delivers their new calls to the destinations.
 
 mod gaps;
 
@@ -24,18 +24,18 @@ use std::time::{Duration, Instant};
 /// Time without a running process after which the watched program is assumed to have ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Maximum spills (files of packed blocks) kept while their spools have not been found.
+/// Maximum number of spills (files of packed blocks) that wait for their spools to be found.
 const MOST_SPILLS: usize = 100;
-/// Time slice for reading the spools of one user in a polling round.
+/// Time slice per user for reading spools in a polling round.
 const TURN: Duration = Duration::from_millis(50);
-/// Maximum estimated memory, in bytes: of all other users' spools together, and (next constant) of this user's spools.
+/// Maximum estimated memory, in bytes, for spools of all other users together; next constant: for spools of the agent's own user.
 const MOST_BYTES: usize = 80 << 20;
 const MOST_OWN_BYTES: usize = 512 << 20;
-/// Growth of that memory, in bytes, after which a polling round stops so that the bounds are checked.
+/// Growth of the spools' memory, in bytes, after which a polling round stops to check the bounds.
 const MOST_GROWN: usize = 16 << 20;
-/// Maximum time, at shutdown, to read the remaining data.
+/// Maximum time to read the remaining data at shutdown.
 const MOST_TO_END: Duration = Duration::from_secs(10);
-/// Maximum messages about spools per minute. Also the maximum number of distinct descriptions in the tracers' reports of unrecorded data.
+/// Maximum number of messages about spools per minute; next constant: maximum distinct descriptions of unrecorded data.
 const MOST_SAID: u64 = 30;
 const MOST_LEFT_OUT: usize = 256;
 
@@ -44,13 +44,13 @@ const MOST_LEFT_OUT: usize = 256;
 pub struct Settings {
     /// Spool directories to watch.
     pub directories: Vec<PathBuf>,
-    /// True if the user named the directories: then a directory that cannot be watched is an error.
+    /// True if the user named the directories, so that failing to watch one is an error.
     pub named: bool,
-    /// Process ids to watch; all if empty.
+    /// Ids of the processes to watch; all processes if empty.
     pub pids: Vec<u32>,
-    /// Jobs to watch, by key or by the scheduler's number; all if empty.
+    /// Jobs to watch, by key or by the scheduler's number; all jobs if empty.
     pub jobs: Vec<String>,
-    /// Length of an interval.
+    /// Length of the intervals for which calls are summed.
     pub interval: Duration,
     /// Sampling period: one of `sample` calls becomes an event.
     pub sample: u32,
@@ -58,18 +58,18 @@ pub struct Settings {
     pub group_ranks: u32,
     /// True to include MPI collective calls.
     pub with_mpi: bool,
-    /// State file, which records what was delivered; `None` for no state file.
+    /// Path of the state file, which records what was delivered; `None` for no state file.
     pub state: Option<PathBuf>,
 }
 
-/// Agent that watches the processes of one node.
+/// Agent that watches the processes of one node and delivers their calls.
 pub struct Agent {
     settings: Settings,
     watch: Watch,
     held: Vec<Held>,
     /// Spills (files of packed blocks) whose spools have not been found yet.
     spills: Vec<Found>,
-    /// Number of spools found but not read, because their processes had ended before the agent started.
+    /// Number of spools found but not read, since their processes had ended before the agent started.
     left_behind: u64,
     found: u64,
     ended: u64,
@@ -83,10 +83,10 @@ pub struct Agent {
     /// Gaps in the data of spools that have ended.
     gone: NotSeen,
     gone_left_out: LeftOut,
-    /// Number of calls in the sums since the first agent that used this state file.
+    /// Number of calls in the sums since the first agent with this state file.
     calls: u64,
     next_interval: Instant,
-    /// Time at which a process was last found, or last seen to end.
+    /// Time at which the latest process was found or seen to end.
     latest: Instant,
     /// Number of spools that existed at shutdown but were never opened.
     unopened: u64,
@@ -95,11 +95,10 @@ pub struct Agent {
     said: Vec<String>,
     /// Rate limit of messages about spools: start of the current minute, messages shown in it, messages suppressed in it.
     said_of_spools: (Instant, u64, u64),
-    /// Number of polling rounds so far.
     round: u64,
-    /// Round in which each user last had a time slice, by user id.
+    /// Polling round in which each user last had a time slice, by user id.
     turns: BTreeMap<u32, u64>,
-    /// True if some spool has data that was not read in the latest polling round.
+    /// True if some spool has data that the latest polling round did not read.
     more: bool,
 }
 
@@ -152,7 +151,7 @@ impl Agent {
             more: false,
             settings,
         };
-        // Saved before anything is delivered: after a crash, only the state tells how much of a destination's file is valid.
+        // Saved before the first delivery: after a crash, only the state says how much of a destination's file is valid.
         let (positions, names) = (agent.positions(), agent.names());
         agent.write(&agent.earlier.with_sinks(positions, names));
         Ok(agent)
@@ -181,13 +180,13 @@ impl Agent {
         if over {
             self.next_interval = Instant::now() + self.settings.interval;
             let until = unix_ns().saturating_sub_unsigned(self.board.interval_ns);
-            // A resumed agent does not know incomplete intervals. So with a state file, their sums are delivered in parts.
+            // A resumed agent does not know the sums of incomplete intervals, so with a state file these sums are delivered in parts.
             self.interval(if self.settings.state.is_some() { i64::MAX } else { until }, false);
         }
         over
     }
 
-    /// Gives each user's spools a time slice, starting with the users who have waited longest. Returns true if unread data remains.
+    /// Gives each user's spools a time slice, starting with the user who waited longest. Returns true if unread data remains.
     fn round(&mut self) -> bool {
         self.round += 1;
         let mut order: Vec<usize> = (0..self.held.len()).collect();
@@ -209,7 +208,7 @@ impl Agent {
             let before = held.weight();
             more |= self.look_at(index);
             grown += self.held.get(index).map_or(0, |held| held.weight().saturating_sub(before));
-            // Delivers the events early, so that a spool with much new data does not fill the memory.
+            // Delivers events early, so that a spool with much new data does not fill the memory.
             if self.events.len() >= 1 << 16 {
                 self.send_events();
             }
@@ -224,8 +223,7 @@ impl Agent {
         more
     }
 
-    /// Enforces the memory bounds: takes the largest spool of the largest user and drops its paths. If that frees less than 25 %, gives up
-    /// the spool.
+    /// Enforces the memory bounds: drops the paths of the largest spool of the largest user. If that frees less than 25 %, gives up the spool.
     fn bound_memory(&mut self) {
         loop {
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
@@ -282,7 +280,7 @@ impl Agent {
         let before = self.not_seen();
         self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
-        // Gaps found only while the destinations of events ended are still reported to the destinations of sums.
+        // Gaps found only while the destinations of events ended must still reach the destinations of sums.
         if not_seen != before {
             let left_out = Arc::new(self.left_out());
             let last = Interval { not_seen, left_out, ..Interval::empty(unix_ns(), self.board.interval_ns) };
@@ -295,8 +293,7 @@ impl Agent {
         self.save();
     }
 
-    /// True if there were processes and the last one ended at least 500 ms ago (`GRACE`). The delay allows a script to start its next
-    /// process.
+    /// True if there were processes and the last one ended at least 500 ms ago (`GRACE`), a delay in which a script can start its next process.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let any = self.found > 0 || self.watch.missed() > 0 || self.watch.unopened() > 0;
@@ -309,7 +306,7 @@ impl Agent {
         &self.board
     }
 
-    /// Returns the number of spools not read because their processes had ended before; `recover` handles them.
+    /// Returns the number of spools not read because their processes had already ended; the command `recover` handles them.
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
@@ -337,11 +334,11 @@ impl Agent {
     fn take_found(&mut self) {
         let found: Vec<Found> = self.watch.found().collect();
         found.into_iter().for_each(|found| self.begin(found));
-        // Spills are found after their spools, which may have ended since.
+        // A spill is found after its spool, which may have ended since.
         let spills = std::mem::take(&mut self.spills);
         self.spills = spills.into_iter().filter_map(|spill| offer(&mut self.held, spill)).collect();
         while self.spills.len() > MOST_SPILLS {
-            // If too many spills wait, drops the oldest one of the user with the most waiting spills.
+            // Too many spills wait: drops the oldest one of the user with the most.
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
             self.spills.iter().for_each(|spill| *users.entry(spill.file.owner).or_default() += 1);
             let most = users.into_iter().max_by_key(|(_, count)| *count).map(|(user, _)| user);
@@ -356,12 +353,12 @@ impl Agent {
         }
         let was_there = found.was_there;
         let held = Held::new(found, Kept::default());
-        // The same file may be reported twice.
+        // One file may be reported twice.
         if self.held.iter().any(|other| other.identity() == held.identity()) {
             return;
         }
         let kept = self.earlier.take(&held.key());
-        // A spool that an earlier agent began is read to its end, even if its process has ended meanwhile.
+        // A spool that an earlier agent began is read to its end, even if its process has ended since.
         if kept.is_none() && was_there && held.is_left_behind() {
             self.left_behind += 1;
             return;
@@ -416,11 +413,11 @@ impl Agent {
         }
     }
 
-    /// Delivers the intervals that ended before `until_unix_ns`. `is_last` marks the last delivery of the agent.
+    /// Delivers the intervals that ended before `until_unix_ns`. `is_last` is true for the agent's last delivery.
     fn pass_on(&mut self, until_unix_ns: i64, is_last: bool) {
         let (not_seen, left_out) = (self.not_seen(), Arc::new(self.left_out()));
         let mut first = self.open.take_ended(until_unix_ns);
-        // The last interval carries the gaps, even if there were no calls since.
+        // The last interval reports the gaps, even if there were no calls since the previous one.
         if is_last && first.is_none() {
             first = Some(Interval::empty(unix_ns(), self.board.interval_ns));
         }
@@ -434,7 +431,7 @@ impl Agent {
         self.board.left_out = left_out;
     }
 
-    /// Delivers intervals as [`Self::pass_on`] does, updates the views' data and saves the state.
+    /// Delivers intervals (see [`Self::pass_on`]), updates the data of the views, and saves the state.
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         self.pass_on(until_unix_ns, is_last);
         self.open.forget();
@@ -443,7 +440,7 @@ impl Agent {
         self.save();
     }
 
-    /// Flushes the destinations, and returns the output position of each by its name.
+    /// Flushes the destinations, and returns their output positions by name.
     fn positions(&mut self) -> BTreeMap<String, u64> {
         let settled = self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle()));
         settled.filter_map(|(name, at)| Some((name, at?))).collect()
@@ -455,7 +452,7 @@ impl Agent {
 
     fn save(&mut self) {
         let sinks = self.positions();
-        // A resumed agent must deliver again what has not arrived, so it needs the previous state.
+        // A resumed agent must redeliver what has not arrived, so it needs the previous state.
         if self.settings.state.is_some() && self.outlets.iter().any(Outlet::is_behind) {
             return;
         }
@@ -467,7 +464,7 @@ impl Agent {
     fn write(&mut self, state: &SavedState) {
         match self.settings.state.as_deref().map(|path| state.write(path)) {
             Some(Err(error)) => {
-                // Reported once, not per interval.
+                // A repeated failure to write the state is reported once, not per interval.
                 if !std::mem::replace(&mut self.state_failed, true) {
                     self.said.push(format!("{error:#}; retrying"));
                 }

@@ -1,4 +1,4 @@
-//! Data that the views show: the latest intervals, slowest processes, most expensive files, and call durations.
+//! Data for the views: the latest intervals, slowest processes, most expensive files, and durations of calls.
 
 use super::interval::{BUCKETS, Interval, LeftOut, NotSeen, OTHERS, Sums};
 use super::open_spool::Held;
@@ -10,9 +10,9 @@ use trace_format::op::OpClass;
 
 /// Maximum number of intervals in memory.
 const MOST_POINTS: usize = 300;
-/// Maximum rows per ranking.
+/// Maximum number of rows per ranking.
 const MOST_ROWS: usize = 20;
-/// Maximum pairs of I/O interface and operation type per interval.
+/// Maximum number of pairs (I/O interface, operation type) per interval.
 const MOST_RATES: usize = 64;
 
 /// Totals over the calls of one I/O interface and operation type in one interval.
@@ -33,7 +33,7 @@ pub struct Rates {
 pub struct Point {
     /// Start of the interval, in ns since 1970-01-01 UTC.
     pub begin_unix_ns: i64,
-    /// Totals by I/O interface and operation, e.g. `POSIX write`.
+    /// Totals by I/O interface and operation type, e.g. `POSIX write`.
     pub rates: BTreeMap<String, Rates>,
     /// Histogram of reads and writes by duration in ns: bucket `b` begins at 2^(b-1).
     pub durations: Vec<u64>,
@@ -48,13 +48,13 @@ pub struct Row {
     pub node: String,
     /// Job key, if the row is a process.
     pub job: String,
-    /// Totals over the calls in the latest interval.
+    /// Totals over the calls of the latest interval.
     pub now: Tally,
     /// Totals over all calls since the agent started.
     pub all: Tally,
 }
 
-/// Data that all views show.
+/// Data for all views of `live`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
     /// Data of the latest intervals, oldest first.
@@ -73,7 +73,7 @@ pub struct Board {
     pub ended: u64,
     /// Gaps in what the agent has observed, e.g. dropped calls.
     pub not_seen: NotSeen,
-    /// Data that tracers reported as not recorded: the tracers' description, and count.
+    /// Data that tracers reported as not recorded: count by the tracers' description.
     pub left_out: Arc<LeftOut>,
 }
 
@@ -97,7 +97,7 @@ impl Board {
         }
     }
 
-    /// Completes an interval: ranks processes and files by their sums.
+    /// Completes an interval: ranks processes, nodes and files by their sums.
     pub fn rank(&mut self, held: &mut [Held], files: &Files) {
         let processes: Vec<Row> = held
             .iter_mut()
@@ -111,7 +111,7 @@ impl Board {
         self.set_rows(processes, files);
     }
 
-    /// Sorts the rows and stores them as the rankings of processes, nodes and files.
+    /// Sorts the rows and stores them as rankings of processes, nodes and files.
     pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
         let slowest_first = |row: &Row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns));
         let mut nodes: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();
@@ -164,7 +164,7 @@ impl Point {
     }
 }
 
-/// Returns the operation type shown in rates: all reads, all writes, all opens etc. share one row.
+/// Returns the operation type under which rates sum a call: all reads, all writes, all opens etc. have one type each.
 fn kind(class: OpClass, op: &str) -> &str {
     match class {
         OpClass::Read => "read",

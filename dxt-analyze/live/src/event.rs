@@ -1,21 +1,21 @@
-//! Call with absolute times, as delivered to destinations.
+//! I/O call with absolute times, as delivered to destinations.
 
 use super::about::{Process, Target};
 use super::records::SoFar;
 use std::sync::Arc;
 
-/// Identity of a call within its process and spool. It stays the same across restarts of the agent.
+/// Identity of a call within its process and spool, which stays the same if the agent restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Index of the calling thread in the process.
     pub thread: u32,
-    /// Sequence number of the buffer among the buffers of the thread.
+    /// Sequence number of the call's buffer among the buffers of the thread.
     pub sequence: u32,
     /// Slot of the call in the buffer.
     pub slot: u32,
 }
 
-/// Call delivered as an event.
+/// I/O call delivered as an event.
 #[derive(Clone, Debug)]
 pub struct Event {
     /// Process that made the call.
@@ -32,9 +32,9 @@ pub struct Event {
     pub start_unix_ns: i64,
     /// End of the call, in ns since 1970-01-01 UTC.
     pub end_unix_ns: i64,
-    /// Totals of the process on this file, including this call.
+    /// Totals of the process on the file, including this call.
     pub so_far: SoFar,
-    /// Number of calls that the event stands for; more than 1 with `--sample`.
+    /// Number of calls that the event stands for; more than 1 if `--sample` skips calls.
     pub stands_for: u32,
 }
 
@@ -45,7 +45,7 @@ impl Event {
         self.end_unix_ns.saturating_sub(self.start_unix_ns).unsigned_abs()
     }
 
-    /// Returns an id of the call that is unique over all nodes.
+    /// Returns an id of the call that is unique across all nodes.
     #[must_use]
     pub fn id(&self) -> String {
         let (process, key) = (&self.process, &self.key);

@@ -1,4 +1,4 @@
-//! Sums per interval for each group of ranks, file system and operation: calls, bytes, time, longest call, and histograms of sizes and
+//! Sums of calls per interval of time and group (ranks, file system, operation): calls, bytes, time, longest call, histograms of sizes and
 //! durations.
 
 use super::about::{Process, Target};
@@ -11,21 +11,21 @@ use trace_format::Segment;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of buckets of a histogram. Bucket bounds are powers of two; the last bucket is unbounded.
+/// Number of buckets of a histogram. Bucket bounds are powers of two; the last bucket has no upper bound.
 pub const BUCKETS: usize = 48;
 
-/// Maximum groups with sums of their own: of all users together, and (next constant) of each user other than the agent's own.
+/// Maximum number of groups with their own sums: of all users together; next constant: of each user other than the agent's own.
 const MOST_GROUPS: usize = 4096;
 const MOST_OF_USER: usize = 120;
-/// Maximum sums (one per group and interval) in memory; each takes some 850 bytes.
+/// Maximum number of sums (one per group and interval) in memory; each takes some 850 bytes.
 const MOST_SUMS: usize = 20_000;
-/// Name of the group that collects a user's calls beyond that user's maximum number of groups.
+/// Name of the group that collects a user's calls in groups beyond the user's maximum number.
 pub const OTHERS: &str = "others";
 
-/// Key by which calls are summed: all calls that agree in these fields form a group.
+/// Key by which calls are summed: calls that agree in all fields form a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Group {
-    /// Key of the job that the calls belong to.
+    /// Key of the job that made the calls.
     pub job: String,
     /// Host name of the node.
     pub node: String,
@@ -35,17 +35,17 @@ pub struct Group {
     pub file_system: Arc<str>,
     /// I/O interface, e.g. POSIX or MPI-IO.
     pub layer: &'static str,
-    /// Name of the operation.
+    /// Name of the operation, e.g. `pwrite`.
     pub op: String,
-    /// Class of the operation: read, write, open, close, ...
+    /// Operation class: read, write, open, close, ...
     #[serde(skip)]
     pub class: OpClass,
-    /// True if the calls were made inside MPI-IO calls. Sums over the program's own calls exclude them.
+    /// True if the calls were made inside MPI-IO calls; sums over the program's own calls exclude nested calls.
     pub nested: bool,
 }
 
 impl Group {
-    /// Returns the group to which a process's calls on `target` belong. `ranks` is the number of ranks per group.
+    /// Returns the group of a process's calls on `target`. `ranks` is the number of consecutive ranks per group.
     #[must_use]
     pub fn of(process: &Process, target: &Target, ranks: u32) -> Self {
         let first = u32::try_from(process.rank).ok().map(|rank| rank / ranks.max(1) * ranks.max(1));
@@ -61,21 +61,20 @@ impl Group {
         }
     }
 
-    /// Returns the group that replaces this one beyond a user's maximum number of groups: calls of the same node, interface and operation
-    /// class.
+    /// Returns the group that replaces this group beyond a user's maximum number of groups: all calls of one node, interface and operation class.
     fn others(self) -> Self {
         let others = || OTHERS.to_owned();
         Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
     }
 
-    /// True for I/O calls that the program itself made: not inside MPI-IO, and not MPI collectives.
+    /// True for I/O calls that the program itself made, rather than MPI-IO for it; false for MPI collective calls.
     #[must_use]
     pub fn is_io_of_program(&self) -> bool {
         !self.nested && self.layer != Layer::Mpi.name()
     }
 }
 
-/// Sums over the calls of one group in one interval.
+/// Sums over the calls of one group in one interval of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
     /// Number of calls.
@@ -84,19 +83,19 @@ pub struct Sums {
     pub bytes: u64,
     /// Total time in calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns, among the calls recorded one by one (segments).
+    /// Duration of the longest call, in ns; only calls with their own record (segment) count.
     pub longest_ns: u64,
-    /// Number of calls known only from counters. They are in no histogram, and are added to the interval in which the counters were read.
-    /// If the record (segment) of such a call is read later, the call is subtracted in the interval in which it returned. So the value may
-    /// be < 0, while the sum over all intervals is exact.
+    /// Number of calls known only from counters; histograms exclude them. They are added to the interval in which the counters were read,
+    /// and subtracted from the interval in which they returned if their records (segments) are read later. So the value may be < 0, while
+    /// the sum over all intervals is exact.
     pub counted: i64,
-    /// Bytes transferred by the `counted` calls.
+    /// Bytes moved by the calls known only from counters.
     pub counted_bytes: i64,
-    /// Total time in the `counted` calls, in ns.
+    /// Total time in the calls known only from counters, in ns.
     pub counted_time_ns: i64,
-    /// Histogram of calls by bytes transferred: bucket 0 counts size 0, bucket `b` sizes from 2^(b-1) on.
+    /// Histogram of calls by bytes moved: bucket 0 counts size 0, bucket `b` sizes from 2^(b-1) on.
     pub sizes: [u64; BUCKETS],
-    /// Histogram of calls by duration in ns, with the same bucket bounds.
+    /// Histogram of calls by duration in ns: bucket 0 counts duration 0, bucket `b` durations from 2^(b-1) on.
     pub durations: [u64; BUCKETS],
 }
 
@@ -128,7 +127,7 @@ impl Sums {
         self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
     }
 
-    /// Adds `calls` calls, each of `length` bytes and `duration_ns`.
+    /// Adds `calls` calls, each of `length` bytes and a duration of `duration_ns`.
     pub fn add_calls(&mut self, length: u64, duration_ns: u64, calls: u64) {
         self.calls = self.calls.saturating_add(calls);
         self.bytes = self.bytes.saturating_add(length.saturating_mul(calls));
@@ -138,7 +137,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += calls;
     }
 
-    /// Adds the growth of the counters of one call stream, from `before` to `now`.
+    /// Adds the growth of a call stream's counters from `before` to `now`.
     pub fn add_counted(&mut self, before: &Counters, now: &Counters) {
         let calls = now.segments.saturating_sub(before.segments);
         self.calls = self.calls.saturating_add(calls);
@@ -151,7 +150,7 @@ impl Sums {
         self.counted_time_ns = self.counted_time_ns.saturating_add(signed(time_ns));
     }
 
-    /// Moves a call from the counted ones to the histograms, now that its own record (segment) was read.
+    /// Moves a call from the calls known only from counters to the histograms, since its own record (segment) was read.
     pub fn know_counted(&mut self, segment: &Segment) {
         let (length, duration_ns) = (segment.length(), segment.end.saturating_sub(segment.start));
         self.counted = self.counted.saturating_sub(1);
@@ -162,7 +161,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += 1;
     }
 
-    /// Adds the sums in `other`.
+    /// Adds other sums to these.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -176,31 +175,31 @@ impl Sums {
     }
 }
 
-/// Gaps in what an agent has observed since it started.
+/// Gaps in an agent's observations since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
-    /// Number of calls known only from counters: they are in the sums, but do not become events.
+    /// Number of calls known only from counters: sums include them, but no events are made of them.
     pub counted: u64,
-    /// Number of spools that were created and removed before they could be opened.
+    /// Number of spools that were created and removed before the agent could open them.
     pub spools: u64,
-    /// Number of calls delivered twice: they returned after the trace was written, and are in the process's next spool too.
+    /// Number of calls delivered twice: they returned after the trace was written, so the process's next spool has them too.
     pub taken_back: u64,
     /// Number of blocks of call records that could not be read.
     pub damaged: u64,
     /// Number of events that a destination did not accept.
     pub dropped: u64,
-    /// Number of paths dropped because a process used too many. Later calls on these files have the path
+    /// Number of paths that the agent dropped because a process used too many. Later calls on these files have the path
     /// [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
-    /// Number of spools given up because they take too much memory.
+    /// Number of spools that the agent gave up because they take too much memory.
     #[serde(default)]
     pub too_large: u64,
-    /// Number of events omitted in destinations of the connector's format, which has no name for their operations.
+    /// Number of events omitted in destinations of the LDMS-Darshan connector's format, which has no name for their operations.
     pub other_operations: u64,
 }
 
-/// Sums of one interval of time, by group of calls. If calls arrive late, an interval is delivered in several parts, which add up.
+/// Sums of calls in one interval of time, by group. If calls arrive late, an interval is delivered in several parts, which add up.
 #[derive(Clone, Debug)]
 pub struct Interval {
     /// Start of the interval, in ns since 1970-01-01 UTC.
@@ -209,17 +208,17 @@ pub struct Interval {
     pub length_ns: u64,
     /// Sums by group of calls.
     pub sums: BTreeMap<Arc<Group>, Sums>,
-    /// Gaps in what was observed, up to the end of the interval.
+    /// Gaps in the agent's observations, up to the end of the interval.
     pub not_seen: NotSeen,
     /// Data that tracers reported as not recorded, up to the end of the interval.
     pub left_out: Arc<LeftOut>,
 }
 
-/// Data that tracers reported as not recorded: the tracers' description, and count.
+/// Data that tracers reported as not recorded: count by the tracers' description.
 pub type LeftOut = BTreeMap<String, u64>;
 
 impl Interval {
-    /// Returns an interval without calls that contains `unix_ns` (ns since 1970-01-01 UTC).
+    /// Creates an interval without calls that contains `unix_ns` (ns since 1970-01-01 UTC).
     #[must_use]
     pub fn empty(unix_ns: i64, length_ns: u64) -> Self {
         let length = i64::try_from(length_ns.max(1)).unwrap_or(i64::MAX);
@@ -233,42 +232,42 @@ impl Interval {
     }
 }
 
-/// Sums of the intervals that are not complete yet.
+/// Sums of calls in intervals that are not complete yet.
 #[derive(Debug, Default)]
 pub struct Open {
     length_ns: u64,
     groups: Vec<Arc<Group>>,
     numbers: HashMap<Group, usize>,
-    /// Number of groups of calls of each user, by user id.
+    /// Number of groups of each user, by user id.
     of_users: HashMap<u32, usize>,
-    /// Number of times that the group numbers were reset; a reset invalidates all earlier numbers.
+    /// Number of times that the group numbers were reset; each reset invalidates all earlier numbers.
     forgotten: u64,
     held: usize,
-    /// Sums by number of the interval, then by number of the group.
+    /// Sums by interval number, then by group number.
     sums: BTreeMap<i64, HashMap<usize, Box<Sums>, FxBuildHasher>>,
 }
 
 impl Open {
-    /// Creates empty sums for intervals of `length_ns`.
+    /// Creates empty sums for intervals of `length_ns` ns.
     #[must_use]
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns: length_ns.max(1), ..Self::default() }
     }
 
-    /// True if memory is full: all sums must be delivered now, complete or not, and the groups [reset](Self::forget).
+    /// True if memory is full: all sums must be delivered now, complete or not, and the group numbers [reset](Self::forget).
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.held > MOST_SUMS || self.groups.len() > MOST_GROUPS
     }
 
-    /// Returns the generation of the group numbers: numbers from another generation are invalid.
+    /// Returns the generation of the group numbers: numbers of another generation are invalid.
     #[must_use]
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Resets the group numbers if no sums are in memory and there are many groups: more than `MOST_GROUPS`, or at least `MOST_OF_USER`
-    /// of one user.
+    /// Resets the group numbers if no sums are in memory and there are many groups: more than `MOST_GROUPS`, or at least `MOST_OF_USER` of
+    /// one user.
     pub fn forget(&mut self) {
         let is_crowded = self.groups.len() > MOST_GROUPS || self.of_users.values().any(|count| *count >= MOST_OF_USER);
         if self.sums.is_empty() && is_crowded {
@@ -279,7 +278,7 @@ impl Open {
         }
     }
 
-    /// Returns the number of `group`, adding it if new. Users other than the agent's (`is_other`) have a limit of their own.
+    /// Returns the number of `group`, adding the group if new. `is_other` is true for users other than the agent's, whose groups are limited.
     pub fn number(&mut self, group: Group, user: u32, is_other: bool) -> usize {
         if let Some(number) = self.numbers.get(&group) {
             return *number;
@@ -304,8 +303,8 @@ impl Open {
         })
     }
 
-    /// Removes and returns the earliest interval, if it ended at or before `unix_ns`. One at a time: as a map, an interval takes ten times
-    /// the memory.
+    /// Removes and returns the earliest interval if it ended at or before `unix_ns`. Takes one interval at a time, since as a map it takes
+    /// ten times the memory.
     pub fn take_ended(&mut self, unix_ns: i64) -> Option<Interval> {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let first = self.sums.first_entry().filter(|first| *first.key() < unix_ns.div_euclid(length))?;
@@ -384,7 +383,7 @@ mod tests {
         assert_eq!((numbers.len(), open.groups.len()), (MOST_OF_USER + 1, MOST_OF_USER + 1));
         let others = open.groups.last().unwrap();
         assert_eq!((&*others.job, &*others.op, others.class), (OTHERS, OTHERS, OpClass::Read));
-        // Other users keep their limit; this user gets all groups back once the sums are delivered.
+        // Other users keep their limits; this user can add groups again once the sums are delivered.
         assert_eq!(open.number(of(6_000), 8, true), MOST_OF_USER + 1);
         open.at(5, 0).add_calls(1, 1, 1);
         open.forget();

@@ -1,4 +1,4 @@
-//! Live view of running programs: calls and rates, read from their spools without any effect on the programs.
+//! Live view of running programs: reads calls and rates from the programs' spools without any effect on the programs.
 //!
 //! [`watch`] finds spools, and [`open_spool`] reads one of them. [`agent`] polls all spools, and turns new data into [`event::Event`]s and
 //! [`interval::Interval`]s for the [`sinks`]. [`board`] holds the data for views, and [`screen`] draws them on a terminal. `remote`
@@ -50,12 +50,12 @@ use std::time::{Duration, Instant};
 /// Maximum time between two polls of the spools.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs `live` until a signal or an option ends it.
+/// Runs the command `live` until a signal or an option ends it.
 ///
 /// # Errors
 /// Fails if directories cannot be watched, or a destination cannot be used.
 pub fn live(args: &Args) -> Result<Exit> {
-    // Spools are private to their user, so files made from them are private too.
+    // Spools are private to their user, so files made from them must be private too.
     input::keep_private();
     let directories = if args.directories.is_empty() { watch::usual_directories() } else { args.directories.clone() };
     let settings = Settings {
@@ -123,11 +123,11 @@ pub fn live(args: &Args) -> Result<Exit> {
 /// Creates the `--ready` file, which signals that all directories are watched.
 fn ready(args: &Args) -> Result<()> {
     let Some(path) = args.ready.as_deref().map(names::here) else { return Ok(()) };
-    // Created in place: a temporary file would mislead a script that counts such files.
+    // Creates the file in place, since a temporary file would mislead a script that counts such files.
     growing(&path).map(drop).with_context(|| format!("failed to make {}", path.display()))
 }
 
-/// Shows and delivers the calls that agents elsewhere have sent to the stream at `url`.
+/// Shows and delivers the calls that agents elsewhere have sent to the NATS stream at `url`.
 fn from(url: &str, args: &Args, outlets: Vec<sinks::Outlet>, ending: &AtomicBool) -> Result<Exit> {
     let mut remote = remote::Remote::new(url, args, outlets)?;
     let shows = args.to.is_empty() && args.serve.is_none();
@@ -169,7 +169,7 @@ fn messages(agent: &mut Agent) {
     }
 }
 
-/// Reports all gaps in what was observed, once, at shutdown.
+/// Reports all gaps in the agent's observations, once, at shutdown.
 fn last_words(agent: &Agent) {
     for (count, what) in screen::words(&agent.board().not_seen) {
         say!("dxt-analyze: {count} {what}");

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-/// Mount points, and labels of their file systems, as this process sees them.
+/// Mount points, with labels of their file systems, as this process sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<(String, Arc<str>)>);
 
 impl Mounts {
-    /// Reads the table of mounts; it is empty if the system does not report them.
+    /// Reads the table of mounts; the table is empty if the system does not report mounts.
     #[must_use]
     pub fn read() -> Self {
         Self::parse(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
@@ -23,7 +23,7 @@ impl Mounts {
         Self(text.lines().filter_map(mount).collect())
     }
 
-    /// Returns mount point and type of the file system that contains `path`; `-` if unknown.
+    /// Returns mount point and type of the file system with `path`, e.g. `/scratch (lustre)`; `-` if unknown.
     #[must_use]
     pub fn of(&self, path: &str) -> Arc<str> {
         let holds = |point: &str| {

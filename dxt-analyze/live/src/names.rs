@@ -1,10 +1,10 @@
-//! Placeholders in file names: `%h` is the node, `%p` the agent's process id, `%%` a percent sign. Other `%` stay as they are.
+//! Placeholders in file names: `%h` is the node, `%p` the agent's process id, `%%` a percent sign. Any other `%` stays.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns `path` with the placeholders in its file name replaced for this node and process.
+/// Returns `path` with the placeholders in it replaced for this node and process.
 #[must_use]
 pub fn here(path: &Path) -> PathBuf {
     filled(path, node().as_bytes(), &std::process::id().to_string())

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 /// Timeout of requests to a server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// Time window in which the server drops messages whose id it has already seen.
+/// Time window in which the server drops messages with a repeated id.
 const DUPLICATES: Duration = Duration::from_secs(10 * 60);
-/// Maximum age of messages in a NATS stream created by this program.
+/// Maximum age of messages in NATS streams that this program creates.
 const KEEPS: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Maximum unacknowledged messages: larger than any batch that is sent without waiting for acknowledgements.
+/// Maximum number of unacknowledged messages: larger than any batch sent without waiting for acknowledgements.
 const UNDER_WAY: usize = 1 << 14;
 
 /// Server, credentials and subject of a NATS stream.
@@ -32,7 +32,7 @@ enum Who {
 }
 
 impl Who {
-    /// Returns the credentials in the user info of a URL, else those from the environment.
+    /// Returns the credentials in a URL's user info, else the credentials in the environment.
     fn of(userinfo: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Self {
         match userinfo.map(|info| info.split_once(':').ok_or(info)) {
             Some(Ok((user, password))) => Self::User(plain(user), plain(password)),
@@ -55,15 +55,13 @@ pub(crate) struct Connection {
 }
 
 impl Address {
-    /// Parses `nats://HOST:PORT/SUBJECT`; the subject is `dxt.events` by default.
-    ///
-    /// # Errors
-    /// Fails if the URL does not have this form, or the subject is not valid for messages.
+    /// Parses `nats://HOST:PORT/SUBJECT`; the default subject is `dxt.events`. Fails if the URL does not have this form, or if the subject
+    /// is invalid.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
             bail!("`{}` is not the address of a stream: use nats://HOST:PORT/SUBJECT", shown::url(url));
         };
-        // Split at the last `@`: a password may contain any delimiter.
+        // Splits the URL at the last `@`, since a password may contain any delimiter.
         let (who, rest) = rest.rsplit_once('@').map_or((None, rest), |(who, rest)| (Some(who), rest));
         let (server, subject) = rest.split_once('/').unwrap_or((rest, ""));
         let subject = if subject.is_empty() { "dxt.events" } else { subject };
@@ -75,11 +73,8 @@ impl Address {
         Ok(Self { server: format!("{scheme}://{server}"), who, subject: subject.to_owned() })
     }
 
-    /// Connects to the stream of this subject, e.g. `dxt_events` for `dxt.events`. Creates the stream if missing, and never changes an
-    /// existing one.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be reached or has no JetStream.
+    /// Connects to the stream of this subject, e.g. `dxt_events` for `dxt.events`. Creates the stream if missing; never changes an existing
+    /// stream. Fails if the server cannot be reached or has no JetStream.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         let mut options = async_nats::ConnectOptions::new().connection_timeout(PATIENCE).name("dxt-analyze live");
         options = match self.who.clone() {
@@ -103,10 +98,8 @@ impl Address {
     }
 }
 
-/// Creates the async runtime for connections: one thread, which answers the server's pings while there is nothing to send.
-///
-/// # Errors
-/// Fails if the system refuses a new thread.
+/// Creates the async runtime for connections: one thread, which answers the server's pings while the program has nothing to send. Fails if
+/// the system refuses a new thread.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(1).enable_all().thread_name("nats").build().context("failed to start a thread")

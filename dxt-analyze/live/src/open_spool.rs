@@ -1,4 +1,4 @@
-//! One watched spool: its file stays open, so that it can be read after it is unlinked.
+//! Reader of one watched spool, whose file stays open so that it can be read after it is unlinked.
 
 use super::about::{Process, Target, cut};
 use super::event::{Event, Key};
@@ -23,15 +23,15 @@ use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
 
-/// Maximum call records (segments) read per poll of one spool.
+/// Maximum number of call records (segments) read per poll of one spool.
 const MOST: usize = 1 << 16;
-/// Maximum files of one process whose paths are remembered (beyond it, files without a known stream are dropped); and (next constant)
-/// maximum streams whose operation and file are remembered.
+/// Maximum number of files of one process whose paths are remembered; beyond it, files without a known stream are dropped. Next constant:
+/// maximum number of streams whose operation and file are remembered.
 const MOST_PATHS: usize = 1 << 16;
 const MOST_STREAMS: usize = 1 << 15;
-/// Maximum total length, in bytes, of the paths of files and data sets held for the known call streams.
+/// Maximum total length, in bytes, of the paths of files and data sets remembered for call streams.
 const MOST_NAMES: usize = 4 << 20;
-/// Estimated memory, in bytes: per file or HDF5 data set in [`Records`], and minimum per spool.
+/// Estimated memory, in bytes, per file or HDF5 data set in [`Records`]; next constant: minimum per spool.
 const RECORD_BYTES: usize = 300;
 const LEAST_BYTES: usize = 4096;
 /// Time after which a file whose spool header is still incomplete is abandoned.
@@ -43,11 +43,11 @@ const MOST_WORDS: usize = 200;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
     shown: Shown,
-    /// Counter values already added to the sums, by call stream (one operation on one file).
+    /// Counter values that the sums already include, by call stream (one operation on one file).
     counted: BTreeMap<u32, Counters>,
-    /// Running totals of the process per file.
+    /// Running totals of the process by file.
     records: Records,
-    /// Running totals of the process per HDF5 data set.
+    /// Running totals of the process by HDF5 data set.
     #[serde(default)]
     data_sets: DataSets,
 }
@@ -55,18 +55,17 @@ pub struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Runs,
-    /// The process has ended, or its trace was written. Other threads may still withdraw their last calls, so the spool is polled once
-    /// more.
+    /// The process has ended, or its trace was written. The spool is polled once more, since other threads may still withdraw their last calls.
     Ending,
     Ended,
 }
 
-/// Properties of a call stream: all calls of one operation on one file by a process.
+/// Properties of a call stream, which is all calls of one operation on one file by a process.
 struct Known {
     target: Arc<Target>,
     group: usize,
     data_set: Option<DataSetStream>,
-    /// True if the calls are I/O that the program made itself, not an MPI collective and not inside MPI-IO.
+    /// True if the calls are I/O that the program itself makes: neither MPI collective calls nor inside MPI-IO.
     is_io: bool,
 }
 
@@ -74,32 +73,32 @@ struct Known {
 pub struct Wanted<'a> {
     /// Sums of the intervals that are not complete yet; new calls are added to them.
     pub open: &'a mut Open,
-    /// List to which events are appended; `None` if no destination wants single calls.
+    /// List to which events are appended; `None` if no destination wants events of single calls.
     pub events: Option<&'a mut Vec<Event>>,
-    /// Sampling period: one of `sample` calls becomes an event. All opens and closes do.
+    /// Sampling period: one of `sample` calls becomes an event, besides all opens and closes.
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
     /// True to include MPI collective calls.
     pub with_mpi: bool,
-    /// Table of mounted file systems, to find the file system of a path.
+    /// Table of mounted file systems, for the lookup of a path's file system.
     pub mounts: &'a Mounts,
     /// Current time, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
     /// Sums by file; new calls are added to them.
     pub files: &'a mut Files,
-    /// Wanted process ids and jobs; an empty list stands for all.
+    /// Wanted process ids and jobs; an empty list means all.
     pub only: (&'a [u32], &'a [String]),
 }
 
-/// A watched spool (file in which the tracer stores a process's calls), with the state of its reader.
+/// Watched spool (file in which the tracer stores a process's calls), with the state of its reader.
 pub struct Held {
     path: PathBuf,
     file: Bytes,
     owner: u32,
     identity: Identity,
     since: Instant,
-    /// Reservations of file descriptors, within this process's limit, for the spool and its spill file.
+    /// Reservations of file descriptors, within this process's limit, for the spool and its spill.
     shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
@@ -112,20 +111,20 @@ pub struct Held {
     life: Life,
     to_sample: u32,
     seen: Vec<Seen>,
-    /// Totals over the process's calls: since the agent started, and since the last interval ended.
+    /// Totals over the process's calls: since the agent started, and since the latest interval ended.
     pub tallies: [Tally; 2],
     /// Data that the tracer did not record, as noted in the spool's header.
     pub left_out: Vec<Note>,
-    /// Generation of the group numbers stored in `streams`: the numbers are invalid once [`Open::forgotten`] returns another value.
+    /// Generation of the group numbers in `streams`: they are invalid once [`Open::forgotten`] returns another value.
     groups_of: u64,
     /// Number of files whose paths were dropped to save memory.
     pub forgotten: u64,
-    /// Polling round of the agent in which the spool was last read.
+    /// Polling round of the agent in which this spool was last read.
     pub round: u64,
 }
 
 impl Held {
-    /// Creates the reader of a newly found spool. `kept` is the reading progress of an earlier agent, or the default for a new spool.
+    /// Creates the reader of a newly found spool. `kept` is an earlier agent's reading progress, or the default for a new spool.
     #[must_use]
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
@@ -155,14 +154,14 @@ impl Held {
         }
     }
 
-    /// Replaces the reading progress by that of an earlier agent.
+    /// Replaces the reading progress by an earlier agent's.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
         let Kept { shown, counted, records, data_sets } = kept;
         Self { follower: Follower::new(shown), counted, records, data_sets, ..self }
     }
 
-    /// Gives up the spool as unreadable: from now on it counts as ended.
+    /// Gives up the spool as unreadable; it then counts as ended.
     pub fn give_up(&mut self) {
         self.life = Life::Ended;
     }
@@ -172,7 +171,7 @@ impl Held {
         self.identity
     }
 
-    /// Returns the user id of the spool file's owner, the only user who can have written the file.
+    /// Returns the user id of the spool file's owner, the only user who can have written to it.
     #[must_use]
     pub const fn owner(&self) -> u32 {
         self.owner
@@ -186,7 +185,7 @@ impl Held {
         LEAST_BYTES + self.follower.weight() + of_calls + of_streams + self.name_bytes
     }
 
-    /// Drops the paths and totals of files on which no known call stream operates.
+    /// Drops the paths and totals of files without a known call stream.
     pub fn forget_paths(&mut self) {
         let used: BTreeSet<u32> = self.streams.values().map(|known| known.target.file_number).collect();
         self.forgotten += self.follower.forget_paths(&used);
@@ -207,7 +206,7 @@ impl Held {
         &self.path
     }
 
-    /// Returns the process that writes the spool, with the fields reported so far.
+    /// Returns the process that writes the spool, as far as reported by now.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process
@@ -219,15 +218,15 @@ impl Held {
         self.life == Life::Ended
     }
 
-    /// True if the owning process is gone but its spool file remains: the process was killed before the agent saw the file.
+    /// True if the process is gone but its spool remains: it was killed before the agent saw the spool.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let head = Head::read(&self.file);
-        // A spool that is being created has no owner yet.
+        // A spool that is being created has no owner process yet.
         matches!(&head, Ok(Some(head)) if !owner::is_of_this_boot(head) || !owner::is_running(head))
     }
 
-    /// Returns the reading progress, to be stored in the agent's state file.
+    /// Returns the reading progress for the agent's state file.
     #[must_use]
     pub fn kept(&self) -> Kept {
         Kept {
@@ -238,19 +237,19 @@ impl Held {
         }
     }
 
-    /// Returns the low-level reader of the spool, which counts gaps in the data.
+    /// Returns the low-level reader of the spool, which also counts gaps in the data.
     #[must_use]
     pub const fn follower(&self) -> &Follower {
         &self.follower
     }
 
-    /// Reads the new data of the spool. Returns true if unread data remains.
+    /// Reads the spool's new data. Returns true if unread data remains.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or is no spool.
+    /// Fails if the file cannot be read or is not a spool.
     pub fn look(&mut self, wanted: &mut Wanted<'_>) -> Result<bool> {
         let Some(head) = Head::read(&self.file)? else {
-            // The creator of an incomplete header is unknown: a file that stays incomplete is abandoned.
+            // The creator of an incomplete header is unknown, so a file whose header stays incomplete is abandoned.
             let unlinked = self.file.0.metadata().is_ok_and(|about| about.nlink() == 0);
             if unlinked || self.since.elapsed() > MOST_UNFINISHED {
                 self.life = Life::Ended;
@@ -277,7 +276,7 @@ impl Held {
             return Ok(false);
         }
         self.seen = look.segments;
-        // The spool interleaves threads and buffers; the code below needs calls in order of their return.
+        // A spool interleaves threads and buffers; the code below needs calls in order of their return.
         self.seen.sort_by_key(|seen| seen.segment.end);
         for seen in std::mem::take(&mut self.seen) {
             self.take(&seen, wanted);
@@ -300,10 +299,10 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// Accepts `spill` if it is the spill (file of packed blocks) that belongs to this spool.
+    /// Accepts `spill` if it is this spool's spill (file of packed blocks).
     ///
     /// # Errors
-    /// Returns `spill` if it belongs to another spool, or this spool has one already.
+    /// Returns `spill` if it belongs to another spool, or if this spool already has a spill.
     pub fn offer(&mut self, spill: Found) -> Result<(), Found> {
         let name = self.path.file_name().and_then(|name| name.to_str()).and_then(spill_name);
         let is_its = name.is_some_and(|name| self.path.with_file_name(name) == spill.path);
@@ -317,7 +316,7 @@ impl Held {
         Ok(())
     }
 
-    /// Updates the process's description from the spool header: the process may have reported more since, above all its rank.
+    /// Updates the process's description from the spool header, since the process may have reported more, above all its rank.
     fn describe(&mut self, head: &Head) {
         let process = Process::of(head, self.follower.names(), &self.path);
         if *self.process != process {
@@ -331,7 +330,7 @@ impl Held {
         self.name_bytes = 0;
     }
 
-    /// Returns the properties of call stream `stream`, decoding them on first use; `None` if its calls are not wanted.
+    /// Returns the properties of call stream `stream`, decoded on first use; `None` if its calls are not wanted.
     fn known(&mut self, stream: u32, wanted: &mut Wanted<'_>) -> Option<&Known> {
         if !self.streams.contains_key(&stream) {
             let target = Target::of(stream, self.follower.names(), wanted.mounts)?;
@@ -339,7 +338,7 @@ impl Held {
             let group = wanted.open.number(group, self.owner, self.owner != own_user());
             let is_io = target.layer.is_io() && !target.nested;
             let data_set = self.follower.names().data_set_streams.get(&stream).copied();
-            // All known streams are dropped; those still in use are added again on their next call.
+            // Drops all known streams; streams still in use are added again on their next call.
             if self.streams.len() >= MOST_STREAMS || self.name_bytes > MOST_NAMES {
                 self.forget_streams();
             }
@@ -356,7 +355,7 @@ impl Held {
         let (target, group, data_set, is_io) = (known.target.clone(), known.group, known.data_set, known.is_io);
         let unix_ns = |ns: u64| self.process.epoch_unix_ns.saturating_add_unsigned(ns);
         let (start_unix_ns, end_unix_ns) = (unix_ns(segment.start), unix_ns(segment.end));
-        // Clamped, since no call returns later than now: an interval in the future would never end and be held for ever.
+        // Clamped to the current time, which no call can exceed: an interval in the future would never end and so stay in memory.
         let returned = end_unix_ns.min(wanted.now_unix_ns);
         if seen.is_counted {
             wanted.open.at(returned, group).know_counted(segment);
@@ -376,7 +375,7 @@ impl Held {
             }
             None => self.records.add(&target, segment),
         };
-        // Opens and closes are never sampled: they are few, and the connector's format has file names nowhere else.
+        // Opens and closes are never sampled: they are few, and the only calls for which the connector's format has file names.
         let stands_for = if matches!(target.class, OpClass::Open | OpClass::Close) {
             1
         } else {
@@ -399,8 +398,8 @@ impl Held {
         });
     }
 
-    /// Adds the growth of the folded calls' counters to the current interval, since counters have no timestamps. (Folded: counted, without
-    /// a record per call.)
+    /// Adds the growth of the counters of folded calls (counted without a record per call) to the current interval, since counters have no
+    /// timestamps.
     fn take_counted(&mut self, wanted: &mut Wanted<'_>) {
         let new: Vec<(u32, Counters)> = self
             .follower

@@ -1,4 +1,4 @@
-//! `live --serve`: the views as a web page that polls once per interval.
+//! `live --serve`: the views as a web page, which polls for new data once per interval.
 
 use super::board::Board;
 use super::screen::words;
@@ -23,7 +23,7 @@ const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/live/live.js"),
 ];
 
-/// Current data of the page as JSON text; all requests share one copy.
+/// Current data of the page as JSON text, shared by all requests.
 #[derive(Clone, Default)]
 pub(super) struct Shown(Arc<Mutex<Bytes>>);
 
@@ -31,23 +31,19 @@ pub(super) struct Shown(Arc<Mutex<Bytes>>);
 struct Answer<'a> {
     #[serde(flatten)]
     board: &'a Board,
-    /// Gaps in what was observed: count and description.
+    /// Gaps in the agent's observations: count and description of each.
     words: Vec<(u64, &'static str)>,
 }
 
 impl Shown {
-    /// Replaces the data that the page serves by `board`.
     pub(super) fn set(&self, board: &Board) {
         let answer = Answer { board, words: words(&board.not_seen) };
-        // Serializing a board cannot fail.
+        // Serializing a board cannot fail, so the default is never used.
         let text = built_in::json(&answer).unwrap_or_default();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
     }
 
-    /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output.
-    ///
-    /// # Errors
-    /// Fails if the thread cannot be created.
+    /// Starts serving on 127.0.0.1 in a thread, and prints the address on standard output. Fails if the thread cannot be created.
     pub(super) fn serve(&self, port: u16) -> Result<()> {
         let shown = self.clone();
         let serve = move || {

@@ -1,4 +1,4 @@
-//! Running totals of a process per file: the counters of a Darshan record, after each call.
+//! Running totals of a process by file: the counters of a Darshan record, after each call.
 
 use super::about::Target;
 use serde::{Deserialize, Serialize};
@@ -11,27 +11,26 @@ use trace_format::spool::journal::{DataSetStream, Shape};
 /// Totals of a process on one file through one interface, including the call just added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoFar {
-    /// Number of successful calls of the same class (read, write, open or close); 0 for a call of another class.
+    /// Number of successful calls of the added call's class (read, write, open or close); 0 for a call of another class.
     pub calls: u64,
-    /// Total time, in ns, of the calls that Darshan sums together with this one: reads; writes, syncs and flushes; or opens, closes and
-    /// other metadata.
+    /// Total time, in ns, of the calls that Darshan sums together with the added call: reads; or writes, syncs and flushes; or opens,
+    /// closes and other metadata.
     pub time_ns: u64,
-    /// Highest byte offset read (if the call is a read) or written (if a write) through POSIX or C streams, 0 if none yet; -1 for all
-    /// other calls.
+    /// Highest byte offset read (after a read) or written (after a write) through POSIX or C streams, 0 if none yet; -1 after any other call.
     pub max_byte: i64,
     /// Number of switches between reading and writing; -1 if not counted.
     pub switches: i64,
     /// Number of flush and sync calls; -1 if not counted.
     pub flushes: i64,
-    /// Counts of selections in an HDF5 data set; `None` if the call accesses no data set or the selections are unknown.
+    /// Counts of selections in an HDF5 data set; `None` if the call accesses no data set or its selections are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<Selected>,
 }
 
-/// Counts of a process's selections in one HDF5 data set, including the call just added: the counters of its Darshan record.
+/// Counts of a process's selections in one HDF5 data set, including the call just added; the counters of a Darshan record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
-    /// Number of reads and writes that selected points.
+    /// Number of reads and writes of selected points.
     pub points: i64,
     /// Number of reads and writes of irregular hyperslabs.
     pub irregular: i64,
@@ -45,18 +44,18 @@ pub struct Selected {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// Number of reads, writes, opens, closes.
+    /// Number of successful reads, writes, opens and closes.
     calls: [u64; 4],
-    /// Total time in ns: in reads, in writes and syncs, and in all other calls.
+    /// Total time in reads, in writes and syncs, and in all other calls, ns.
     time_ns: [u64; 3],
     max_byte: [Option<i64>; 2],
     switches: i64,
     flushes: i64,
-    /// True if the latest data transfer was a write, false if a read; `None` before the first one.
+    /// True if the latest data transfer was a write, false if a read; `None` before the first transfer.
     wrote: Option<bool>,
 }
 
-/// Totals of all files of a process, by file number, then by interface.
+/// Totals of all files of a process, by file number and then by I/O interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records(BTreeMap<u32, BTreeMap<u32, Record>>);
 
@@ -112,12 +111,12 @@ impl Records {
         self.0.len()
     }
 
-    /// Drops the totals of all files except those numbered in `but`; a dropped file restarts at zero.
+    /// Drops the totals of all files but those numbered in `but`. Totals of a dropped file restart at zero.
     pub(super) fn forget(&mut self, but: &BTreeSet<u32>) {
         self.0.retain(|file, _| but.contains(file));
     }
 
-    /// Adds a call on `target`; its times are in ns. Returns the totals including it.
+    /// Adds a call on `target` and returns the totals including the call; its times are in ns.
     pub fn add(&mut self, target: &Target, segment: &Segment) -> SoFar {
         let record = self.0.entry(target.file_number).or_default().entry(target.layer.into()).or_default();
         record.add(target, segment)
@@ -127,7 +126,7 @@ impl Records {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct SetRecord {
     record: Record,
-    /// Number of reads and writes that selected points, irregular hyperslabs, regular hyperslabs.
+    /// Number of reads and writes of points, of irregular hyperslabs, and of regular hyperslabs.
     selections: [i64; 3],
 }
 
@@ -140,7 +139,7 @@ impl DataSets {
         self.0.len()
     }
 
-    /// Adds a call on a data set of this `shape`. Returns the totals including it.
+    /// Adds a call on a data set of this `shape`, and returns the totals including the call.
     pub fn add(&mut self, stream: DataSetStream, shape: Option<Shape>, target: &Target, segment: &Segment) -> SoFar {
         let set = self.0.entry(stream.data_set).or_default();
         let so_far = set.record.add(target, segment);
@@ -156,7 +155,7 @@ impl DataSets {
         let [points, irregular, regular] = set.selections;
         let (dimensions, elements) = shape
             .map_or((-1, -1), |shape| (i64::from(shape.dimensions), i64::try_from(shape.elements).unwrap_or(i64::MAX)));
-        // H5Dflush is not recorded.
+        // H5Dflush is not recorded, so flushes are unknown.
         SoFar { flushes: -1, selected: Some(Selected { points, irregular, regular, dimensions, elements }), ..so_far }
     }
 }
@@ -216,7 +215,7 @@ mod tests {
         }
         assert_eq!(counted[0], (1, 1, 0, 0, -1, -1));
         assert_eq!(counted[7], (8, 2, 2, 2, 2, 6));
-        // Another data set has a record of its own.
+        // Another data set has its own record.
         let other = DataSetStream { stream: 2, data_set: 6, selection: None };
         let so_far = sets.add(other, None, &target(OpClass::Close), &Segment::new(StreamId(2), NO_OFFSET, 0, 1, 2));
         assert_eq!((so_far.calls, so_far.selected.unwrap().points, so_far.flushes), (1, 0, -1));

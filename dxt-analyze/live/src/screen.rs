@@ -1,4 +1,4 @@
-//! Terminal view, redrawn for each interval: I/O rates, slowest processes, files with most I/O time.
+//! Terminal view, redrawn once per interval: I/O rates, slowest processes, files with most I/O time.
 
 use super::board::{Board, Point, Rates, Row};
 use super::interval::NotSeen;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 const ROWS: usize = 8;
 
-/// Returns the view as text. `clear` first clears the terminal.
+/// Returns the terminal view as text. `clear`: true to clear the terminal first.
 #[must_use]
 pub fn draw(board: &Board, clear: bool) -> String {
     let mut out = String::new();
@@ -82,7 +82,7 @@ fn not_seen(not_seen: &NotSeen, out: &mut String) {
     }
 }
 
-/// Returns count and description of each type of gap in what was observed.
+/// Returns count and description of each type of gap in the agent's observations.
 #[must_use]
 pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
@@ -119,7 +119,7 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     counted.map(|(count, one, several)| (count, units::agree(count, one, several))).collect()
 }
 
-/// Returns the last `most` characters of a text that is longer; else the whole text.
+/// Returns the end of a text, at most `most` characters, marked by an ellipsis if the text is longer.
 fn tail(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

@@ -1,9 +1,9 @@
 //! Redaction of destinations for messages and state files, whose readers need not know passwords. A mistyped destination may contain a
-//! password anywhere, so nothing before an `@` is shown.
+//! password anywhere, so no text before an `@` is shown.
 
 use std::path::Path;
 
-/// Returns a URL without its user, password and query. PostgreSQL's keyword form is shown up to the first word that may be a password.
+/// Returns a URL without user, password and query. In PostgreSQL's keyword form, stops before the first word that may be a password.
 #[must_use]
 pub(crate) fn url(url: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
@@ -15,14 +15,14 @@ pub(crate) fn url(url: &str) -> String {
         }
     };
     let (before, behind) = rest.rsplit_once('@').unwrap_or(("", &rest));
-    // Either the password contains a question mark, or the query contains a password, with the `@` as part of it.
+    // Either the password contains a question mark, or the query contains a password with an `@`.
     if before.contains('?') {
         return format!("{scheme}...");
     }
     format!("{scheme}{}", behind.split('?').next().unwrap_or_default())
 }
 
-/// Returns a path as text to display, redacted in case it is a URL that the user mistook for a path.
+/// Returns a path as display text, redacted in case it is a misplaced URL.
 #[must_use]
 pub(crate) fn path(path: &Path) -> String {
     let text = path.display().to_string();

@@ -1,4 +1,4 @@
-//! State file of an agent: records which data it has delivered, so that an agent started again resumes there.
+//! State file of an agent: records which data the agent has delivered, so that a later agent resumes there.
 
 use super::interval::NotSeen;
 use super::open_spool::Kept;
@@ -15,17 +15,17 @@ pub struct SavedState {
     version: u32,
     /// Boot id of the machine: spools from before a reboot no longer exist.
     boot: String,
-    /// Reading progress of each spool, by [`super::open_spool::Held::key`].
+    /// Reading progress in each spool, by [`super::open_spool::Held::key`].
     spools: BTreeMap<String, Kept>,
-    /// Output position of each destination that can resume, by the destination's name.
+    /// Output position of each destination that can resume, by destination name.
     pub sinks: BTreeMap<String, u64>,
-    /// Names of all destinations, including those that cannot resume and always receive everything again.
+    /// Names of all destinations; those that cannot resume always receive everything again.
     #[serde(default)]
     names: BTreeSet<String>,
-    /// Number of calls in the sums so far.
+    /// Number of calls that the sums include so far.
     #[serde(default)]
     pub calls: u64,
-    /// Gaps so far, excluding those that the spools in `spools` report.
+    /// Gaps so far, excluding the gaps that the spools in `spools` report.
     pub gone: NotSeen,
 }
 
@@ -36,7 +36,7 @@ fn boot() -> String {
 }
 
 impl SavedState {
-    /// Reads the state file; the state is empty if there is none. If it is of another boot or version, spools and gaps are dropped.
+    /// Reads the state file; the state is empty if the file is missing. Drops spools and gaps of another boot or version.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a state file.
@@ -58,32 +58,32 @@ impl SavedState {
         })
     }
 
-    /// Removes the progress of a spool from the state and returns it.
+    /// Removes the reading progress in a spool from the state and returns it.
     pub fn take(&mut self, key: &str) -> Option<Kept> {
         self.spools.remove(key)
     }
 
-    /// Returns the number of spools that were not taken: they no longer exist.
+    /// Returns the number of spools that were not taken, since they no longer exist.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.spools.len() as u64
     }
 
-    /// Returns the number of calls delivered before a destination of this name existed.
+    /// Returns the number of calls delivered before a destination named `name` existed.
     #[must_use]
     pub fn lacking(&self, name: &str) -> u64 {
-        // State files of older versions have no names.
+        // State files of older versions have no names of destinations.
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with other destinations. Used before any spool is read.
+    /// Returns this state with other destinations; for use before any spool is read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);
         Self { version: VERSION, boot: boot(), spools, sinks, names, calls, gone }
     }
 
-    /// Creates the state of an agent in the current boot.
+    /// Creates the state of an agent for the current boot.
     #[must_use]
     pub fn new(
         spools: BTreeMap<String, Kept>,
@@ -103,7 +103,7 @@ impl SavedState {
         let failed = || format!("failed to write the state {}", path.display());
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-        // Serialized to memory first: a thousand processes take some 150 KB, which would be tens of thousands of writes.
+        // Serializes to memory first: a thousand processes take some 150 KB, which would be tens of thousands of writes.
         let text = serde_json::to_vec(self).with_context(failed)?;
         file.write_all(&text).with_context(failed)?;
         file.persist(path).with_context(failed)?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum files with sums of their own, and (next constant) maximum total bytes of their names.
+/// Maximum number of files with their own sums; next constant: maximum total bytes of their names.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: usize = 8 << 20;
 
@@ -29,7 +29,7 @@ impl Tally {
         Self { calls: 1, bytes: length, time_ns: duration_ns, longest_ns: duration_ns }
     }
 
-    /// Adds the sums in `other`.
+    /// Adds other sums to these.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -38,11 +38,11 @@ impl Tally {
     }
 }
 
-/// Sums over calls, by file.
+/// Sums over calls by file.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     all: BTreeMap<Arc<str>, Tally>,
-    /// Total length of the file names, in bytes.
+    /// Total length of the file names in the map, in bytes.
     bytes: usize,
     /// Sums over all files that were dropped from the map.
     others: Tally,
@@ -61,13 +61,13 @@ impl Files {
         }
     }
 
-    /// Iterates over the sums by file name. All dropped files share one name.
+    /// Iterates over file names and their sums. All dropped files are one item, with one name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tally)> {
         let others = (self.others.calls > 0).then_some((OTHER_FILES, &self.others));
         self.all.iter().map(|(file, tally)| (&**file, tally)).chain(others)
     }
 
-    /// If a limit is exceeded, drops the half of the files with the least I/O time.
+    /// Drops the half of the files with the least I/O time if a limit is exceeded.
     fn bound(&mut self) {
         if self.all.len() > MOST_FILES || self.bytes > MOST_BYTES {
             let mut times: Vec<u64> = self.all.values().map(|tally| tally.time_ns).collect();

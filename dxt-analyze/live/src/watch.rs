@@ -1,5 +1,5 @@
-//! Discovery of spools: directories of this node are listed once and then watched (inotify(7)). Spools created and removed before they
-//! could be opened are counted. Spools for which this process has no file descriptor left are retried.
+//! Discovery of spools: lists the spool directories of this node once, then watches them (inotify(7)). Counts spools created and removed
+//! before they could be opened, and retries spools for which no file descriptor was left.
 
 use crate::shown::path as shown;
 use anyhow::{Context, Result};
@@ -22,17 +22,17 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Newly found spool or spill (file of packed blocks). It is open, so it can be read even after its name is removed.
+/// Newly found spool or spill (file of packed blocks), opened so that it can be read even after its name is removed.
 pub struct Found {
     /// Path at which the file was found.
     pub path: PathBuf,
     pub(crate) file: Owned,
-    /// True if the file existed when the watch began: its owner may have ended long ago.
+    /// True if the file existed when the watch began; its owner may then have ended long ago.
     pub was_there: bool,
     pub(crate) share: Option<Share>,
 }
 
-/// Reservation of one of this process's file descriptors for a user's file; released on drop.
+/// Reservation of one of this process's file descriptors for a user's file; drop releases it.
 pub(crate) struct Share {
     owner: u32,
     shared: Arc<Shared>,
@@ -54,7 +54,7 @@ impl Found {
     }
 }
 
-/// Watch on the spool directories. A separate thread opens new files at once, regardless of other work.
+/// Watch on the spool directories. A separate thread opens new files at once, regardless of the agent's other work.
 pub struct Watch {
     found: Receiver<Found>,
     shared: Arc<Shared>,
@@ -64,7 +64,7 @@ pub struct Watch {
 struct Shared {
     /// Number of spools that were removed before they could be opened.
     missed: AtomicU64,
-    /// Number of spools not opened yet for lack of descriptors.
+    /// Number of spools not yet opened for lack of file descriptors.
     unopened: AtomicU64,
     open: Mutex<BTreeMap<u32, u64>>,
     /// Pending messages about files and directories that could not be opened.
@@ -73,8 +73,8 @@ struct Shared {
 }
 
 impl Watch {
-    /// Watches `directories`; missing ones are retried periodically. Spools that already exist are found before this returns.
-    /// `named` is true if the user named the directories, and so wants to know which of them cannot be watched.
+    /// Watches `directories`; missing ones are retried periodically. Existing spools are found before this function returns. `named` is
+    /// true if the user named the directories, so that failures to watch them are reported.
     ///
     /// # Errors
     /// Fails if a named directory cannot be watched, or the system has no inotify instance or thread left.
@@ -92,7 +92,7 @@ impl Watch {
         Ok(Self { found, shared })
     }
 
-    /// Returns the number of spools that were created and removed before they could be opened.
+    /// Returns the number of spools that were created and removed before the agent could open them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
@@ -115,7 +115,7 @@ impl Watch {
         self.found.recv_timeout(most).ok()
     }
 
-    /// Returns the spools and spills found so far, without waiting.
+    /// Returns an iterator over the spools and spills found so far, without waiting.
     pub fn found(&self) -> impl Iterator<Item = Found> {
         self.found.try_iter()
     }
@@ -132,26 +132,25 @@ fn allow_many_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // If this fails, spools that cannot be opened are reported.
+    // A failure is harmless: spools that cannot be opened are reported.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Returns the limit of open files of this process.
 fn most_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// Number of file descriptors reserved for other uses, such as connections and reading /proc.
+/// Number of file descriptors reserved for uses other than spools, such as connections and reading /proc.
 const RESERVE: u64 = 64;
 /// Maximum queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
-/// Maximum paths remembered. Next constants: maximum paths that wait for a descriptor, and how many of these are retried per poll.
+/// Maximum number of paths remembered. Next constants: maximum paths waiting for a file descriptor, and how many of them each poll retries.
 const MOST_KNOWN: usize = 100_000;
 const MOST_WAITING: usize = 10_000;
 const TRIED: usize = 256;
 
 /// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to max(1, free
-/// / 2) files open, where `free` is the number of descriptors left for all spools. Thus each of a dozen users gets some of 256 descriptors,
+/// / 2) files open, where `free` is the number of descriptors left for all spools. So each of a dozen users gets some of 256 descriptors,
 /// regardless of the others.
 fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
@@ -161,7 +160,7 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let is_late = most_files().is_some_and(|most| {
         let most = most - RESERVE.min(most / 4);
         let left = most.saturating_sub(open.values().sum());
-        // The kernel assigns the lowest free number.
+        // The kernel assigns the lowest free descriptor number.
         number >= most || owned.owner != own_user() && of_user >= (left / 2).max(1)
     });
     if is_late {
@@ -172,7 +171,7 @@ fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     Ok((owned, share))
 }
 
-/// True if the error may go away once other files are closed.
+/// True if the error may disappear once other files are closed.
 fn is_for_now(error: &anyhow::Error) -> bool {
     let of = |errno: Errno| matches!(errno, Errno::MFILE | Errno::NFILE);
     error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
@@ -186,13 +185,13 @@ struct Looker {
     watched: BTreeMap<i32, PathBuf>,
     /// Paths of existing files that were already found.
     known: BTreeSet<PathBuf>,
-    /// Paths not opened for lack of descriptors. The value is true if the file existed when the watch began.
+    /// Paths not opened for lack of descriptors; the value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
-    /// Directories already reported as not watchable.
-    told: BTreeSet<PathBuf>,
+    /// Directories for which a failure to watch them was already reported.
+    reported: BTreeSet<PathBuf>,
     /// True if the lack of descriptors was already reported.
-    told_waiting: bool,
-    /// Path that was retried last among the waiting ones; the next retry continues after it.
+    reported_waiting: bool,
+    /// Waiting path that was retried last; the next retry continues after this path.
     tried: PathBuf,
     sender: Sender<Found>,
     shared: Arc<Shared>,
@@ -212,8 +211,8 @@ impl Looker {
             watched: BTreeMap::new(),
             known: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            told: BTreeSet::new(),
-            told_waiting: false,
+            reported: BTreeSet::new(),
+            reported_waiting: false,
             tried: PathBuf::new(),
             sender,
             shared,
@@ -224,7 +223,7 @@ impl Looker {
     fn run(&mut self) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
         while !self.shared.ending.load(Ordering::Relaxed) {
-            // An interrupt (EINTR) wakes the thread as well.
+            // An interrupt (EINTR) also ends the wait.
             let _ = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN)], Some(&timeout));
             self.look();
         }
@@ -234,7 +233,7 @@ impl Looker {
     fn look(&mut self) {
         for (directory, name, is_there) in self.events() {
             if is_there {
-                // These events concern files that appeared after the watch began, even before the first poll.
+                // An event is about a file that appeared after the watch began, even before the first poll.
                 self.named(&directory, Path::new(&name), false);
             } else {
                 let path = directory.join(name);
@@ -252,10 +251,8 @@ impl Looker {
         self.begins = false;
     }
 
-    /// Starts watching the directories that the user named.
-    ///
-    /// # Errors
-    /// Fails if one of them cannot be watched; one that does not exist may appear later.
+    /// Starts watching the directories named by the user. Fails if a directory exists but cannot be watched; a missing directory may appear
+    /// later.
     fn begin_named(&mut self) -> Result<()> {
         for directory in self.wanted.clone() {
             match self.begin(&directory) {
@@ -272,7 +269,7 @@ impl Looker {
 
     /// Reports once that a directory cannot be watched; a missing one is not reported.
     fn cannot_watch(&mut self, directory: &Path, why: Errno) {
-        if why != Errno::NOENT && self.told.insert(directory.to_owned()) {
+        if why != Errno::NOENT && self.reported.insert(directory.to_owned()) {
             self.say(format!("failed to watch {}: {}: {why}", shown(directory), reason(why)));
         }
     }
@@ -284,7 +281,7 @@ impl Looker {
         }
     }
 
-    /// Retries files for which there were no descriptors, up to `TRIED` of them, round-robin.
+    /// Retries files for which no descriptors were left, at most `TRIED` of them, round-robin.
     fn again(&mut self) {
         let behind = (Bound::Excluded(self.tried.clone()), Bound::Unbounded);
         let mut tried: Vec<(PathBuf, bool)> =
@@ -301,7 +298,7 @@ impl Looker {
         }
         let spools = self.waiting.keys().filter(|path| is_spool(path)).count() as u64;
         self.shared.unopened.store(spools, Ordering::Relaxed);
-        if spools > 0 && !std::mem::replace(&mut self.told_waiting, true) {
+        if spools > 0 && !std::mem::replace(&mut self.reported_waiting, true) {
             let most = most_files()
                 .map_or("no more files can be open".to_owned(), |most| format!("at most {most} files can be open"));
             self.say(format!(
@@ -328,7 +325,7 @@ impl Looker {
                 return Err(why);
             }
         };
-        // A directory that cannot be listed is retried as a whole: files already in it would never be found otherwise.
+        // A directory that cannot be listed is retried as a whole; otherwise files already in it would never be found.
         let listed = std::fs::read_dir(directory).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         self.watched.insert(number, directory.to_owned());
         for entry in listed.flatten() {
@@ -341,13 +338,13 @@ impl Looker {
     fn named(&mut self, directory: &Path, name: &Path, was_there: bool) {
         let path = directory.join(name);
         let bytes = name.as_os_str().as_bytes();
-        // `dxt-run` gives each run a directory of its own.
+        // `dxt-run` creates a directory for each run.
         if bytes.starts_with(b"dxt-run.") && self.wanted.iter().any(|wanted| wanted == directory) {
             match self.begin(&path) {
                 Err(Errno::MFILE | Errno::NFILE) => {
                     self.waiting.insert(path, was_there);
                 }
-                // Results of `dxt-run` may have such a name too. Directories of other users are left to their own agents.
+                // A result of `dxt-run` may be named like its spool directory. Directories of other users are left to their agents.
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
                 Err(why) => self.cannot_watch(&path, why),
             }
@@ -358,7 +355,7 @@ impl Looker {
             return;
         }
         match open(&path, &self.shared) {
-            // A failed send means that the receiver is gone: this thread is about to end.
+            // A failed send means that the receiver is gone, and so this thread is about to end.
             Ok((file, share)) => {
                 let found = Found { path: path.clone(), file, was_there, share: Some(share) };
                 self.sender.send(found).unwrap_or_default();
@@ -374,7 +371,7 @@ impl Looker {
                 }
                 return;
             }
-            // Spools of other users are left to their own agents.
+            // Spools of other users are left to those users' agents.
             Err(_) if path.symlink_metadata().is_ok_and(|about| about.uid() != own_user()) => {}
             Err(error) => self.say(format!("{}: {error:#}", path.display())),
         }
@@ -383,9 +380,9 @@ impl Looker {
         }
     }
 
-    /// Reads the kernel's inotify events: directory, file name, and true if the file appeared (false if it was removed).
+    /// Returns the kernel's inotify events: directory, file name, and true if the file appeared (false if it was removed).
     fn events(&mut self) -> Vec<(PathBuf, OsString, bool)> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut gone = Vec::new();
         let mut lost = false;
         let mut buffer = [MaybeUninit::uninit(); 8192];
@@ -398,7 +395,7 @@ impl Looker {
             }
             let is_there = !what.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM);
             if let (Some(directory), Some(name)) = (self.watched.get(&event.wd()), event.file_name()) {
-                told.push((directory.clone(), OsStr::from_bytes(name.to_bytes()).to_owned(), is_there));
+                reported.push((directory.clone(), OsStr::from_bytes(name.to_bytes()).to_owned(), is_there));
             }
         }
         for number in gone {
@@ -409,13 +406,13 @@ impl Looker {
                 self.shared.missed.fetch_add((before - self.waiting.len()) as u64, Ordering::Relaxed);
             }
         }
-        // The kernel dropped events: list all directories as if for the first time.
+        // If the kernel dropped events, lists all directories as if for the first time.
         if lost {
             let what = "the kernel dropped file events: processes may have started and ended unobserved";
             self.say(what.into());
             self.watched.clear();
         }
-        told
+        reported
     }
 }
 
@@ -428,7 +425,7 @@ fn is_for_own_user(path: &Path) -> bool {
     own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
 }
 
-/// Returns a text that says why a directory cannot be watched, more helpful than the system's message.
+/// Returns the reason why a directory cannot be watched, in words more helpful than the system's.
 const fn reason(why: Errno) -> &'static str {
     match why {
         Errno::NOTDIR => "it is not a directory",
@@ -480,7 +477,7 @@ mod tests {
         std::fs::write(run.join("dxt-0-7-8-0.spool"), "").unwrap();
         let all = ["dxt-0-3-4-0.spool", "dxt-0-3-4.spill", "dxt-0-5-6-0.spool", "dxt-0-7-8-0.spool"];
         assert_eq!(names(&mut watch), all);
-        // Three spools: one created and removed, a later one of the same name, and one in a directory that was created again.
+        // Three spools: one that is removed again, a later one of that name, and one in a directory that was created again.
         std::fs::write(folder.path().join("dxt-0-9-9-0.spool"), "").unwrap();
         std::fs::remove_file(folder.path().join("dxt-0-9-9-0.spool")).unwrap();
         std::fs::remove_dir_all(&later).unwrap();

@@ -1,4 +1,4 @@
-//! Replacement for `--from` in a build without the feature `nats`.
+//! Replacement for `live --from` in builds without the feature `nats`.
 
 use super::args::Args;
 use super::board::Board;
@@ -10,10 +10,7 @@ use std::time::Duration;
 pub(super) enum Remote {}
 
 impl Remote {
-    /// Returns the error that this build has no NATS.
-    ///
-    /// # Errors
-    /// Always fails.
+    /// Returns the error that this build has no NATS. Always fails.
     pub(super) fn new(_url: &str, _args: &Args, _outlets: Vec<Outlet>) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without NATS: build it with --features nats".into()).into())
     }

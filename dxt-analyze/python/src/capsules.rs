@@ -13,19 +13,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::thread::ThreadId;
 
-/// Returns an Arrow capsule of a schema.
 pub(crate) fn schema<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| raised(&error.into()))?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// Returns an Arrow capsule of a stream with one record batch.
+/// Wraps one record batch in an Arrow capsule, as a stream.
 pub(crate) fn batch<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = batch.schema();
     stream(py, Box::new(RecordBatchIterator::new([Ok(batch.clone())], schema)))
 }
 
-/// Returns an Arrow capsule of a stream of segments, which are read while the stream is consumed.
+/// Wraps a stream of segments in an Arrow capsule; segments are read while the stream is consumed.
 pub(crate) fn segments(py: Python<'_>, segments: Segments, strict: bool) -> PyResult<Bound<'_, PyCapsule>> {
     let schema = segments.schema();
     stream(py, Box::new(Reader { segments, schema, strict, asked_by: std::thread::current().id() }))
@@ -67,15 +66,15 @@ impl Iterator for Reader {
 }
 
 impl Reader {
-    /// Checks for signals and returns the exception raised by a signal handler. The consumer turns it into an exception of its own.
-    /// Therefore a keyboard interrupt is raised again as soon as Python code runs, so that it is not mistaken for an error.
+    /// Checks for signals and returns the exception raised by a signal handler, which the consumer turns into an exception of its own. A
+    /// keyboard interrupt is therefore raised again as soon as Python code runs, so that it is not mistaken for an error.
     fn signals(&self) -> Option<ArrowError> {
         if self.asked_by != std::thread::current().id() {
             return None;
         }
         Python::try_attach(|py| {
             let raised = py.check_signals().err()?;
-            // Formatted first: formatting checks for signals as well, and would consume the interrupt that is raised again.
+            // Formatted before the interrupt is raised again: formatting checks for signals as well, and would consume that interrupt.
             let words = format!("interrupted: {raised}");
             if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
                 let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));

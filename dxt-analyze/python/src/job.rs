@@ -1,4 +1,4 @@
-//! Job whose traces were opened for analysis. Texts are passed as JSON, which the Python code in `../dxt/` decodes.
+//! Job opened for analysis in Python. Results are passed as JSON texts, which the Python code in `../dxt/` decodes.
 
 use crate::segments::Segments;
 use crate::table::Table;
@@ -9,7 +9,7 @@ use dxt_analyze::session::{Inputs, LayerName};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Job opened for analysis, or a part of one.
+/// Job, or part of a job, opened for analysis.
 #[pyclass(frozen, module = "dxt._dxt")]
 pub(crate) struct Job(Opened);
 
@@ -55,7 +55,7 @@ impl Job {
         wait(py, move || job.part(&choice.inputs()?)).map(Self)
     }
 
-    /// Returns true if no data is known to be missing, and the remarks on the job.
+    /// Returns true if no data is known to be missing, and remarks on the job for the user.
     fn remarks(&self, py: Python<'_>) -> (bool, Vec<String>) {
         py.detach(|| self.0.remarks())
     }

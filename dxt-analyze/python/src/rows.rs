@@ -1,4 +1,4 @@
-//! Small tables as lists of dicts.
+//! Small tables as lists of Python dicts.
 
 use crate::errors::DxtError;
 use arrow_array::cast::AsArray;
@@ -22,7 +22,7 @@ pub(crate) fn dicts<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Bound
     Ok(out)
 }
 
-/// Converts one value of a table to a Python object. The tables have no types besides those handled here.
+/// Converts one value of a table to a Python object. Tables contain only the types handled here.
 fn value<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! Segments as Arrow streams, each of which reads the trace again.
+//! Segments as Arrow streams; each stream reads the trace again.
 
 use crate::capsules;
 use crate::errors::raised;
@@ -17,7 +17,7 @@ pub(crate) struct Segments {
     job: Opened,
     columns: Option<Vec<String>>,
     strict: bool,
-    /// Data that could not be read by the stream that was requested last.
+    /// Counts of the data that the latest stream could not read.
     losses: Mutex<Losses>,
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for work on another thread: other Python threads run meanwhile, and a signal handler may end the wait.
+//! Waiting for work on another thread, while other Python threads run; a signal handler may end the wait.
 
 use crate::errors::{DxtError, raised};
 use anyhow::Result;
@@ -6,18 +6,17 @@ use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Maximum delay before a signal is handled while waiting.
+/// Maximum delay, while waiting, before a signal is handled.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs `work` on another thread and waits for its result. Returns at once if a signal handler raises an exception; the result is then
-/// discarded.
+/// Runs `work` on another thread and waits for its result. Returns at once if a signal handler raises an exception; the result is then discarded.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut answer) = sync_channel(1);
     let work = move || {
-        // An interrupted caller no longer listens.
+        // Sending fails if the caller was interrupted and no longer waits.
         let _ = sender.send(work());
     };
     py.detach(|| std::thread::Builder::new().name("dxt".into()).spawn(work))?;

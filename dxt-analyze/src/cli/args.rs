@@ -1,4 +1,4 @@
-//! Command line: global options and commands. Options of each command are in its own `args.rs`.
+//! Command line: global options and commands. The options of each command are in the command's `args.rs`.
 
 use super::examples;
 use crate::render::ColorWhen;
@@ -23,10 +23,10 @@ pub struct Cli {
     pub mode: Option<u32>,
     /// Command to run
     #[command(subcommand)]
-    pub verb: Verb,
+    pub subcommand: Command,
 }
 
-/// Parses octal access rights.
+/// Parses file permissions in octal; only read and write bits are valid.
 fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| mode & !0o666 == 0);
     mode.ok_or_else(|| "expected read and write permissions in octal, such as 0640".to_owned())
@@ -35,20 +35,20 @@ fn mode(text: &str) -> Result<u32, String> {
 /// Width of help texts, in columns.
 const WIDTH: usize = 80;
 
-/// Returns the command line parser. It differs from the derived one in that `serve --live` needs no trace.
+/// Returns the command line parser: the derived parser, changed so that `serve --live` needs no trace.
 #[must_use]
 pub fn command() -> clap::Command {
     let optional = |arg: clap::Arg| arg.required(false).required_unless_present("live");
-    let with_examples = |verb: clap::Command| match examples::of(verb.get_name()) {
-        Some(examples) => verb.after_help(examples),
-        None => verb,
+    let with_examples = |subcommand: clap::Command| match examples::of(subcommand.get_name()) {
+        Some(examples) => subcommand.after_help(examples),
+        None => subcommand,
     };
     let command = Cli::command().mut_subcommand("serve", |serve| serve.mut_arg("traces", optional));
-    // Fixed, as the width would otherwise depend on whether standard output is a terminal.
+    // A fixed width: otherwise the width would depend on whether standard output is a terminal.
     command.max_term_width(WIDTH).term_width(WIDTH).mut_subcommands(with_examples)
 }
 
-/// Text of `--version`: version, commit and features; the build script sets the latter two.
+/// Text of `--version`: version, commit and features; the build script sets commit and features.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit    ",
@@ -61,12 +61,12 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 the command line is invalid; 3 done, but the trace is incomplete (damaged, truncated, \
 ranks missing, or operations folded into counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
 
-/// Commands.
+/// Commands of `dxt-analyze`.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
+pub enum Command {
     /// Analyses of jobs
     #[command(flatten)]
-    Topic(topics::Verb),
+    Topic(topics::Command),
     /// One self-contained HTML page: largest costs, timelines, heatmaps, box plots, and every table
     Report(page::Args),
     /// Serve the report page on this machine; zooming in shows single calls

@@ -1,9 +1,8 @@
-//! Examples at the end of each command's help: common uses, each with its purpose.
+//! Examples at the end of each command's help: common uses of the command, each with its purpose.
 
-/// Command, and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
+/// Command and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// Examples of all commands, one row per command.
 pub(super) const EXAMPLES: [OfVerb; 25] = [
     (
         "summary",
@@ -156,9 +155,9 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
     ),
 ];
 
-/// Returns the text with a command's examples, for the end of its help; `None` if there are none.
-pub(super) fn of(verb: &str) -> Option<String> {
-    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == verb)?;
+/// Returns the examples of a command as text for the end of its help; `None` if it has no examples.
+pub(super) fn of(subcommand: &str) -> Option<String> {
+    let (_, examples) = EXAMPLES.iter().find(|(name, _)| *name == subcommand)?;
     let width = examples.iter().map(|(typed, _)| typed.len()).max()?;
     let line = |(typed, what): &(&str, &str)| {
         // The purpose goes on a separate line if both do not fit into 80 columns.
@@ -176,12 +175,16 @@ mod tests {
 
     #[test]
     fn every_verb_has_some_and_all_of_them_parse() {
-        for verb in command().get_subcommands().map(|verb| verb.get_name().to_owned()).filter(|name| name != "help") {
-            let (_, examples) =
-                EXAMPLES.iter().find(|(name, _)| *name == verb).unwrap_or_else(|| panic!("{verb} has no examples"));
+        for subcommand in
+            command().get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).filter(|name| name != "help")
+        {
+            let (_, examples) = EXAMPLES
+                .iter()
+                .find(|(name, _)| *name == subcommand)
+                .unwrap_or_else(|| panic!("{subcommand} has no examples"));
             for (typed, _) in *examples {
-                assert!(typed.starts_with(&verb), "{typed}");
-                // Text in quotes is one word.
+                assert!(typed.starts_with(&subcommand), "{typed}");
+                // Text in quotes is one argument.
                 let parts = typed.split('\'').enumerate();
                 let words = parts.flat_map(|(part, text)| match part % 2 {
                     1 => vec![text],
@@ -197,11 +200,11 @@ mod tests {
     fn help_fits_80_columns() {
         let mut command = command();
         command.build();
-        for verb in command.get_subcommands_mut() {
-            for help in [verb.render_help(), verb.render_long_help()] {
+        for subcommand in command.get_subcommands_mut() {
+            for help in [subcommand.render_help(), subcommand.render_long_help()] {
                 let text = help.to_string();
                 for line in text.lines() {
-                    assert!(line.chars().count() <= 80, "{}: {line}", verb.get_name());
+                    assert!(line.chars().count() <= 80, "{}: {line}", subcommand.get_name());
                 }
             }
         }

@@ -27,7 +27,7 @@ pub enum ExportFormat {
 /// Options of `export`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Options that name the inputs and select a part of the job
     #[command(flatten)]
     pub inputs: Inputs,
     /// Output format

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::fmt::{self, Display};
 use trace_format::op::OpClass;
 
-/// Returns the display name of a call's form, such as collective or nonblocking.
+/// Returns the display name of a call's form, such as `collective`; `plain` for the ordinary form.
 pub(crate) fn mode_name(name: &'static str) -> &'static str {
     if name.is_empty() { "plain" } else { name }
 }
@@ -36,7 +36,7 @@ pub(crate) fn unix(run: &Run, since_start: u64) -> i64 {
     run.start_unix_ns.saturating_add(signed(since_start))
 }
 
-/// Returns the path of the HDF5 data set that a stream's calls access; `None` if they access none.
+/// Returns the path of the HDF5 data set that a stream's calls access; `None` if they access no data set.
 pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
@@ -49,7 +49,6 @@ macro_rules! columns {
             $(pub(crate) $field: $kind,)+
         }
 
-        /// Names of the fields (columns), in order.
         pub(crate) const COLUMNS: &[&str] = &[$(stringify!($field)),+];
 
         impl $name<'_> {
@@ -63,7 +62,7 @@ macro_rules! columns {
 }
 
 columns! {
-    /// One call as written to CSV and JSON. `docs/interop.md` documents the fields.
+    /// One call (segment) as written to CSV and JSON. `docs/interop.md` documents the fields.
     Call {
         job: &'a str,
         rank: i32,
@@ -91,7 +90,7 @@ columns! {
     }
 }
 
-/// CSV formatting of a field: `None` is empty, the numbers of a list are separated by blanks.
+/// Field in CSV format: `None` is empty, the numbers of a list are separated by blanks.
 struct Field<'a, T>(&'a T);
 
 macro_rules! as_it_is {
@@ -119,7 +118,7 @@ impl Display for Field<'_, &[i32]> {
     }
 }
 
-/// Computes which storage targets an access touches. Reused from call to call for its buffers.
+/// Finds the storage targets that an access touches. The buffers are reused from call to call.
 #[derive(Default)]
 pub(crate) struct Storage {
     parts: Parts,
@@ -128,8 +127,8 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Returns the number of the stripe in which the access begins, and sets `osts` to the targets that the access touches. Only successful
-    /// reads and writes of the layer that reaches storage are located, so that no byte counts twice.
+    /// Returns the number of the stripe in which the access begins, and sets `osts` to the storage targets that the access touches. Only
+    /// successful reads and writes of the layer that reaches storage are located, so that no byte counts twice.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
         let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;
@@ -142,7 +141,7 @@ impl Storage {
     }
 }
 
-/// Passes every segment of `block` that the user's filters select to `each`.
+/// Passes every segment of `block` that the user's selection includes to `each`.
 pub(crate) fn each<E>(
     job: &Job<'_>,
     block: &Block<'_>,
@@ -195,7 +194,7 @@ pub(crate) fn since_start(process: &Process, time: u64) -> u64 {
     time.saturating_add(process.shift_ns)
 }
 
-/// Returns the process and number of every block of segments, sorted by both: the order of every output format.
+/// Returns (process, block number) of every segment block, sorted: the order of every output format.
 pub(crate) fn blocks(run: &Run) -> Vec<(ProcessId, u32)> {
     let processes = run.numbered_processes();
     let blocks =

@@ -1,5 +1,5 @@
-//! `export --to dxt-parser`: the text that `darshan-dxt-parser` would print if the trace were a Darshan log; many scripts read it. The log
-//! is made in an unnamed temporary file.
+//! Output of `export --to dxt-parser`: the text that `darshan-dxt-parser` would print if the trace were a Darshan log; many scripts read
+//! this text. The log is made in an unnamed temporary file.
 
 use super::{Job, place};
 use crate::exit::UsageError;
@@ -11,7 +11,7 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Values of `--layout`: a file of stripe layouts, and the release whose text format is written.
+/// Values of the option `--layout`: a file of stripe layouts, and the release whose text format is written.
 pub(crate) struct Layouts<'a> {
     pub(crate) stripes: Option<&'a Path>,
     /// Text format that the user chose; `None` for the default.
@@ -19,10 +19,8 @@ pub(crate) struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
-    /// Sorts the values of `--layout` into a release and a file. Accepts a release only if `of_text` is true (the output is this text).
-    ///
-    /// # Errors
-    /// Fails if there are two releases or two files.
+    /// Distinguishes releases and files among the values of `--layout`; fails for two releases or two files. A release is accepted only if
+    /// `of_text` is true, that is, if the output is the text of darshan-dxt-parser.
     pub(crate) fn of(values: &'a [PathBuf], of_text: bool) -> Result<Self> {
         let mut out = Self { stripes: None, text: None };
         for value in values {
@@ -47,7 +45,7 @@ impl<'a> Layouts<'a> {
     }
 }
 
-/// Writes the text to `out`; returns what could not be read.
+/// Writes the text to `out`; returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>, layouts: &Layouts<'_>, out: &mut dyn Write) -> Result<Lost> {
     let layout = layouts.text.unwrap_or(DxtLayout::Release3_5);
     let version = if layout == DxtLayout::Main { DxtVersion::WithThreads } else { DxtVersion::Plain };

@@ -1,8 +1,7 @@
-//! `export --to fio`: selects the calls that fio replays, thread by thread. `jobs` writes the files; `topics/signatures/uses/fio.rs`
-//! documents the formats.
+//! Output of `export --to fio`: selects the calls that fio replays, per thread. `topics/signatures/uses/fio.rs` documents the formats.
 //!
-//! fio replays the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams. For files that
-//! have only MPI-IO calls, it replays those. Calls are in the order of the trace, as in its signatures.
+//! fio replays the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams; for files that
+//! have only MPI-IO calls, the MPI-IO calls. Calls are in the order of the trace, as in its signatures.
 
 use super::Job;
 use super::calls::times;
@@ -18,7 +17,6 @@ use anyhow::{Context, Result};
 use std::path::{Component, Path, PathBuf};
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the directory of fio jobs; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     let directory = job.args.directory.as_deref();
@@ -37,7 +35,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Fails if the replay directory contains files that the traced program used: a replay must not touch them.
+/// Fails if the replay directory contains files that the traced program used, which a replay must not touch.
 fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     let absolute = plain(&std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned()));
     let real = std::fs::canonicalize(directory).unwrap_or_else(|_| absolute.clone());
@@ -93,7 +91,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes the iolog of one thread, unless it would be empty.
+    /// Writes the iolog of one thread, unless the iolog would be empty.
     fn thread(
         &mut self,
         number: ProcessId,
@@ -105,7 +103,7 @@ impl Player<'_> {
         let run = self.run;
         let (reader, lost, no_offset) = (&mut self.reader, &mut self.lost, &mut self.no_offset);
         let of_stream: Vec<Option<(Op, &str)>> = process.streams.iter().map(|stream| played(run, stream)).collect();
-        // Only one block's calls are in memory at a time.
+        // Only the calls of one block are in memory at a time.
         let calls = blocks.iter().flat_map(|&(_, block)| {
             let mut calls = Vec::new();
             for row in reader.block(run, number, block, lost).iter().flat_map(crate::scan::Block::rows) {
@@ -124,7 +122,7 @@ impl Player<'_> {
     }
 }
 
-/// Returns the name of a thread's job: `rank-3`, `pid-4711`. All but the first thread of a process have their thread id appended.
+/// Returns the name of a thread's job, such as `rank-3` or `pid-4711`; all threads of a process but the first have their thread id appended.
 fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &[(u32, u32)]) -> String {
     let name = run.process_name(number).replace(' ', "-");
     match blocks.first().filter(|_| index > 0) {
@@ -133,8 +131,8 @@ fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &
     }
 }
 
-/// Returns the fio operation and file path with which a stream's calls are replayed. `None` unless they are successful reads or writes that
-/// reach the kernel.
+/// Returns the fio operation and file path that replay a stream's calls; `None` unless the calls are successful reads or writes that reach
+/// the kernel.
 fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
     let op = run.op(stream);
     let reaches = stream.storage || matches!(op.layer, Some(Layer::Posix | Layer::Stdio));

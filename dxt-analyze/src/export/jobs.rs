@@ -14,11 +14,11 @@ use tempfile::TempDir;
 
 /// Default directory, beside the job files, of the files that a replay reads and writes.
 pub(crate) const FILES: &str = "files";
-/// Name of the job file that replays everything.
+/// Name of the job file that replays all iologs.
 const REPLAY: &str = "replay.fio";
 /// Name of the job file that creates the files to be read.
 const PREPARE: &str = "prepare.fio";
-/// Maximum number of jobs in a job file for fio 3.33: with 4,095 jobs, fio fails to set up its memory.
+/// Maximum number of jobs in a job file, for fio 3.33: with 4,095 jobs, fio fails to set up its memory.
 const MOST_JOBS: usize = 4088;
 
 struct Iolog {
@@ -27,13 +27,13 @@ struct Iolog {
     file: String,
 }
 
-/// Output directory under construction; nothing is moved into place before the end.
+/// Output directory under construction; the files are moved into place only at the end.
 pub(crate) struct Jobs<'a> {
     place: &'a Path,
     /// Directory of the files that a replay reads and writes; `None` for [`FILES`].
     directory: Option<&'a Path>,
     force: bool,
-    /// Folder in which the files are made. Dropped before `made`, whose directory must be empty then.
+    /// Temporary directory in which the files are made. Dropped before `made`, whose directory must then be empty.
     partial: TempDir,
     made: Made<'a>,
     files: Files,
@@ -43,10 +43,7 @@ pub(crate) struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Starts a directory at `place`, which must be new or empty.
-    ///
-    /// # Errors
-    /// Fails if fio cannot parse the name of `directory`, or `place` is not empty or not writable.
+    /// Starts an output directory at `place`, which must be new or empty. Fails if fio cannot parse the name of `directory`.
     pub(crate) fn new(place: &'a Path, directory: Option<&'a Path>, force: bool) -> Result<Self> {
         if place.as_os_str() == "-" {
             return Err(UsageError("-o -: jobs of fio are written to a directory".into()).into());
@@ -64,7 +61,7 @@ impl<'a> Jobs<'a> {
         Ok(Self { place, directory, force, partial, made, files, iologs, names, counts })
     }
 
-    /// Adds the calls of one thread or rank; does nothing if there are none. A `name` that is already used gets a number.
+    /// Adds the calls of one thread or rank; does nothing without calls. A `name` that is already used gets a number.
     pub(crate) fn add<'c>(
         &mut self,
         calls: impl Iterator<Item = Call<'c>>,
@@ -99,10 +96,8 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Moves all files into place, and prints on standard error how to replay them.
-    ///
-    /// # Errors
-    /// Fails if there is nothing to replay, or existing files are in the way.
+    /// Moves all files into place, and prints on standard error how to replay them. Fails without calls to replay, or if existing files are
+    /// in the way.
     pub(crate) fn finish(mut self) -> Result<()> {
         let failed = format!("failed to write {}", self.place.display());
         self.put().context(failed)?;
@@ -133,7 +128,7 @@ impl<'a> Jobs<'a> {
         if self.directory.is_none() {
             std::fs::create_dir_all(place.join(FILES))?;
         }
-        // A job file left by an earlier export would create files that are no longer read.
+        // A job file left by an earlier export would create files that no replay reads.
         let stale = place.join(PREPARE);
         if preparation.is_none() && stale.is_file() {
             std::fs::remove_file(stale)?;
@@ -160,13 +155,13 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// Directory that was created here and is removed on drop if it is empty, as it was when created.
+/// Directory created by this export; removed on drop if still empty.
 struct Made<'a>(Option<&'a Path>);
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
         if let Some(place) = self.0 {
-            // It stays if something is in it.
+            // Removing fails if the directory has contents, which then stay.
             let _ = std::fs::remove_dir(place);
         }
     }

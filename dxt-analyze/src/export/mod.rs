@@ -1,6 +1,6 @@
-//! `export`: converts a trace for other programs, to one file or directory per format. Every format reads the segments that the user's
-//! filters select, in bounded memory, and gives the same bytes regardless of the number of threads. `calls` has the fields of a segment,
-//! `place` creates the files. A new format is a variant of [`ExportFormat`] and a line in [`export`].
+//! Command `export`: converts a trace for other programs, to one file or directory per format. Every format contains the segments that the
+//! user's selection includes, is written in bounded memory, and has the same bytes regardless of the number of threads. `calls` has the
+//! fields of a segment, `place` creates the files. A new format is a variant of [`ExportFormat`] and a line in [`export`].
 
 mod args;
 pub(crate) mod calls;
@@ -32,7 +32,7 @@ pub(crate) struct Job<'a> {
     args: &'a Args,
     /// File of stripe layouts given by the user.
     stripes: Option<&'a Path>,
-    /// Stripe layout of each file, if the trace or the user provides one; layouts are never guessed.
+    /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Vec<Option<FileLayout>>,
 }
 
@@ -60,7 +60,7 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(ending(&run, &lost))
 }
 
-/// Reports missing data on standard error; returns the exit code, which depends on it.
+/// Reports missing data on standard error; returns the exit code, which says if data is missing.
 fn ending(run: &Run, lost: &Lost) -> Exit {
     let missing = Completeness::of(run, lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {

@@ -1,4 +1,4 @@
-//! Output file of an export. An existing file is replaced with `--force` only, regardless of which program wrote it: see `written`.
+//! Output file of an export. An existing file is replaced only with `--force`, regardless of the program that wrote it (see `written`).
 
 use crate::written::{Ours, Target};
 use anyhow::{Context, Result, ensure};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Calls `fill` to write the file `path`; if that is `-`, to write to `out`. If `fill` fails, the partial file is removed.
+/// Calls `fill` to write the file `path`, or to write to `out` if `path` is `-`. If `fill` fails, the partial file is removed.
 pub(crate) fn file<T>(
     path: &Path,
     force: bool,

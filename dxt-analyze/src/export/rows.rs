@@ -1,5 +1,4 @@
-//! `export --to csv` and `--to json`: segments as rows. A few blocks at a time are decoded and formatted in parallel, and written in
-//! order.
+//! Output of `export --to csv` and `--to json`: segments as rows. A few blocks at a time are decoded and formatted in parallel, and written in order.
 
 use super::calls::{self, COLUMNS, Call, Storage};
 use super::{Job, place};
@@ -18,7 +17,6 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Writes the segments in the format `form`; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     place::file(&job.args.output, job.args.force, out, |out| all(job, form, out))
 }
@@ -74,7 +72,7 @@ fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> 
 fn record(writer: &mut csv::Writer<Vec<u8>>, text: &mut String, call: &Call<'_>) -> Result<()> {
     call.fields(|field| {
         text.clear();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{field}");
         writer.write_field(printable(text).as_bytes())
     })?;

@@ -5,7 +5,7 @@ use crate::exit::UsageError;
 use crate::scan::Lost;
 use anyhow::Result;
 
-/// Returns the error that this build has no Parquet.
+/// Fails, since this build has no Parquet.
 pub(crate) fn write(_job: &Job<'_>) -> Result<Lost> {
     Err(UsageError("this dxt-analyze was built without Parquet: build it with --features parquet".into()).into())
 }

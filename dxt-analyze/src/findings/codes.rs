@@ -1,53 +1,52 @@
-//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its own in `codes.rs` with
-//! [`codes!`]; [`crate::topics::codes`] lists all.
+//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its codes with [`codes!`] in `codes.rs`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::cmp::Ordering;
 
-/// Explanation of a code, as printed by `explain`.
+/// Explanation of a finding's code, as printed by `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// Code, such as `DXT-O001`.
     pub code: &'static str,
-    /// Meaning for the program.
+    /// Meaning of the finding for the program.
     pub meaning: &'static str,
-    /// Computation, with thresholds by name.
+    /// Computation of the finding, with thresholds by name.
     pub computed: &'static str,
-    /// Advice.
+    /// Advice on how to remove the cause.
     pub remedy: &'static str,
-    /// Source: paper, tool or reasoning.
+    /// Source of the rule: paper, tool or reasoning.
     pub source: &'static str,
 }
 
-/// Stable code, such as `DXT-O001`. The letter is its family, see [`FAMILIES`].
+/// Stable code of a kind of finding, such as `DXT-O001`. The letter is the code's family, see [`FAMILIES`].
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Code(&'static Explanation);
 
-/// Families of codes, in the order in which findings of equal weight are listed: trace itself, causes, outliers, stripes, layers, checks,
-/// comparison of runs. Others follow, by letter.
+/// Families of codes, in the order in which findings of equal weight are listed: the trace itself, causes, outliers, stripes, layers,
+/// checks, comparison of runs. Other families follow in alphabetical order.
 const FAMILIES: &str = "TVOSLCD";
 
 impl Code {
-    /// Creates a code from its explanation; used by [`codes!`].
+    /// Creates a code from its explanation; called by [`codes!`].
     #[must_use]
     pub const fn new(explanation: &'static Explanation) -> Self {
         Self(explanation)
     }
 
-    /// Returns meaning and advice.
+    /// Returns the explanation: meaning, computation, advice and source.
     #[must_use]
     pub const fn explanation(self) -> Explanation {
         *self.0
     }
 
-    /// Returns the code as text.
+    /// Returns the code as text, such as `DXT-O001`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0.code
     }
 
-    /// Returns the sort key: family, then name.
+    /// Returns the sort key of the code: position of its family, then name.
     fn place(self) -> (usize, &'static str) {
         let family = self.name().strip_prefix("DXT-").and_then(|rest| rest.chars().next());
         (family.and_then(|letter| FAMILIES.find(letter)).unwrap_or(FAMILIES.len()), self.name())
@@ -80,7 +79,7 @@ impl Serialize for Code {
     }
 }
 
-/// Defines the codes of a topic: `NAME = code, meaning, how it is computed, remedy, source;` makes `Code::NAME`; `CODES` lists all.
+/// Defines the codes of a topic: `NAME = code, meaning, computation, remedy, source;` defines `Code::NAME`; `CODES` lists all.
 macro_rules! codes {
     ($($name:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
         impl $crate::findings::Code {
@@ -94,7 +93,7 @@ macro_rules! codes {
             });)+
         }
 
-        /// All codes of the topic, in order.
+        /// All codes of the topic, in the order of their definition.
         pub const CODES: &[$crate::findings::Code] = &[$($crate::findings::Code::$name,)+];
     };
 }

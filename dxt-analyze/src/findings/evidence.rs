@@ -1,31 +1,31 @@
-//! Evidence that supports a finding.
+//! Evidence: sentences that support a finding.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
 /// Sentence that supports a finding, with a machine-readable subject: programs need not parse English to find the rank, target or offset.
-/// Its serialized form is the sentence alone.
+/// The serialized form is the sentence alone.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct Evidence {
     words: String,
-    /// Subject of the sentence.
+    /// Machine-readable subject of the sentence.
     pub about: About,
-    /// Files that the sentence counts but does not name, each with its cost in ns, if known.
+    /// Files that the sentence counts but does not name, each with its cost in ns if known.
     others: Vec<(String, Option<u64>)>,
 }
 
-/// Machine-readable subject. Times are ns since the job's start.
+/// Machine-readable subject of a finding or of its evidence. Times are ns since the job's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
     /// MPI rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
-    /// All MPI ranks, if there are several.
+    /// MPI ranks, if the subject consists of several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<i32>,
-    /// Number of processes.
+    /// Number of processes that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
     /// Host name of the node.
@@ -34,13 +34,13 @@ pub struct About {
     /// Index of the storage target (OST).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
-    /// Path of the file.
+    /// Path of the file that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Offset in the file at which the subject begins, in bytes.
+    /// Offset in the file at which the affected bytes begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Start and end of the time span, ns since the job's start.
+    /// Start and end of the affected time span, ns since the job's start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<(u64, u64)>,
     /// Number of calls that the sentence is about.
@@ -49,35 +49,35 @@ pub struct About {
     /// Number of bytes that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Time in the calls, ns.
+    /// Time in the calls that the sentence is about, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
-    /// Kind of calls, in the words of the code: `write`, `MPI-IO writes`, `collective calls`; for a check without one, the check's name.
+    /// Kind of calls, as named by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Reason, where a code has several.
+    /// Reason of the finding, for codes with several reasons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
 
-/// Reason of a finding whose code has several.
+/// Reason of a finding whose code has several reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// MPI-IO locks the shared file pointer.
+    /// Shared file pointer, which MPI-IO protects with a lock.
     SharedFilePointer,
-    /// MPI-IO locks around each read and write: atomic mode, or NFS.
+    /// Locks of MPI-IO around each read and write: atomic mode, or NFS.
     AtomicMode,
 }
 
 impl About {
-    /// Memory use of names and lists, in bytes.
+    /// Returns the memory that names and lists take, in bytes.
     pub(crate) fn held(&self) -> usize {
         let names = [&self.node, &self.file, &self.operation].into_iter().flatten().map(String::len).sum::<usize>();
         names + size_of_val(self.ranks.as_slice())
     }
 
-    /// Returns the subject of the first evidence that has one.
+    /// Returns the subject of the first sentence in `evidence` that has a subject.
     #[must_use]
     pub fn of_first(evidence: &[Evidence]) -> Self {
         let nothing = Self::default();
@@ -93,12 +93,12 @@ impl Evidence {
         Self { words, about, others: Vec::new() }
     }
 
-    /// Creates evidence that counts further files without naming them in the sentence.
+    /// Creates evidence with files that the sentence counts but does not name.
     pub(super) fn counting(words: String, others: Vec<(String, Option<u64>)>) -> Self {
         Self { words, about: About::default(), others }
     }
 
-    /// Returns the files that the sentence counts but does not name, each with its cost in ns, if known.
+    /// Returns the files that the sentence counts but does not name, each with its cost in ns if known.
     #[must_use]
     pub fn others(&self) -> &[(String, Option<u64>)] {
         &self.others

@@ -31,7 +31,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns the name, as in `--fail-on`.
+    /// Returns the name of the severity, as in `--fail-on`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,13 +41,13 @@ impl Severity {
         }
     }
 
-    /// Returns the severity of a cost from its share of the time in reads and writes, `io_ns`.
+    /// Returns the severity of a cost of `cost_ns`, by its share of the time in reads and writes, `io_ns`.
     #[must_use]
     pub fn of_cost(cost_ns: u64, io_ns: u64, thresholds: &Thresholds) -> Self {
         Self::of_share(cost_ns, io_ns, thresholds.warn_cost_share, thresholds.high_cost_share)
     }
 
-    /// Returns the severity of the share `part_ns` / `whole_ns`; `warn` and `high` are its minimum shares.
+    /// Returns the severity of the share `part_ns` / `whole_ns`; `warn` and `high` are the minimum shares for these severities.
     fn of_share(part_ns: u64, whole_ns: u64, warn: f64, high: f64) -> Self {
         let share = if whole_ns > 0 { part_ns as f64 / whole_ns as f64 } else { 0.0 };
         if share >= high {
@@ -60,8 +60,8 @@ impl Severity {
     }
 }
 
-/// Keeps the first `most` of several findings that say the same about different files. If findings are dropped, appends the text that
-/// `count` returns for their number to the last one kept.
+/// Keeps the first `most` of several findings that differ only in their files. If findings are dropped, appends to the last kept finding
+/// the text that `count` returns for the number of dropped ones.
 #[must_use]
 pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> String) -> Vec<Finding> {
     let rest = all.split_off(most.min(all.len()));
@@ -73,20 +73,20 @@ pub fn first_few(mut all: Vec<Finding>, most: usize, count: impl Fn(usize) -> St
     all
 }
 
-/// Finding: conclusion of an analysis. Two findings are equal if code, facts and costs are; words do not count.
+/// Finding: conclusion of an analysis. Two findings are equal if their codes, facts, severities, costs and savings are; sentences are ignored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// Code that identifies the kind of finding.
     pub code: Code,
-    /// Facts for programs: who, where, how many, how long.
+    /// Machine-readable facts of the finding: rank, node, file, number of calls, time.
     pub about: About,
     /// Severity: info, warn or high.
     pub severity: Severity,
-    /// One sentence that gives subject, place and amount.
+    /// Sentence that gives subject, place and amount.
     pub title: Title,
     /// Evidence for the conclusion: ranks, files, offsets, times, sample size.
     pub evidence: Vec<Evidence>,
-    /// Time lost, ns summed over processes; `None` if unknown.
+    /// Time lost to the cause, ns summed over processes; `None` if unknown.
     pub cost_ns: Option<u64>,
     /// Run time that the job would save without the cause; `None` if not computed, or if the finding was deserialized.
     #[serde(flatten, skip_deserializing)]
@@ -96,13 +96,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// True if both have the same code and facts, whatever their cost.
+    /// Returns true if both findings have the same code and facts, regardless of their cost.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.code == other.code && self.accused() == other.accused() && self.others().eq(other.others())
     }
 
-    /// Returns a finding of unknown cost; its facts are those of the first evidence that has any.
+    /// Creates a finding of unknown cost; its facts are those of the first evidence that has any.
     pub(crate) fn new(code: Code, words: Words) -> Self {
         Self {
             code,
@@ -116,12 +116,12 @@ impl Finding {
         }
     }
 
-    /// Returns the finding with other facts.
+    /// Replaces the facts of the finding.
     pub(crate) fn with(self, about: About) -> Self {
         Self { about, ..self }
     }
 
-    /// Returns the facts without rank, node and storage target if these are only where an example lies.
+    /// Returns the facts, without rank, node and storage target for codes that name these only as examples.
     pub(crate) fn accused(&self) -> About {
         let about = self.about.clone();
         if ABOUT_A_UNIT.contains(&self.code) {
@@ -131,13 +131,13 @@ impl Finding {
         }
     }
 
-    /// Returns further files with the same problem, which the finding counts but does not name, each with its cost in ns, if known.
+    /// Returns the files with the same problem that the finding counts but does not name, each with its cost in ns if known.
     pub fn others(&self) -> impl Iterator<Item = &(String, Option<u64>)> {
         self.evidence.iter().flat_map(Evidence::others)
     }
 }
 
-/// Codes whose findings are about a rank, node or storage target; those of the others name one at most as an example.
+/// Codes whose findings are about a rank, node or storage target; other findings name a rank, node or target only as an example.
 const ABOUT_A_UNIT: [Code; 13] = [
     Code::SLOW_RANK,
     Code::SLOW_NODE,

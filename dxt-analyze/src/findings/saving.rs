@@ -4,7 +4,7 @@ use super::Severity;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Run time that the job would save without the finding's cause (counterfactual), from a replay of its phases with shorter calls.
+/// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
     /// Run time saved, ns.
@@ -15,17 +15,16 @@ pub struct Saving {
     /// Upper bound of the run time saved, ns, if it is known only as a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_high_ns: Option<u64>,
-    /// Time in calls that the finding explains.
+    /// Time in calls that the finding explains, and its share of the time in all calls.
     pub explains: Explains,
 }
 
-/// Time in calls that a finding explains.
+/// Time in the calls that a finding explains, and its share of the time in all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {
-    /// Part of these calls' time that would be saved, ns summed over processes; all of their time for findings on the inner work of MPI-IO
-    /// and HDF5.
+    /// Time in the explained calls that would be saved, ns summed over processes; all of their time for findings on work inside MPI-IO and HDF5.
     pub time_ns: u64,
-    /// Share of the time in all calls, in millionths: an integer, so that equal findings compare equal.
+    /// Share of `time_ns` in the time in all calls, in millionths: an integer, so that equal findings compare equal.
     #[serde(rename = "share", serialize_with = "as_share")]
     pub millionths: u64,
 }
@@ -38,8 +37,7 @@ fn as_share<S: serde::Serializer>(millionths: &u64, serializer: S) -> Result<S::
 }
 
 impl Severity {
-    /// Returns the severity of a finding: by the share of its saving in the run time `run_ns`, or `Info` if the saving is below
-    /// `least_saving_ns`.
+    /// Returns the severity of a finding by the share of its saving in the run time `run_ns`; `Info` below the threshold `least_saving_ns`.
     #[must_use]
     pub fn of_saving(saves_ns: u64, run_ns: u64, thresholds: &Thresholds) -> Self {
         if saves_ns < thresholds.least_saving_ns {

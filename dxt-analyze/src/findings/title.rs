@@ -1,15 +1,15 @@
-//! Sentence of a finding.
+//! Title of a finding: one sentence for people.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 
-/// Sentence that states a finding, for people. Programs read the finding's facts: a title can be shown, but not compared, searched or cut.
+/// Sentence that states a finding, for people. Programs use the finding's facts instead: a title can be shown, but not compared, searched or cut.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct Title(String);
 
 impl Title {
-    /// Memory use of the text, in bytes.
+    /// Returns the memory that the text takes, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.0.len()
     }

@@ -1,25 +1,24 @@
-//! Sentences of a finding.
+//! Sentences of a finding: title, evidence and advice.
 
 use super::{About, Evidence, Title};
 
-/// Sentences of a finding, as `crate::words` makes them.
+/// Sentences of a finding, as created by the functions of `crate::words`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
-    /// Sentence that names subject, place and amount.
+    /// Sentence that names the finding's subject, place and amount.
     pub(crate) title: Title,
-    /// Sentences that support it, with their subjects.
+    /// Sentences that support the title, each with its machine-readable subject.
     pub(crate) evidence: Vec<Evidence>,
-    /// Advice; empty if there is none.
+    /// Advice to the user; empty if there is none.
     pub(crate) hint: String,
 }
 
 impl Words {
-    /// Creates words without evidence.
+    /// Creates the sentences of a finding without evidence.
     pub(crate) fn new(title: impl Into<Title>, hint: impl Into<String>) -> Self {
         Self { title: title.into(), evidence: Vec::new(), hint: hint.into() }
     }
 
-    /// Creates words with evidence.
     pub(crate) fn of(
         title: impl Into<Title>,
         evidence: impl IntoIterator<Item = Evidence>,
@@ -28,7 +27,7 @@ impl Words {
         Self::new(title, hint).and(evidence)
     }
 
-    /// Creates words whose evidence has no machine-readable subjects.
+    /// Creates the sentences of a finding whose evidence has no machine-readable subjects.
     pub(crate) fn saying(
         title: impl Into<Title>,
         evidence: impl IntoIterator<Item = String>,
@@ -42,7 +41,6 @@ impl Words {
         self.and([Evidence::of(sentence.into(), about)])
     }
 
-    /// Appends evidence.
     pub(crate) fn and(mut self, more: impl IntoIterator<Item = Evidence>) -> Self {
         self.evidence.extend(more);
         self

@@ -1,4 +1,4 @@
-//! Stripe layouts of files as rows, one per file.
+//! Stripe layouts of files as rows for JSON, one row per file.
 
 use crate::model::{FileLayout, LayoutOrigin, Run};
 use serde::Serialize;

@@ -1,6 +1,5 @@
-//! A job for other programs, as Arrow tables and JSON texts; the Python package (`python/`) uses this. Jobs are opened, selected and read
-//! in the same way as by the commands; columns are those of `export --to parquet`. [`stream`] yields segments batch by batch; [`pool`]
-//! provides the threads.
+//! A job as Arrow tables and JSON texts, for other programs such as the Python package (`python/`). Jobs are opened, selected and read as
+//! by the commands; columns are those of `export --to parquet`. [`stream`] yields segments batch by batch; [`pool`] provides the threads.
 
 mod layouts;
 pub mod pool;
@@ -22,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stream::{Damage, Segments};
 
-/// Opened job, or a selected part of it. Clones share large data.
+/// Opened job, or a selected part of a job. Clones share large data.
 #[derive(Clone, Debug)]
 pub struct Opened {
     run: Arc<Run>,
@@ -34,9 +33,9 @@ pub struct Opened {
 /// Tables that are small enough to be returned whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row per file used.
+    /// One row per file that the job used.
     Files,
-    /// One row per process.
+    /// One row per process of the job.
     Ranks,
     /// One row per finding, most severe first.
     Findings,
@@ -69,14 +68,14 @@ impl Opened {
         Ok(Self { run: Arc::new(run), ..self.clone() })
     }
 
-    /// Returns true if the trace seems complete before any segment is read, and remarks for the user, one sentence each.
+    /// Returns true if the trace seems complete before any segment is read, and sentences on missing data for the user.
     #[must_use]
     pub fn remarks(&self) -> (bool, Vec<String>) {
         let missing = Completeness::of(&self.run, &Lost::default());
         (missing.complete, missing.sentences())
     }
 
-    /// Returns the JSON of `summary --format json`, with `top` files; `profiles` adds access profiles computed from segments.
+    /// Returns the JSON of `summary --format json`, limited to `top` files; with `profiles`, access profiles are computed from segments.
     ///
     /// # Errors
     /// Fails if no threads can be started.
@@ -84,7 +83,7 @@ impl Opened {
         pool::within(|| Ok(serde_json::to_string(&summary_of(&self.run, top, profiles))?))?
     }
 
-    /// Returns the findings of `report` as JSON, in the same form as in the report's JSON.
+    /// Returns the findings of `report` as JSON, in the form of the JSON report.
     ///
     /// # Errors
     /// Fails if the layouts are invalid.
@@ -113,7 +112,7 @@ impl Opened {
         })?
     }
 
-    /// Returns the Arrow schema of the segments, with the columns named in `chosen`; with all columns for `None`.
+    /// Returns the Arrow schema of the segments, limited to the columns named in `chosen`; all columns for `None`.
     ///
     /// # Errors
     /// Fails with [`crate::exit::UsageError`] if there is no such column.

@@ -1,11 +1,10 @@
-//! Thread pool for use as a library. After fork(2), a child would wait forever for threads that exist only in its parent, so each process
-//! creates its own pool.
+//! Thread pool for use as a library. A child of fork(2) would wait forever for threads that exist only in its parent: each process creates its pool.
 
 use anyhow::{Context, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Thread pool, with the id of the process that created it.
+/// Thread pool and id of the process that created it.
 static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 fn of_this_process() -> Result<Arc<ThreadPool>> {

@@ -1,6 +1,6 @@
 //! Segments as a stream of record batches, in the order of every export: by process, by thread, then as recorded. A background thread
-//! makes several batches at a time, in parallel, and delivers them in order. It pauses while nobody takes batches, so memory is bounded
-//! for any trace. It ends when the receiver is dropped.
+//! creates several batches at a time, in parallel, and delivers them in order. The thread pauses while the receiver takes no batches, so
+//! memory is bounded for any trace, and ends when the receiver is dropped.
 
 use super::{Opened, pool};
 use crate::export::calls;
@@ -17,8 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of threads that make batches. For each thread, two groups of blocks are processed at a time, and the channel holds one
-/// finished batch.
+/// Maximum number of threads that create batches. Per thread, two groups of blocks are processed at a time, and the channel holds one finished batch.
 const MAKERS: usize = 8;
 
 /// Handling of segment blocks that cannot be decoded.
@@ -30,7 +29,7 @@ pub enum Damage {
     IsLeftOut,
 }
 
-/// Next item of a stream.
+/// Next item of a stream of segments.
 #[derive(Debug)]
 pub enum Next {
     /// Batch of rows; at least one row.
@@ -69,7 +68,7 @@ impl Segments {
             losses: losses.clone(),
         };
         let work = move || {
-            // Sending fails only if the receiver was dropped, which needs no handling.
+            // Sending fails only if the receiver was dropped; the thread then ends.
             let _ = match maker.all(&sender) {
                 Ok(()) => sender.send(Ok(None)),
                 Err(error) => sender.send(Err(error)),
@@ -79,13 +78,13 @@ impl Segments {
         Ok(Self { schema, batches, stopped, losses, ended: false, process: std::process::id() })
     }
 
-    /// Returns the columns of the record batches.
+    /// Returns the Arrow schema of the record batches.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the next item of the stream; waits at most `patience`.
+    /// Returns the next item of the stream; waits at most `patience` for it.
     ///
     /// # Errors
     /// Fails if segments cannot be read; the stream ends after that.
@@ -117,19 +116,19 @@ impl Segments {
         }
     }
 
-    /// Returns a handle to the counts of segments that were skipped under [`Damage::IsLeftOut`]; the handle outlives the stream.
+    /// Returns a handle to the counts of segments that were skipped under [`Damage::IsLeftOut`]; the handle may outlive the stream.
     #[must_use]
     pub fn losses(&self) -> Losses {
         self.losses.clone()
     }
 }
 
-/// Segments that a stream has skipped so far because their blocks cannot be decoded.
+/// Counts of segments that a stream has skipped so far because their blocks cannot be decoded.
 #[derive(Clone, Debug, Default)]
 pub struct Losses(Arc<Mutex<Lost>>);
 
 impl Losses {
-    /// Returns a copy of the counts so far.
+    /// Returns a copy of the counts of skipped segments so far.
     #[must_use]
     pub fn so_far(&self) -> Lost {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -138,7 +137,7 @@ impl Losses {
     fn add(&self, lost: Lost) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(lost);
-        // Limits the number of problems kept, as a scan does.
+        // Limits the number of problem descriptions, as a scan does.
         *all = std::mem::take(&mut *all).sorted();
     }
 }
@@ -149,7 +148,7 @@ impl Drop for Segments {
     }
 }
 
-/// State of the background thread that makes the batches.
+/// State of the background thread that creates the record batches.
 struct Maker {
     job: Opened,
     schema: SchemaRef,
@@ -212,8 +211,7 @@ impl Maker {
     }
 }
 
-/// Splits `blocks` into groups of neighbours, each of which fills one batch, so that the contents of a batch do not depend on the number
-/// of threads.
+/// Splits `blocks` into groups of neighbouring blocks that fill one record batch each, regardless of the number of threads.
 fn pieces<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);
     for (at, &(process, block)) in blocks.iter().enumerate() {

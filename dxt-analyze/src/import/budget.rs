@@ -4,8 +4,7 @@ use crate::model::Problem;
 use crate::text::paths::shown;
 use std::path::Path;
 
-/// Memory budget, in bytes. After one refusal, all requests are refused until a refill: the data kept is then the first part of the input,
-/// without holes.
+/// Memory budget, in bytes. After a refusal, all requests are refused until a refill: the data kept is the first part of the input, without holes.
 #[derive(Debug)]
 pub(crate) struct Budget {
     what: &'static str,
@@ -21,7 +20,7 @@ impl Budget {
         Self { what, limit, left: Some(limit), refused: false }
     }
 
-    /// Reserves `bytes`; returns false if the budget does not suffice.
+    /// Reserves `bytes`; returns false if fewer bytes remain.
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(bytes));
         self.refused |= self.left.is_none();
@@ -33,12 +32,12 @@ impl Budget {
         self.left = Some(self.limit);
     }
 
-    /// True if any request was ever refused.
+    /// Returns true if any request was ever refused.
     pub(crate) fn is_spent(&self) -> bool {
         self.refused
     }
 
-    /// Returns a message that data was omitted; `None` if no request was refused.
+    /// Returns a message that data was omitted for lack of memory; `None` if no request was refused.
     pub(crate) fn problem(&self, path: &Path) -> Option<Problem> {
         self.is_spent().then(|| Problem {
             file: shown(path),
@@ -57,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_is_kept_and_the_rest_is_told_once() {
+    fn the_beginning_is_kept_and_the_rest_is_reported_once() {
         let mut budget = Budget::new("the records", 5 << 20);
         assert!(budget.take(4 << 20) && budget.problem(Path::new("x")).is_none());
         budget.refill();

@@ -1,12 +1,11 @@
 //! MPI-IO calls by time, used to find the POSIX calls made inside them.
 
-/// Time spans of one rank's MPI-IO calls on one file: start and end. After [`Self::settle`], each end is the latest end of this and all
-/// earlier calls.
+/// Start and end of one rank's MPI-IO calls on one file. After [`Self::settle`], each end is the latest end of this and all earlier calls.
 #[derive(Default)]
 pub(crate) struct Calls(pub(crate) Vec<(u64, u64)>);
 
 impl Calls {
-    /// Prepares for [`Self::hold`], after all calls were added.
+    /// Prepares for [`Self::hold`]; call this after all MPI-IO calls are added.
     pub(crate) fn settle(&mut self) {
         self.0.sort_unstable();
         let mut latest = 0;
@@ -16,7 +15,7 @@ impl Calls {
         }
     }
 
-    /// True if one of the MPI-IO calls covers the whole time from `start` to `end`.
+    /// Returns true if one of the MPI-IO calls covers the whole time from `start` to `end`.
     pub(crate) fn hold(&self, start: u64, end: u64) -> bool {
         let before = self.0.partition_point(|(begin, _)| *begin <= start);
         before.checked_sub(1).and_then(|last| self.0.get(last)).is_some_and(|(_, latest)| *latest >= end)

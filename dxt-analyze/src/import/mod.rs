@@ -1,4 +1,4 @@
-//! Import of other tools' logs: converts them to traces.
+//! Import of other tools' logs: converts the logs to traces.
 
 mod budget;
 mod calls;

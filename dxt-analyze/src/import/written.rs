@@ -1,10 +1,10 @@
-//! Writer of an imported trace: writes its regions (one per process) one after another, then the index.
+//! Writer of an imported trace: writes the regions (one per process) one after another, then the index.
 
 use anyhow::Result;
 use std::io::Write;
 use trace_format::write::{Region, trailer};
 
-/// Writer of a trace's regions (one per process): collects the index entry of each region and the file offset of the next one.
+/// Writer of a trace's regions (one per process); collects the index entry of each region, and the file offset of the next region.
 pub(crate) struct Written {
     index: Vec<u8>,
     regions: u32,
@@ -12,7 +12,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Creates the state for a trace file that so far contains only the header `head`.
+    /// Creates the writer for a trace file that so far contains only the header `head`.
     pub(crate) fn behind(head: &[u8]) -> Self {
         Self { index: Vec::new(), regions: 0, offset: head.len() as u64 }
     }
@@ -21,10 +21,7 @@ impl Written {
         self.regions
     }
 
-    /// Writes a region, i.e. the encoded data of one process, to `out`.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
+    /// Writes a region, the encoded data of one process, to `out`.
     pub(crate) fn add(&mut self, mut region: Region, out: &mut impl Write) -> Result<()> {
         region.entry.offset = self.offset;
         self.index.extend_from_slice(&region.entry.encode());
@@ -35,9 +32,6 @@ impl Written {
     }
 
     /// Writes the index of all regions at the end of the file.
-    ///
-    /// # Errors
-    /// Fails if writing to `out` fails.
     pub(crate) fn finish(&self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.index)?;
         out.write_all(&trailer(self.offset, self.regions))?;

@@ -1,11 +1,11 @@
-//! This project's layout format, one rule per line: `GLOB size=4M count=8 [osts=0,1,2,...] [start=0]`. `#` begins a comment.
+//! Parser of this project's layout format, one rule per line: `GLOB size=4M count=8 [osts=0,1,2,...] [start=0]`. `#` begins a comment.
 
 use super::{Rule, Target};
 use crate::pattern::Pattern;
 use anyhow::{Context, Result, bail, ensure};
 use trace_format::layout::Layout;
 
-/// Maximum number of stripes in a rule, as in Lustre (`LOV_MAX_STRIPE_COUNT`).
+/// Maximum number of stripes in a layout rule, as in Lustre (`LOV_MAX_STRIPE_COUNT`).
 const MAX_STRIPES: u32 = 2000;
 
 pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
@@ -66,8 +66,7 @@ fn number(text: &str) -> Result<u32> {
     text.trim().parse().with_context(|| format!("'{text}' is not a number"))
 }
 
-/// Parses a number of bytes: `4194304`, `4096K`, `4M`, `1G`. Units are powers of 1024, with or without `iB` or `B`, in upper or lower
-/// case.
+/// Parses a number of bytes: `4194304`, `4096K`, `4M`, `1G`. Units are powers of 1024, with or without `iB` or `B`, in upper or lower case.
 pub(crate) fn parse_size(text: &str) -> Result<u64> {
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,5 +1,5 @@
-//! Parser of the layouts given with `--layout`: actual layouts of files on Lustre (`lfs getstripe -y`), or hypothetical ones in a line
-//! format of this project. `docs/layouts.md` describes both formats. Reading the file is left to callers.
+//! Parser of the stripe layouts given with `--layout`: actual layouts of files on Lustre (`lfs getstripe -y`), or hypothetical ones in a
+//! line format of this project. `docs/layouts.md` describes both formats. Callers read the file.
 
 mod lines;
 pub mod placed;
@@ -16,11 +16,11 @@ use trace_format::layout::Layout;
 /// Files to which a layout rule applies.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Every file.
+    /// Every file of the job.
     Every,
-    /// File with this path.
+    /// The file with this path.
     Path(String),
-    /// Files that match a pattern.
+    /// Files whose name matches a pattern.
     Glob(Pattern),
 }
 
@@ -34,23 +34,23 @@ impl Target {
     }
 }
 
-/// Layout rule: a layout, and the files to which it applies.
+/// Layout rule: a stripe layout, and the files to which it applies.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Files to which the rule applies.
     pub target: Target,
-    /// Layout of these files.
+    /// Stripe layout of the files in `target`.
     pub layout: Layout,
 }
 
-/// Layout rules in order; for a file, the first matching rule applies.
+/// Layout rules in order of priority: the first rule that matches a file applies.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
 impl Rules {
-    /// Parses either format: a line that begins with `lmm_` or `lcm_` shows that the text comes from `lfs getstripe -y`.
+    /// Parses layout rules in either format: a line that begins with `lmm_` or `lcm_` shows that the text comes from `lfs getstripe -y`.
     ///
     /// # Errors
     /// Fails with the number of the line and the mistake in it.
@@ -64,14 +64,14 @@ impl Rules {
         Ok(Self { rules })
     }
 
-    /// Returns the layout for `path`, if a rule matches.
+    /// Returns the stripe layout for `path` from the first rule that matches; `None` if no rule does.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Layout> {
         self.rules.iter().find(|rule| rule.target.matches(path)).map(|rule| &rule.layout)
     }
 }
 
-/// Returns the layout of `file` that analyses use: the user's, else the one in the trace, else a guess from the preferred I/O size.
+/// Returns the stripe layout of `file` that analyses use: the user's, else the one in the trace, else a guess from the preferred I/O size.
 #[must_use]
 pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     if let Some(layout) = rules.and_then(|rules| rules.find(&file.name)) {

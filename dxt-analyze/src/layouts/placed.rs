@@ -1,17 +1,17 @@
 //! Fast mapping from segments to stripes and storage targets. The most common form of layout (one component, power-of-two stripe size,
-//! known targets) is detected once. Finding the stripe of a segment that lies within one stripe then takes a few shifts.
+//! known targets) is detected once per layout. Finding the stripe of a segment that lies within one stripe then takes a few shifts.
 
 use super::spread::{Parts, spread};
 use trace_format::layout::Layout;
 
-/// Layout prepared for many lookups of stripes and storage targets.
+/// Stripe layout prepared for many lookups of stripes and storage targets.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'l> {
     layout: &'l Layout,
     plain: Option<Plain<'l>>,
 }
 
-/// Single active component with a power-of-two stripe size and a known target for each object.
+/// Layout of the common form: a single active component with a power-of-two stripe size and a known target for each object.
 #[derive(Clone, Copy, Debug)]
 struct Plain<'l> {
     from: u64,
@@ -23,11 +23,11 @@ struct Plain<'l> {
 /// Stripe that contains all bytes of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
-    /// First byte of the stripe, clipped to the component.
+    /// File offset of the first byte of the stripe, clipped to the layout component.
     pub start: u64,
-    /// End (exclusive) of the stripe, clipped to the component.
+    /// End offset (exclusive) of the stripe, clipped to the layout component.
     pub end: u64,
-    /// Stripe size of the component, in bytes.
+    /// Stripe size of the layout component, in bytes.
     pub size: u64,
     /// Storage target that holds the stripe.
     pub target: u32,
@@ -53,15 +53,14 @@ impl<'l> Plain<'l> {
         self.targets.get(object as usize).copied()
     }
 
-    /// Returns the numbers of the first and the last stripe that `length` bytes at `offset` touch, if the component contains all the bytes.
+    /// Returns the numbers of the first and the last stripe that `length` bytes at `offset` touch; `None` if bytes lie outside the component.
     #[inline]
     fn ends(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let last = offset.checked_add(length.checked_sub(1)?)?;
         (self.from <= offset && last < self.until).then_some((offset >> self.shift, last >> self.shift))
     }
 
-    /// Returns the number and the storage target of the stripe that contains all of `length` bytes at `offset`; `None` if they touch
-    /// several stripes.
+    /// Returns number and storage target of the stripe that contains all of `length` bytes at `offset`; `None` if the bytes touch several stripes.
     #[inline]
     fn holds(&self, offset: u64, length: u64) -> Option<(u64, u32)> {
         let (stripe, last) = self.ends(offset, length)?;
@@ -77,8 +76,7 @@ impl<'l> Plain<'l> {
         Some(Stripe { start: start.max(self.from), end: start.saturating_add(size).min(self.until), size, target })
     }
 
-    /// Calls `each` with target and bytes of each part of `length` bytes at `offset`, as [`spread`] does; the bytes touch the stripes from
-    /// `first` to `last`.
+    /// Calls `each` with storage target and size of each part of `length` bytes at `offset`, like [`spread`]; they touch stripes `first` to `last`.
     #[inline]
     fn spread(&self, (first, last): (u64, u64), offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
         if first == last {
@@ -88,7 +86,7 @@ impl<'l> Plain<'l> {
         each(self.target(last), offset + length - (last << self.shift));
         let (whole, count) = (last - first - 1, self.targets.len() as u64);
         for step in 0..whole.min(count) {
-            // The targets of the first `whole % count` steps get one stripe more.
+            // The targets of the first `whole % count` steps get one stripe more than the others.
             let stripes = whole / count + u64::from(step < whole % count);
             each(self.target(first + 1 + step), stripes << self.shift);
         }
@@ -96,13 +94,13 @@ impl<'l> Plain<'l> {
 }
 
 impl<'l> Placed<'l> {
-    /// Prepares a layout for many lookups.
+    /// Prepares a stripe layout for many lookups.
     #[must_use]
     pub fn new(layout: &'l Layout) -> Self {
         Self { layout, plain: Plain::of(layout) }
     }
 
-    /// Returns the original layout.
+    /// Returns the layout that was given to [`Self::new`].
     #[must_use]
     pub fn layout(&self) -> &'l Layout {
         self.layout
@@ -126,8 +124,7 @@ impl<'l> Placed<'l> {
         self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
-    /// Returns the stripe that contains all of `length` bytes at `offset`. `None` if there is no such stripe, or the layout is not of the
-    /// common form.
+    /// Returns the stripe that contains all of `length` bytes at `offset`; `None` if there is none, or the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
@@ -136,7 +133,7 @@ impl<'l> Placed<'l> {
         if first == last { plain.stripe(first) } else { None }
     }
 
-    /// Returns the first and last stripe that `length` bytes at `offset` touch; `None` if the layout is not of the common form.
+    /// Returns the first and the last stripe that `length` bytes at `offset` touch; `None` if the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn ends(&self, offset: u64, length: u64) -> Option<(Stripe, Stripe)> {
@@ -145,8 +142,7 @@ impl<'l> Placed<'l> {
         Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
-    /// Returns the storage target that holds all of `length` bytes at `offset`. `None` if they lie in several stripes, or the layout is not
-    /// of the common form.
+    /// Returns the storage target of all `length` bytes at `offset`; `None` for several stripes, or if the layout is not of the common form.
     #[inline]
     #[must_use]
     pub fn target(&self, offset: u64, length: u64) -> Option<u32> {
@@ -159,7 +155,7 @@ impl<'l> Placed<'l> {
         parts.by(|parts| self.spread(offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// Divides `length` bytes at `offset` into parts on one target each, as [`spread`] does, but faster.
+    /// Divides `length` bytes at `offset` into parts on one storage target each, as [`spread`] does, but faster.
     #[inline]
     pub fn spread(&self, offset: u64, length: u64, each: impl FnMut(Option<u32>, u64)) {
         match self.plain.as_ref().and_then(|plain| Some((plain, plain.ends(offset, length)?))) {

@@ -1,13 +1,13 @@
-//! Distribution of a segment's bytes over storage targets. The time it takes does not depend on the segment's length.
+//! Distribution of a segment's bytes over storage targets, in a time that does not depend on the segment's length.
 
 use trace_format::layout::{Component, Layout};
 
-/// Divides `length` bytes at `offset` into parts that lie on one storage target each, and calls `each` with target and bytes of each part.
-/// A target may occur more than once; `None` stands for an unknown target, or for bytes that are on none.
+/// Divides `length` bytes at `offset` into parts that lie on one storage target each, and calls `each` with target and size of each part. A
+/// target may occur more than once; `None` stands for an unknown target, or for bytes on no target.
 #[inline]
 pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
     let end = offset.saturating_add(length);
-    // Fast path: most layouts have one component that contains everything.
+    // Fast path: most layouts have one component that contains the whole file.
     if let [only] = layout.components.as_slice()
         && only.active
         && only.start <= offset
@@ -18,7 +18,7 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
     let mut at = offset;
     while at < end {
-        // Another component may begin before this one ends.
+        // Another layout component may begin before this component ends.
         let starts = layout.components.iter().filter(|next| next.active && next.start > at).map(|next| next.start);
         let limit = starts.min().unwrap_or(u64::MAX).min(end);
         let until = match layout.component(at) {
@@ -39,17 +39,17 @@ pub fn spread(layout: &Layout, offset: u64, length: u64, mut each: impl FnMut(Op
     }
 }
 
-/// Bytes of one segment per storage target, each target once. Reuses its buffer for the next segment.
+/// Bytes of one segment per storage target, each target once. The buffer is reused for the next segment.
 #[derive(Debug, Default)]
 pub struct Parts(Vec<(Option<u32>, u64)>);
 
 impl Parts {
-    /// Divides `length` bytes at `offset` among storage targets; returns (target, bytes), sorted by target.
+    /// Divides `length` bytes at `offset` among storage targets; returns (target, bytes) pairs, sorted by target.
     pub fn of(&mut self, layout: &Layout, offset: u64, length: u64) -> &[(Option<u32>, u64)] {
         self.by(|parts| spread(layout, offset, length, |target, bytes| parts.push((target, bytes))))
     }
 
-    /// Collects the (target, bytes) pairs that `fill` adds, and merges pairs of equal target.
+    /// Collects the (target, bytes) pairs that `fill` adds, and merges pairs with the same target.
     #[inline]
     pub(super) fn by(&mut self, fill: impl FnOnce(&mut Vec<(Option<u32>, u64)>)) -> &[(Option<u32>, u64)] {
         let parts = &mut self.0;
@@ -79,7 +79,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// Assigns all of `length` bytes to one target.
+    /// Assigns all of `length` bytes to one storage target.
     #[inline]
     pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
         self.0.clear();
@@ -88,7 +88,7 @@ impl Parts {
     }
 }
 
-/// Distributes bytes `at..end`, which all lie in `component`, over its storage targets.
+/// Distributes the bytes `at..end` of the file, which all lie in `component`, over the component's storage targets.
 #[inline]
 fn within(component: &Component, at: u64, end: u64, each: &mut impl FnMut(Option<u32>, u64)) {
     let (size, count) = (component.stripe_size, u64::from(component.stripe_count));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_told_once() {
+    fn a_target_is_reported_once() {
         let mut parts = Parts::default();
         let layout = Layout::plain(10, 3, vec![7, 8, 7]);
         assert_eq!(parts.of(&layout, 5, 30), [(Some(7), 20), (Some(8), 10)]);

@@ -1,5 +1,5 @@
-//! Parser of the YAML that `lfs getstripe -y` prints, for plain (`lmm_*`) or composite (`lcm_*`) layouts. If it covers several files, each
-//! layout follows a line with the file's path.
+//! Parser of the YAML that `lfs getstripe -y` prints, for plain (`lmm_*`) or composite (`lcm_*`) layouts. If the text covers several files,
+//! each layout follows a line with the file's path.
 
 use super::{Rule, Target};
 use crate::limits::{LAYOUT_COMPONENTS, YAML_BRACKETS, YAML_LINE_BYTES};
@@ -26,8 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>> {
     Ok(rules)
 }
 
-/// Rejects YAML that `lfs getstripe` never prints and that is expensive to parse: references, which can expand to any size, and deep
-/// nesting.
+/// Rejects YAML that `lfs getstripe` never prints and that is expensive to parse: references, which can expand to any size, and deep nesting.
 fn plausible(yaml: &str) -> Result<()> {
     let mut open = 0_usize;
     for line in yaml.lines() {
@@ -46,7 +45,7 @@ struct Part {
     yaml: String,
 }
 
-/// Splits the text into files, at lines with a path: lines that are not indented, not empty, and not of the form `key: value`.
+/// Splits the text by file, at lines with a path: lines that are not indented, not empty, and not of the form `key: value`.
 fn split(text: &str) -> Vec<Part> {
     let is_path = |line: &str| {
         let key = line.split_once(':').is_some_and(|(key, rest)| {
@@ -155,7 +154,7 @@ fn plain(node: &Yaml<'_>) -> Result<Component> {
         let Some(index) = index else { bail!("an object without l_ost_idx") };
         targets.push(index);
     }
-    // A count of -1 means all storage targets; the number of objects is then the count.
+    // A stripe count of -1 means all storage targets; the number of objects is then the count.
     let stated = get(node, "lmm_stripe_count").and_then(Yaml::as_integer);
     let stripe_count = match stated {
         Some(count) if count > 0 => u32::try_from(count).context("lmm_stripe_count is too large")?,

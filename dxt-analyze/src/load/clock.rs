@@ -1,25 +1,25 @@
 //! Aligns the clocks of all nodes. Ranks on one node share a clock; clocks of different nodes may differ.
 //!
-//! All ranks leave one barrier at `MPI_Init` at nearly the same time. A node whose ranks seem to leave it later than those of rank 0's
-//! node has a clock that is ahead. The correction is the difference of the medians over ranks. It is applied only if larger than the
-//! spread of the ranks within any one node: below that it is noise.
+//! All ranks leave one barrier at `MPI_Init` at nearly the same time. A node whose ranks seem to leave the barrier later than those of rank
+//! 0's node has a clock that is ahead. The correction is the difference of the medians over ranks, applied only if larger than the spread
+//! of the ranks within any one node: smaller differences are noise.
 
 use crate::shared::stats::median_i128;
 
-/// One process's data for the clock alignment.
+/// Clock data of one process for the alignment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// MPI rank of the process, or -1.
+    /// MPI rank of the process, or -1 without MPI.
     pub rank: i32,
     /// Index of the process's node.
     pub node: u32,
-    /// Wall clock at the process's time zero, ns since 1970.
+    /// Wall clock at the process's time zero, ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Time of leaving the barrier, ns since the process's epoch.
+    /// Time at which the process left the barrier, ns since the process's epoch; `None` if unknown.
     pub sync_ns: Option<u64>,
 }
 
-/// Returns the correction to add to wall-clock times of each node, in ns.
+/// Returns the correction to add to wall-clock times of each node, in ns; 0 for all nodes if rank 0's data is missing.
 #[must_use]
 pub fn corrections(moments: &[Moment], nodes: usize) -> Vec<i64> {
     let mut left: Vec<Vec<i128>> = vec![Vec::new(); nodes];

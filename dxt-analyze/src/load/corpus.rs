@@ -14,23 +14,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::read::Trace;
 
-/// File or directory that was skipped.
+/// File or directory that was skipped, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Path of the file or directory.
     pub file: String,
-    /// Reason for skipping it, and advice.
+    /// Reason for skipping the file, and advice.
     pub why: String,
 }
 
 impl LeftOut {
-    /// Creates the entry for a file that could not be read because of `error`.
+    /// Creates an entry for a file that could not be read because of `error`.
     #[must_use]
     pub fn new(path: &Path, error: &anyhow::Error) -> Self {
         let (file, why) = (path.display().to_string(), format!("{error:#}"));
-        // The path is in `file` already, and the table has one line per file.
-        let told = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
-        let why = told.iter().find_map(|told| why.strip_prefix(told)).unwrap_or(&why).replace('\n', " ");
+        // Removes the path from the reason: it is in `file` already, and the table has one line per file.
+        let reported = ["failed to read ", "failed to open "].map(|what| format!("{what}{file}: "));
+        let why = reported.iter().find_map(|reported| why.strip_prefix(reported)).unwrap_or(&why).replace('\n', " ");
         Self { file, why }
     }
 }
@@ -40,25 +40,25 @@ impl LeftOut {
 pub struct JobFiles {
     /// Paths of the files, in the order found; at least one.
     pub paths: Vec<PathBuf>,
-    /// True if the job is a Darshan log or a file of LDMS connector rows.
+    /// True for a Darshan log or a file of LDMS connector rows.
     pub darshan: bool,
 }
 
 /// Jobs found below the named directories.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Jobs, in the order in which their first files were found: as named, within a directory by name.
+    /// Jobs, in the order in which their first files were found: in the order named, within a directory by name.
     pub jobs: Vec<JobFiles>,
-    /// Job key of each element of `jobs`; `None` for Darshan logs and LDMS connector rows.
+    /// Key of each job in `jobs`; `None` for Darshan logs and LDMS connector rows.
     pub keys: Vec<Option<String>>,
     /// Files and directories that were skipped.
     pub left_out: Vec<LeftOut>,
-    /// Notes for the user.
+    /// Notes on the inputs for the user.
     pub remarks: Vec<String>,
 }
 
-/// Finds the jobs in `named`. Each Darshan log is a job; all traces with the same owner and key are one job, regardless of location.
-/// Since keys are arbitrary (`DXT_JOB_ID`), the owner keeps users from getting into each other's jobs.
+/// Finds the jobs in `named`. Each Darshan log is a job; all traces with the same owner and key are one job, regardless of location. Keys
+/// are arbitrary (`DXT_JOB_ID`), so comparing owners keeps the jobs of different users apart.
 ///
 /// # Errors
 /// Fails if a name does not exist or is `-`, or there is no trace and no log.
@@ -66,14 +66,11 @@ pub fn find(named: &[PathBuf]) -> Result<Found> {
     find_but(named, |_| None)
 }
 
-/// User id of a file's owner, and key of the job.
+/// User id of a trace file's owner, and key of its job.
 pub(crate) type OfJob = (u32, String);
 
-/// Finds jobs as [`find`] does, but avoids opening files seen before. For such a file, `known` returns its job, or an inner `None` for a
-/// Darshan log; for any other file it returns `None`.
-///
-/// # Errors
-/// Fails as [`find`] does.
+/// Finds jobs as [`find`] does, without opening files seen before. For such a file, `known` returns the job, or an inner `None` for a
+/// Darshan log; for any other file `known` returns `None`.
 pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option<OfJob>> + Sync) -> Result<Found> {
     let mut walk = Walk::default();
     for name in named {
@@ -125,7 +122,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     Ok(found)
 }
 
-/// Returns the owner and key of a trace's job. Returns `None` for a Darshan log or LDMS connector rows, each of which is its own job.
+/// Returns owner and key of a trace's job; `None` for a Darshan log or LDMS connector rows, which are jobs of their own.
 fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let about = std::fs::metadata(path)?;
     let content = Content::file(path, pool)?;
@@ -167,7 +164,7 @@ impl Walk {
         let mut folders = Vec::new();
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
-            // The type comes from the directory listing, which saves one `stat` per file.
+            // The type comes from the directory listing, which saves one stat(2) per file.
             let kind = entry.file_type().ok();
             let is_link = kind.is_none_or(|kind| kind.is_symlink());
             match path.extension().and_then(|extension| extension.to_str()) {
@@ -187,7 +184,7 @@ impl Walk {
         folders.into_iter().for_each(|(path, about)| self.directory(&path, &about));
     }
 
-    /// Adds a file that the user named, or a file that a symbolic link points to.
+    /// Adds a file that the user named, or the target of a symbolic link.
     fn named(&mut self, path: PathBuf) {
         match path.canonicalize() {
             Ok(real) => self.file(path, real),

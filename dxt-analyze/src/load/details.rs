@@ -1,5 +1,4 @@
-//! Merges HDF5 data sets, MPI-IO hints and MPI datatypes over processes: counts are added up, and equal items of several processes
-//! become one.
+//! Merges HDF5 data sets, MPI-IO hints and MPI datatypes over processes: counts are added up, and equal items of several processes become one.
 
 use crate::model::{DataSet, DatatypeSum, ExtentSum, FileId, Hint, Op, Stream};
 use rustc_hash::FxHashMap;
@@ -27,7 +26,7 @@ pub(crate) struct Finished {
 }
 
 impl Details {
-    /// Adds the details of one process; `files` maps its file indices to provisional ids, and `streams` are its streams, sorted by id.
+    /// Adds the details of one process; `files` maps its file indices to provisional ids, `streams` are its streams sorted by id.
     pub(crate) fn add(&mut self, process: &meta::Process, files: &[FileId], streams: &mut [Stream], ops: &[Op]) {
         for def in &process.data_sets {
             let Some(&file) = files.get(def.file as usize) else { continue };
@@ -66,7 +65,7 @@ impl Details {
         }
     }
 
-    /// Returns the index of the HDF5 data set that `def` defines; adds it if it is new.
+    /// Returns the index of the HDF5 data set that `def` defines; adds the data set if it is new.
     fn data_set(&mut self, file: FileId, def: &meta::DataSetDef) -> u32 {
         let number = *self.data_set_of.entry((file, def.path.clone())).or_insert_with(|| {
             let path = if def.path.is_empty() { "?".into() } else { String::from_utf8_lossy(&def.path).into_owned() };
@@ -83,7 +82,7 @@ impl Details {
         number
     }
 
-    /// Sorts everything by final file id, and sets the final data set indices in `streams`; `place` maps provisional file ids to final ids.
+    /// Sorts all items by final file id, and sets the final data set indices in `streams`; `place` maps provisional file ids to final ids.
     pub(crate) fn finish<'a>(self, place: &[FileId], streams: impl Iterator<Item = &'a mut Stream>) -> Finished {
         let mut sets: Vec<(u32, DataSet)> = (0..).zip(self.data_sets).collect();
         sets.iter_mut().for_each(|(_, set)| set.file = place[set.file.index()]);

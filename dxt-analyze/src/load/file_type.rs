@@ -4,7 +4,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-/// Bytes read from the beginning: enough for the magic of a tar archive.
+/// Bytes read from the beginning of a file: enough for the magic of a tar archive.
 const HEAD_BYTES: u64 = 512;
 
 /// Known file types: magic bytes, description, advice.
@@ -39,7 +39,7 @@ const KINDS: [(&[u8], &str, &str); 20] = [
     (b"{", "JSON", "name the trace that it was made of"),
 ];
 
-/// Returns a sentence with the type of the file at `path` and advice; `None` if the file can no longer be read.
+/// Describes the type of the file at `path` in a sentence with advice; `None` if the file can no longer be read.
 pub(super) fn looks_like(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     let mut file = crate::input::open(path).ok()?;
@@ -48,12 +48,11 @@ pub(super) fn looks_like(path: &Path) -> Option<String> {
     Some(format!("it is {what}: {help}"))
 }
 
-/// Returns the sentence of [`looks_like`] if the type is known, else `None`: for a damaged trace the original error says more.
+/// Describes the file at `path` as [`looks_like`] does; `None` for an unknown type, because the original error says more about a damaged trace.
 pub(super) fn is_like(path: &Path) -> Option<String> {
     looks_like(path).filter(|what| !what.contains(UNKNOWN))
 }
 
-/// Description of files of unknown type.
 const UNKNOWN: &str = "a file of unknown type";
 
 fn kind(head: &[u8]) -> (&'static str, &'static str) {
@@ -64,7 +63,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
     if let Some((_, what, help)) = KINDS.iter().find(|(first, ..)| head.starts_with(first)) {
         return (what, help);
     }
-    // POSIX pax(1): position of the magic.
+    // Position of the magic of a tar archive: POSIX pax(1).
     if head.get(257..262) == Some(b"ustar") {
         return ("a tar archive", "unpack it and name a trace");
     }
@@ -73,7 +72,7 @@ fn kind(head: &[u8]) -> (&'static str, &'static str) {
     }
     let is_text =
         |bytes: &[u8]| bytes.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t' | 0x0c | 0x1b));
-    // The last character may be cut.
+    // The last UTF-8 character may be cut off.
     let valid = match std::str::from_utf8(head) {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_apart() {
+    fn kinds_are_distinguished() {
         let mut tar = vec![b'x'; 300];
         tar[257..262].copy_from_slice(b"ustar");
         let files: [(&[u8], &str); 10] = [

@@ -1,5 +1,4 @@
-//! Expands the user's names to files: a file name means that file; a directory means its `*.dxt` files or, if it has none, its
-//! `*.darshan` files.
+//! Expands the user's names to files: a file name stands for the file; a directory for its `*.dxt` files or, if it has none, its `*.darshan` files.
 
 use crate::exit::UsageError;
 use crate::text::paths::shown;
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct FoundFiles {
     /// Paths of the files in the order named, sorted within a directory, without duplicates.
     pub paths: Vec<PathBuf>,
-    /// Notes for the user.
+    /// Notes on skipped files for the user.
     pub notes: Vec<String>,
 }
 
@@ -42,7 +41,7 @@ pub fn find(named: &[PathBuf]) -> Result<FoundFiles> {
 fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let failed = || format!("failed to list {}", folder.display());
     let (mut paths, mut logs, mut partial) = (Vec::new(), Vec::new(), 0_usize);
-    // First subdirectory by name: sites may have one per user and day (`%u`, `%d`).
+    // First subdirectory by name, for the error message: sites may have one per user and day (`%u`, `%d`).
     let mut inner: Option<PathBuf> = None;
     for entry in std::fs::read_dir(folder).with_context(failed)? {
         let entry = entry.with_context(failed)?;
@@ -57,7 +56,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
             _ => {}
         }
     }
-    // A log beside traces may belong to the same job.
+    // Darshan logs beside traces are skipped, since they may belong to the same job.
     match (paths.is_empty(), logs.len()) {
         (_, 0) => {}
         (true, _) => paths = logs,

@@ -1,11 +1,11 @@
-//! Selection of a file's stripe layout: several processes record it, at open and at close, and a progressive layout grows in between.
+//! Selection of a file's stripe layout: several processes record the layout, at open and at close, and a progressive layout grows in between.
 
 use crate::limits::LAYOUT_COMPONENTS;
 use crate::model::run::{FileLayout, LayoutOrigin};
 use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
-/// Best layout so far for one file.
+/// Best layout found so far for one file.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
     best: Option<(u64, Vec<u8>, FileLayout)>,
@@ -13,11 +13,10 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Keeps `def` if it is better than the best layout so far. Priority: recorded at close, then more storage targets in use, then earlier
-    /// process.
+    /// Keeps `def` if it is better than the best layout so far. Priority: recorded at close, then more storage targets in use, then earlier process.
     pub(crate) fn offer(&mut self, def: &LayoutDef) {
         let closed = u64::from(def.moment == LayoutMoment::Close) << 32;
-        // All ranks read the same bytes: parse them once.
+        // Most ranks record the same bytes, which are parsed only once.
         if self.best.as_ref().is_some_and(|(score, bytes, _)| *bytes == def.bytes && *score >= closed) {
             return;
         }
@@ -42,7 +41,7 @@ impl Choice {
         }
     }
 
-    /// Returns the best layout; or, if no layout could be parsed, `None` and the reason.
+    /// Returns the best layout; or `None` and the reason if no layout could be parsed.
     pub(crate) fn take(self) -> (Option<FileLayout>, Option<String>) {
         let problem = if self.best.is_some() { None } else { self.problem };
         (self.best.map(|(_, _, layout)| layout), problem)

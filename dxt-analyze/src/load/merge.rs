@@ -1,4 +1,4 @@
-//! Merges the tables of a job's files into one set. All orders depend on file contents only, not on which file was read first.
+//! Merges the tables of a job's trace files into one run. All orders depend on file contents only, not on the order of reading.
 
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
@@ -19,7 +19,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{Decoder, Region, RegionRef};
 
-/// Metadata of one process's region of a trace file, and the input that contains it.
+/// Metadata of one process's region of a trace file, and the input that contains the region.
 struct Read {
     input: usize,
     number: u32,
@@ -53,7 +53,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         .map(|read| {
             let info = &read.process.info;
             let node = node_of(&info.node);
-            // The clock of a reduced record is rank 0's.
+            // A reduced record has the clock of rank 0.
             let rank = if read.process.reduction.is_none() { info.rank } else { 0 };
             Moment { rank, node, epoch_unix_ns: info.epoch_unix_ns, sync_ns: info.sync_ns }
         })
@@ -80,12 +80,12 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let streams = processes.iter_mut().flat_map(|process| &mut process.streams);
     let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
     let shapes = shapes(&processes);
-    // A Darshan log covers all ranks, even those without records, so none is absent.
+    // A Darshan log covers all ranks, even ranks without records, so no rank is absent.
     health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
-        // Names have been copied and are freed.
+        // Frees the names, which have been copied.
         input.trace.job.names = Vec::new();
     }
     Run {
@@ -122,7 +122,7 @@ fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
     named.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
-/// Returns the job block of the input with the most MPI ranks, then of the one that started first.
+/// Returns the job block of the input with the most MPI ranks; among equals, of the job that started first.
 fn job_of(inputs: &[Input]) -> (JobInfo, Vec<(String, String)>) {
     let rank = |input: &&Input| {
         let info = &input.trace.job.info;
@@ -137,7 +137,7 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Reads the metadata of all regions, in parallel. A region whose process block cannot be read counts as a lost process.
+/// Reads the metadata of all regions in parallel. A region whose process block cannot be read counts as a lost process.
 fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
     let wanted: Vec<(usize, RegionRef)> = inputs
         .iter()
@@ -178,7 +178,7 @@ fn order(read: &Read) -> (i32, u32, i64, usize, u32) {
     (info.rank, info.pid, info.epoch_unix_ns, read.input, read.number)
 }
 
-/// Drops processes that occur in two inputs (a trace and its copy), so that each counts once.
+/// Drops processes that occur in two inputs (a trace and its copy), so that each process counts once.
 fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     let before = reads.len();
     let mut seen = FxHashSet::default();
@@ -194,8 +194,8 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     }
 }
 
-/// Returns a remark if several complete trace files contain different processes of the same rank. Such files are separate runs within
-/// one job (steps of a batch job that share its id), and numbers per rank are then sums over the runs. A file of one process counts only
+/// Returns a remark if several complete trace files contain different processes of the same rank. Such files are separate runs within one
+/// job (steps of a batch job that share its id), and numbers per rank are sums over these runs. A file of one process counts as a run only
 /// if that process was the only rank of its MPI job: ranks can have child processes, and each rank can write a file of its own.
 fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     let ranks = || reads.iter().filter(|read| read.process.info.rank >= 0 && read.process.reduction.is_none());
@@ -249,25 +249,25 @@ fn was_log(settings: &[(String, String)]) -> bool {
     Origin::of(settings) == Origin::Darshan
 }
 
-/// True for layers whose calls do not determine file offsets (libraries such as HDF5).
+/// Returns true for layers of libraries such as HDF5, whose calls do not determine file offsets.
 fn is_library(layer: Option<Layer>) -> bool {
     matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
 }
 
 struct Tables {
     ops: Vec<Op>,
-    /// Per input: map from operation code to index into `ops`.
+    /// Index into `ops` by operation code, for each input.
     codes: Vec<FxHashMap<u16, u16>>,
     names: FxHashMap<u64, Vec<u8>>,
     files: Vec<File>,
     file_of: FxHashMap<u64, FileId>,
     layouts: Vec<Choice>,
-    /// Per file: bit mask of the layers that read or wrote it, see [`layer_bit`].
+    /// Layers that read or wrote each file, as a bit mask, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Per input: rule that says which operations have segments by design.
+    /// Rule for each input that says which operations have segments by design.
     by_design: Vec<Kept>,
-    /// Per input: true if it was converted from a Darshan log.
+    /// True for each input that was converted from a Darshan log.
     of_logs: Vec<bool>,
 }
 
@@ -286,7 +286,7 @@ impl Tables {
         let mut defined: Vec<_> = inputs.iter().flat_map(|input| &input.trace.job.ops).collect();
         defined.sort_by(|a, b| (a.layer, a.class, &a.name, a.mode).cmp(&(b.layer, b.class, &b.name, b.mode)));
         defined.dedup_by(|a, b| (a.layer, a.class, &a.name, a.mode) == (b.layer, b.class, &b.name, b.mode));
-        // Indices have 16 bits, as the codes have; one is reserved for undefined operations.
+        // Indices have 16 bits, like the operation codes; one index is reserved for undefined operations.
         defined.truncate(usize::from(u16::MAX) - 1);
         let mut ops: Vec<Op> = defined.into_iter().map(Op::from).collect();
         let place: FxHashMap<_, u16> = ops
@@ -379,7 +379,7 @@ impl Tables {
         }
     }
 
-    /// Returns the provisional id of the file that `def` defines, adding the file if it is new. Any input may supply its path.
+    /// Returns the provisional id of the file that `def` defines; adds the file if it is new. The path may come from any input.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
@@ -429,8 +429,8 @@ impl Tables {
         }
     }
 
-    /// Names files whose path is lost, sorts all files, and sets values that depend on all processes. Returns the files, and a table of
-    /// final ids by provisional id.
+    /// Names files whose path is lost, sorts all files, and sets values that depend on all processes. Returns the files, and final ids by
+    /// provisional id.
     fn finish(&mut self, processes: &mut [Process]) -> (Vec<File>, Vec<FileId>) {
         let mut files = std::mem::take(&mut self.files);
         for (file, choice) in files.iter_mut().zip(std::mem::take(&mut self.layouts)) {
@@ -451,7 +451,7 @@ impl Tables {
         for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
             let op = &self.ops[usize::from(stream.op)];
             let layers = self.layers[stream.file.index()];
-            // POSIX reaches storage, if it was recorded; otherwise any called layer that is no library.
+            // POSIX calls reach storage if they were recorded; otherwise the calls of any other layer that is no library.
             let posix = layer_bit(Some(Layer::Posix));
             let other = !stream.nested && !is_library(op.layer);
             let reaches = layers & posix == 0 && other || op.layer == Some(Layer::Posix);

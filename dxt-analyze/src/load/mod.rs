@@ -1,4 +1,4 @@
-//! Loading: from files to one job with merged tables. Metadata is read and kept; segments are only located.
+//! Loading: reads the files of one job and merges their tables. Metadata is read and kept; segments are only located.
 
 pub mod clock;
 pub mod corpus;
@@ -32,11 +32,11 @@ use trace_format::read::{Room, Source as _, Trace};
 pub enum Source {
     /// File on disk.
     Path(PathBuf),
-    /// Name and contents of a trace in memory.
+    /// Trace in memory: name and contents.
     Memory(PathBuf, Vec<u8>),
 }
 
-/// Expands `named` to files and directories' files, and loads the job in them; `job` is the key of the job to choose.
+/// Loads the job in the files and directories in `named`; `job` is the key of the job to choose if there are several.
 ///
 /// # Errors
 /// Fails as [`load`] does, or if a name matches no file.
@@ -47,8 +47,7 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
     Ok(run)
 }
 
-/// Opens `sources` and loads the job in them. An unreadable source is reported as a problem of the run, as long as another source is
-/// readable.
+/// Opens `sources` and loads the job in them. An unreadable source is reported as a problem of the run, provided another source is readable.
 ///
 /// # Errors
 /// Fails with [`UsageError`] if the sources hold several jobs and `job` does not choose one; otherwise fails if nothing can be read.
@@ -58,7 +57,7 @@ pub fn load(sources: Vec<Source>, job: Option<&str>) -> Result<Run> {
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Loads a job whose files are known to belong together. `pool` of open files is shared with other jobs loaded at the same time.
+/// Loads a job whose files are known to belong together. `pool` holds open files and is shared with other jobs loaded at the same time.
 ///
 /// # Errors
 /// Fails if nothing can be read.
@@ -70,7 +69,7 @@ pub fn load_one(paths: &[PathBuf], pool: &Arc<Pool>) -> Result<Run> {
     Ok(merge::merge(inputs, problems(failures)))
 }
 
-/// Returns the opened inputs and the failures unchanged; fails with the first failure if no input was opened.
+/// Returns inputs and failures unchanged; fails with the first failure if no input was opened.
 fn some((inputs, mut failures): (Vec<Input>, Vec<Failure>)) -> Result<(Vec<Input>, Vec<Failure>)> {
     match (inputs.len(), failures.len()) {
         (0, 0) => Err(UsageError("no trace is named".into()).into()),
@@ -89,16 +88,16 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Input that could not be opened, and the error.
+/// Path of an input that could not be opened, and the error.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens all sources, in order. Each gets a memory budget for tables of its own.
+/// Opens all sources, in order. Each source gets its own memory budget for tables.
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
     open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-/// Returns a function that returns one shared memory budget for tables to all files of a job.
+/// Returns a function that hands the same memory budget for tables to all files of a job.
 fn one_room() -> impl Fn() -> Arc<Room> + Sync {
     let room = Arc::new(Room::default());
     move || Arc::clone(&room)
@@ -132,10 +131,10 @@ fn open_all_in(
     (inputs, failures)
 }
 
-/// Opens the trace in a file, or the traces converted from another tool's file.
+/// Opens the trace in a file; for another tool's file, the traces converted from it.
 fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Result<Vec<Input>> {
     let content = content.with_context(|| format!("failed to open {}", shown(path)))?;
-    // A log is a job of its own, and a large one may need more memory.
+    // A log is a separate job, and a large log may need more memory.
     let large = of_log(TABLE_BYTES, content.size().unwrap_or(0));
     let large_room = || if large > TABLE_BYTES { Arc::new(Room::new(large)) } else { Arc::clone(&room) };
     let input = |content, room, converted| -> Result<Input> {
@@ -158,12 +157,12 @@ fn open(path: &Path, content: std::io::Result<Content>, room: Arc<Room>) -> Resu
     }
 }
 
-/// Explains why the file at `path` could not be read; if it is neither a trace nor a log, names its type.
+/// Explains why the file at `path` could not be read; names the file type if the file is neither a trace nor a log.
 fn not_read(path: &Path, error: trace_format::Error) -> anyhow::Error {
     as_it_looks(path, anyhow::Error::new(error).context(format!("failed to read {}", shown(path))))
 }
 
-/// Returns `error`, or, for a file that is neither a trace nor a log, an error that names its type.
+/// Returns `error`, or, for a file that is neither a trace nor a log, an error that names the file type.
 pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let no_trace = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(trace_format::Error::NotATrace { .. }))
@@ -174,7 +173,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     let what = if error.chain().any(no_trace) {
         file_type::looks_like(path)
     } else if error.chain().any(no_log) {
-        // Files named like logs (`*.darshan`) get the log reader's error.
+        // A file named like a log (`*.darshan`) gets the log reader's error.
         let named = path.extension().is_some_and(|end| end == "darshan");
         file_type::is_like(path).map(|what| if named { format!("not a Darshan log: {what}") } else { what })
     } else {
@@ -183,7 +182,7 @@ pub(crate) fn as_it_looks(path: &Path, error: anyhow::Error) -> anyhow::Error {
     what.map_or(error, |what| anyhow::anyhow!("{what}").context(format!("failed to read {}", shown(path))))
 }
 
-/// True if the file contains rows of the LDMS-Darshan connector.
+/// Returns true if the file contains rows of the LDMS-Darshan connector.
 fn is_rows(path: &Path, content: &Content) -> bool {
     let mut head = [0; connector::HEAD_BYTES];
     let length = content.size().unwrap_or(0).min(connector::HEAD_BYTES as u64) as usize;
@@ -193,8 +192,7 @@ fn is_rows(path: &Path, content: &Content) -> bool {
         && connector::is_rows(path, head)
 }
 
-/// True if the file has a Darshan log's magic, or no known magic but a log's name or compression. Such files get errors that speak of
-/// logs.
+/// Returns true if the file has a Darshan log's magic, or no known magic but a log's name or compression. Errors for such a file mention logs.
 fn is_darshan(path: &Path, content: &Content) -> bool {
     let mut head = [0; 16];
     let length = content.size().unwrap_or(0).min(16) as usize;

@@ -1,5 +1,5 @@
-//! `-`, and pipes by name: a trace from a source that can be read only once, as in `ssh node cat job.dxt | dxt-analyze report -` or
-//! `dxt-analyze summary <(unzstd <job.dxt.zst)`. FIFOs in a directory are excluded: opening one blocks until its other end is open.
+//! Inputs that can be read only once: `-` and pipes by name, as in `ssh node cat job.dxt | dxt-analyze report -` or `dxt-analyze summary
+//! <(unzstd <job.dxt.zst)`. FIFOs in a directory are excluded: opening one blocks until its other end is open.
 
 use crate::exit::UsageError;
 use crate::input;
@@ -14,18 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-/// Copies of pipes in unnamed temporary files, open until the process ends: reading a trace needs random access, which pipes lack.
+/// Copies of pipes in unnamed temporary files, open until the process ends. Reading a trace needs random access, which pipes lack.
 static COPIES: Mutex<Vec<(String, File)>> = Mutex::new(Vec::new());
 
-/// Returns the path from which the input `name` is read: a copy for `-` and pipes, else `name` itself.
-///
-/// # Errors
-/// Fails if `name` is `-` and standard input is a terminal; if standard input or a pipe cannot be copied.
+/// Returns the path from which `name` is read: of a copy for `-` and pipes, else `name` itself. Fails if `name` is `-` and stdin is a terminal.
 pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     if name == Path::new("-") {
         return standard_input();
     }
-    // Missing files and other types are reported elsewhere.
+    // Missing files and other file types are reported elsewhere.
     let flows = std::fs::metadata(name).is_ok_and(|about| {
         let kind = about.file_type();
         kind.is_fifo() || kind.is_socket()
@@ -33,7 +30,7 @@ pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     match descriptor(name).filter(|_| flows) {
         None => Ok(name.to_owned()),
         Some(0) => standard_input(),
-        // Opening does not block if the writer is not there yet; reading waits for bytes.
+        // With O_NONBLOCK, opening does not wait for a writer; reading waits for bytes.
         Some(_) => copied(&name.display().to_string(), || {
             let file = open(name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
             fcntl_setfl(&file, OFlags::empty())?;
@@ -42,7 +39,7 @@ pub(crate) fn or_path(name: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns a path to standard input: its own file, if positioned at the beginning; otherwise a copy.
+/// Returns a path to standard input: to its own file if positioned at the beginning; otherwise to a copy.
 fn standard_input() -> Result<PathBuf> {
     const NAME: &str = "standard input";
     let stdin = std::io::stdin();
@@ -62,7 +59,7 @@ fn standard_input() -> Result<PathBuf> {
     copied(NAME, || Ok(Box::new(stdin.lock())))
 }
 
-/// Returns the number of this process's file descriptor if `name` is one, as in a shell's `<(...)`; `None` otherwise.
+/// Returns the descriptor number if `name` stands for a file descriptor of this process, as in a shell's `<(...)`; `None` otherwise.
 fn descriptor(name: &Path) -> Option<u32> {
     if name == Path::new("/dev/stdin") {
         return Some(0);
@@ -71,10 +68,10 @@ fn descriptor(name: &Path) -> Option<u32> {
     number.to_str()?.parse().ok()
 }
 
-/// Returns the path of a copy of the bytes that `open` yields; a second call with the same name returns the same copy.
+/// Copies the bytes that `open` yields to an unnamed file, and returns a path to it; a second call with the same name returns the same copy.
 fn copied(name: &str, open: impl FnOnce() -> std::io::Result<Box<dyn Read>>) -> Result<PathBuf> {
     let mut copies = COPIES.lock().unwrap_or_else(PoisonError::into_inner);
-    // Opened from the beginning each time, see proc(5).
+    // Opening a file by this path starts at its beginning each time, see proc(5).
     let path = |file: &File| PathBuf::from(format!("{WITHOUT_NAME}{}", file.as_raw_fd()));
     if let Some((_, file)) = copies.iter().find(|(known, _)| known == name) {
         return Ok(path(file));

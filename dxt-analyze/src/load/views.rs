@@ -1,4 +1,4 @@
-//! MPI-IO file views from traces: selects files whose views are complete, and extracts the views' shapes.
+//! MPI-IO file views from traces: selects files whose views are complete, and extracts the shapes of views.
 
 use crate::model::{Process, Shape, View};
 use crate::sum::Sum;
@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::meta::{self, DatatypeRole, ViewDef};
 
-/// Returns the views of files on which every file view was recorded: the calls of `MPI_File_set_view` in the recorded views are as many as
-/// the filetypes counted on the file.
+/// Returns the views of files on which every file view was recorded: the views' `MPI_File_set_view` calls are as many as the filetypes counted.
 pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     let mut calls: FxHashMap<u32, (Sum, Sum)> = FxHashMap::default();
     for def in &process.views {
@@ -16,7 +15,7 @@ pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     for of in process.datatypes.iter().filter(|of| of.role == DatatypeRole::Filetype) {
         calls.entry(of.file).or_default().1 += of.count;
     }
-    let whole = |def: &&ViewDef| calls.get(&def.file).is_some_and(|(told, set)| told == set);
+    let whole = |def: &&ViewDef| calls.get(&def.file).is_some_and(|(reported, set)| reported == set);
     process.views.iter().filter(whole).cloned().collect()
 }
 

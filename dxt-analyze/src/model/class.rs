@@ -1,41 +1,41 @@
-//! Class of a call: calls of one class are compared and summed together.
+//! Classes of I/O calls (reads, writes, opens, ...): calls of one class are compared and summed together.
 
 use super::run::Op;
 use crate::text::units as show;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
-/// Class of calls that are judged together.
+/// Class of I/O calls that are compared and summed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Reads.
+    /// Read calls.
     Read,
-    /// Writes.
+    /// Write calls.
     Write,
-    /// Opens.
+    /// Open calls.
     Open,
     /// Other metadata calls: close, stat, seek, ...
     Metadata,
-    /// Syncs and flushes.
+    /// Sync and flush calls.
     Sync,
-    /// Locks.
+    /// File locks and unlocks.
     Lock,
-    /// Waiting for operations that go on meanwhile.
+    /// Waits for the completion of asynchronous I/O.
     Wait,
-    /// Handing such operations over.
+    /// Submissions of asynchronous I/O.
     HandOver,
 }
 
-/// All classes.
+/// All call classes.
 pub const CLASSES: [Class; 8] =
     [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait, Class::HandOver];
 
-/// Name of calls that hand operations over.
+/// Operation name of calls that submit asynchronous I/O.
 const HANDS_OVER: &str = "submit";
 
 impl Class {
-    /// Returns the class of an operation.
+    /// Returns the call class of an operation.
     #[must_use]
     pub fn of(op: &Op) -> Self {
         match op.class {
@@ -50,7 +50,7 @@ impl Class {
         }
     }
 
-    /// Returns the name of one call.
+    /// Returns the singular noun for a call of this class, such as `read` or `file lock`.
     #[must_use]
     pub const fn singular(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Class {
         }
     }
 
-    /// Returns the form that agrees with a number of calls.
+    /// Returns the noun for `calls` calls of this class, singular or plural.
     #[must_use]
     pub const fn agree(self, calls: u64) -> &'static str {
         show::agree(calls, self.singular(), self.plural())
@@ -83,7 +83,7 @@ impl Class {
         if matches!(self, Self::Open) { "an" } else { "a" }
     }
 
-    /// Returns the name of several calls.
+    /// Returns the plural noun for calls of this class, such as `reads` or `file locks`.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! Byte sources of a trace: a file, opened on demand and shared by all threads, or memory (tests). Jobs with thousands of files are read
-//! with a bounded number of file descriptors.
+//! Byte sources of a trace: a file, opened on demand and shared by all threads, or memory (tests). Jobs with thousands of trace files need
+//! only a bounded number of file descriptors.
 
 use crate::input;
 use rustc_hash::FxHashMap;
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use trace_format::read::Source;
 
-/// Maximum files open at once, well below the usual limit of 1,024 descriptors.
+/// Maximum trace files open at once, well below the usual limit of 1,024 file descriptors.
 pub const MAX_OPEN_FILES: usize = 128;
 
-/// Open files by number. At the limit, the file that was opened first is closed first. Runs loaded at the same time can share a pool.
+/// Pool of open trace files, by file number. At the limit, the file opened first is closed first. Runs loaded at the same time can share a pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     state: Mutex<PoolState>,
@@ -49,7 +49,7 @@ impl Pool {
 /// Bytes of one trace file.
 #[derive(Debug)]
 pub enum Content {
-    /// File on disk.
+    /// Trace file on disk, opened on demand.
     File {
         /// Path of the trace file.
         path: PathBuf,
@@ -64,10 +64,10 @@ pub enum Content {
     Unnamed {
         /// Handle of the temporary file.
         file: File,
-        /// Size in bytes.
+        /// Size of the temporary file, in bytes.
         size: u64,
     },
-    /// Bytes in memory.
+    /// Trace held in memory.
     Memory(Vec<u8>),
 }
 

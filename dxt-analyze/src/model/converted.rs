@@ -2,7 +2,7 @@
 
 use super::Problem;
 
-/// Setting of a converted trace in which only POSIX and MPI-IO reads and writes have segments, as in Darshan logs: (name, value).
+/// Setting (name, value) of a converted trace in which only POSIX and MPI-IO reads and writes have segments, as in Darshan logs.
 pub const DATA_ONLY: (&str, &str) = ("segments", "POSIX and MPI-IO reads and writes");
 
 /// Name of the setting that holds the source format and its version.

@@ -4,7 +4,7 @@ use super::FileId;
 use trace_format::counters::SIZE_BINS;
 use trace_format::meta::{Combiner, DatatypeRole, HintOrigin, Selection};
 
-/// Reads or writes of one HDF5 data set.
+/// Reads or writes of one HDF5 data set: calls by type of selection, and elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
     /// Number of calls by type of HDF5 selection, in the order of [`Selection`].
@@ -24,9 +24,9 @@ pub struct DataSet {
     pub element_bytes: u32,
     /// Largest extent seen, in elements per dimension, slowest dimension first.
     pub extent: Vec<u64>,
-    /// Read calls.
+    /// Selections and elements of read calls.
     pub reads: Selected,
-    /// Write calls.
+    /// Selections and elements of write calls.
     pub writes: Selected,
 }
 
@@ -39,7 +39,7 @@ pub struct Hint {
     pub key: String,
     /// Source of the value: requested by the program, or in effect in MPI-IO.
     pub origin: HintOrigin,
-    /// Value of the hint.
+    /// Value of the hint, as text.
     pub value: String,
 }
 
@@ -50,7 +50,7 @@ pub struct DatatypeSum {
     pub file: FileId,
     /// Use of the datatype (etype or filetype of a view, read or write buffer).
     pub role: DatatypeRole,
-    /// Constructor of the datatype.
+    /// Constructor of the datatype (MPI combiner, such as `vector`).
     pub combiner: Combiner,
     /// Number of calls, over all processes.
     pub count: u64,
@@ -61,7 +61,7 @@ pub struct DatatypeSum {
 pub struct ExtentSum {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Use of the datatype.
+    /// Use of the datatype (etype or filetype of a view, read or write buffer).
     pub role: DatatypeRole,
     /// Number of calls, over all processes, by extent of the datatype, in the histogram bins of request sizes.
     pub extents: [u64; SIZE_BINS],

@@ -1,4 +1,4 @@
-//! Questions about a file and its layout.
+//! Properties of a file: its file system, its alignment, and the origin of its layout.
 
 use super::run::{File, FileLayout, LayoutOrigin, Run};
 

@@ -1,4 +1,4 @@
-//! Filters that were set while recording. They are reported so that nobody takes a filtered trace for a complete one.
+//! Filters that were set while recording. Reports name them so that nobody takes a filtered trace for a complete one.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const VARIABLES: [&str; 18] = [
     "DXT_MIN_CALLS",
     "DXT_SAMPLE",
     "DXT_JOB_BYTES",
-    // Removes names.
+    // Hashes names; drops no calls.
     "DXT_ANONYMIZE",
 ];
 
@@ -33,11 +33,10 @@ const COUNTING: [&str; 5] =
 const OF_NO_RANK: [&str; 6] =
     ["DXT_PROCESSES", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS", "DXT_SAMPLE", "DXT_ANONYMIZE"];
 
-/// Active filters: variable and value.
+/// Active filters: environment variable and its value.
 pub type Filters = BTreeMap<String, String>;
 
-/// Returns the filters among the settings of a job's files. If files have different values of one filter, the values are joined in
-/// order.
+/// Returns the filters among the settings of a job's trace files. If files have different values of one filter, the values are joined with `or`.
 #[must_use]
 pub fn active<'a>(settings: impl Iterator<Item = &'a (String, String)>) -> Filters {
     let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -52,21 +51,21 @@ pub fn active<'a>(settings: impl Iterator<Item = &'a (String, String)>) -> Filte
     all.into_iter().map(joined).collect()
 }
 
-/// Returns all filters in one line, if there are any.
+/// Formats all filters as one line; `None` if there are no filters.
 #[must_use]
 pub fn line(filters: &Filters) -> Option<String> {
     let words: Vec<String> = filters.iter().map(|(name, value)| format!("{name}={}", value.escape_debug())).collect();
     (!words.is_empty()).then(|| words.join("  "))
 }
 
-/// True if a filter may have counted operations instead of recording segments.
+/// True if a filter may have counted operations without recording their segments.
 #[must_use]
 pub fn count_operations(filters: &Filters) -> bool {
     COUNTING.iter().any(|name| filters.contains_key(*name))
 }
 
-/// Returns the number of missing ranks of a job with `ranks` ranks; `seen` are the ranks found, sorted and distinct. Returns 0 if
-/// `filters` include one that may leave a rank without any record, and so without a file.
+/// Returns the number of missing ranks of a job with `ranks` ranks; `seen` are the ranks found, sorted and distinct. Returns 0 if `filters`
+/// include one that may leave a rank without any trace file.
 #[must_use]
 pub fn absent_ranks(filters: &Filters, ranks: u32, seen: &[i32]) -> u64 {
     let keeps_ranks = |name: &str| name == "DXT_RANKS" || COUNTING.contains(&name) || OF_NO_RANK.contains(&name);

@@ -1,4 +1,4 @@
-//! Ids of table entries of a run, with a separate type for each table, so that a file id cannot be used as a process id.
+//! Ids of table entries of a run, with a separate type for each table, so that the compiler rejects a file id used as a process id.
 
 use super::{File, Process, Run, Stream};
 use serde::Serialize;
@@ -11,7 +11,7 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Invalid id: no table is long enough to contain it.
+            /// Invalid id, larger than any table.
             pub const NONE: Self = Self(u32::MAX);
 
             /// Returns the id as a list index.
@@ -42,8 +42,8 @@ id! {
 }
 
 id! {
-    /// Index into [`Process::streams`]; not the stream id stored in segments. For a segment it can also be [`Self::NONE`] (the process
-    /// defines no such stream), [`Self::LEFT_OUT`] (not selected), or [`Self::meeting`] (synchronization call).
+    /// Index into [`Process::streams`], unlike the stream id stored in segments. The index of a segment can also be [`Self::NONE`] (the
+    /// process defines no such stream), [`Self::LEFT_OUT`] (not selected), or [`Self::sync_point`] (synchronization call).
     StreamIx
 }
 
@@ -53,22 +53,21 @@ impl StreamIx {
     /// Bit that is set in the stream index of synchronization calls (MPI calls that are no I/O).
     const MEETS: u32 = 1 << 31;
 
-    /// Returns the index with the bit for synchronization calls set. No table is long enough to contain it, so only code that calls
-    /// [`Self::any`] finds the stream.
+    /// Returns the index with the bit for synchronization calls set. It exceeds any table, so only code that calls [`Self::any`] finds the stream.
     #[inline]
     #[must_use]
-    pub const fn meeting(self) -> Self {
+    pub const fn sync_point(self) -> Self {
         Self(self.0 | Self::MEETS)
     }
 
-    /// Returns true for a synchronization call and for [`Self::NONE`] and [`Self::LEFT_OUT`]: all indices beyond the table.
+    /// Returns true for a synchronization call and for [`Self::NONE`] and [`Self::LEFT_OUT`]: all indices beyond the stream table.
     #[inline]
     #[must_use]
     pub const fn may_meet(self) -> bool {
         self.0 & Self::MEETS != 0
     }
 
-    /// Returns the index into the table of streams, with the bit for synchronization calls cleared.
+    /// Returns the index into [`Process::streams`], with the bit for synchronization calls cleared.
     #[inline]
     #[must_use]
     pub const fn any(self) -> Self {
@@ -77,7 +76,7 @@ impl StreamIx {
 }
 
 impl Run {
-    /// Returns a process by id.
+    /// Returns the process with `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn process(&self, id: ProcessId) -> Option<&Process> {
@@ -89,20 +88,20 @@ impl Run {
         self.processes.iter().enumerate().map(|(index, process)| (ProcessId::at(index), process))
     }
 
-    /// Returns a file by id.
+    /// Returns the file with `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn file(&self, id: FileId) -> Option<&File> {
         self.files.get(id.index())
     }
 
-    /// Returns a file's name by id; empty if there is no such file.
+    /// Returns the name of the file with `id`; empty if there is no such file.
     #[must_use]
     pub fn file_name(&self, id: FileId) -> &str {
         self.file(id).map_or("", |file| file.name.as_str())
     }
 
-    /// Returns a file's id by name.
+    /// Returns the id of the file called `name`.
     #[must_use]
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         let at = self.files.partition_point(|file| file.name.as_str() < name);
@@ -116,7 +115,7 @@ impl Run {
 }
 
 impl Process {
-    /// Returns a stream by index.
+    /// Returns the stream at `index`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn stream(&self, index: StreamIx) -> Option<&Stream> {

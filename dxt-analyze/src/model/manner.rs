@@ -2,12 +2,12 @@
 
 use trace_format::meta::stream_flags;
 
-/// Open flags that affect reads and writes: O_SYNC or O_DSYNC, O_DIRECT, O_APPEND. Unknown (none set) for logs of other tools.
+/// Open flags that affect reads and writes: O_SYNC or O_DSYNC, O_DIRECT, O_APPEND. No flag is set for logs of other tools, which do not record them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Manner(u8);
 
 impl Manner {
-    /// Extracts the open flags from a stream's flags.
+    /// Extracts the open flags from the flags of a stream (FORMAT.md, 5.3).
     #[must_use]
     pub const fn of(flags: u8) -> Self {
         Self(flags & (stream_flags::THROUGH | stream_flags::DIRECT | stream_flags::APPENDED))

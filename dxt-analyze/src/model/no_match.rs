@@ -1,4 +1,4 @@
-//! Errors for selections that match nothing in a run: the error lists what can be selected.
+//! Errors for selections that match nothing in a run: the message lists what can be selected.
 
 use super::run::{Process, Run};
 use super::select::{Selection, overlaps};

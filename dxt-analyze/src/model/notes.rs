@@ -1,24 +1,23 @@
-//! Notes of a trace on events that were not recorded. Texts that affect later analyses are recognized when a trace is loaded, only in
-//! this module.
+//! Notes in a trace on events that were not recorded. Only this module interprets the texts of notes that later analyses depend on.
 
-/// Event that was seen but not recorded.
+/// Event that the recorder noticed but did not record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Segments of some processes of a Darshan log end before the processes' reads and writes do.
     EndsEarly,
-    /// Some calls of the program were not recorded, so all sums are lower bounds; holds the reason.
+    /// Some calls of the program were not recorded, so all sums are lower bounds; the text gives the reason.
     Lacks(String),
     /// Any other note, as text.
     Said(String),
 }
 
-/// Text that a converted log has for [`Note::EndsEarly`].
+/// Text of the note [`Note::EndsEarly`] in a converted log.
 const ENDS_EARLY: &str = "processes whose DXT segments end before their reads and writes do";
-/// Beginning of the text of [`Note::Lacks`].
+/// Prefix of the text of a note [`Note::Lacks`].
 const LACKS: &str = "sums are lower bounds: ";
 
 impl Note {
-    /// Converts the text of a note in a trace.
+    /// Parses the text of a note in a trace.
     #[must_use]
     pub fn of(what: String) -> Self {
         if what == ENDS_EARLY {
@@ -30,7 +29,7 @@ impl Note {
         }
     }
 
-    /// Creates a note that some calls were not recorded; `why` is the reason.
+    /// Creates a note that some calls were not recorded, for the reason `why`.
     #[must_use]
     pub fn lacks(why: &str) -> Self {
         Self::Lacks(format!("{LACKS}{why}"))

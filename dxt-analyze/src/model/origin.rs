@@ -1,5 +1,4 @@
-//! Recording tool of a run, and how reports word their explanations for it: the tracer's environment variables are mentioned for its
-//! traces only, not for Darshan logs.
+//! Tool that recorded a run. Explanations depend on it: they mention the tracer's environment variables for its own traces, not for Darshan logs.
 
 use crate::sum::Sum;
 use crate::text::units;
@@ -7,7 +6,7 @@ use rustc_hash::FxHashMap;
 use trace_format::meta::Job;
 use trace_format::op::{Layer, OpClass};
 
-/// Recording tool of a run.
+/// Tool that recorded a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// Trace recorded by this project's tracer.
@@ -18,7 +17,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Determines the origin from a job's settings.
+    /// Determines the recording tool from a job's settings.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let was_log = settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE);
@@ -43,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// Returns the text, placed before a number of calls, that says why these calls have no segments by design.
+    /// Returns the reason why a number of calls has no segments by design, worded to precede that number.
     #[must_use]
     pub const fn without_segments(self) -> &'static str {
         match self {
@@ -52,7 +51,7 @@ impl Origin {
         }
     }
 
-    /// Returns the text that says why some calls have no segments by design, while others do have segments.
+    /// Returns the reason why only some of the calls have segments by design.
     #[must_use]
     pub const fn some_without_segments(self) -> &'static str {
         match self {
@@ -61,8 +60,7 @@ impl Origin {
         }
     }
 
-    /// Returns a sentence that says why `count` operations have no segments, and what to do. `filtered` is true if a filter of the tracer
-    /// may be the reason.
+    /// Says why `count` operations have no segments, and how to record them. `filtered` is true if a filter of the tracer may be the reason.
     #[must_use]
     pub fn missing(self, count: u64, filtered: bool) -> String {
         let (have, their, these) = units::agree(
@@ -91,8 +89,8 @@ impl Origin {
     }
 }
 
-/// Rule that says which operations of a trace have segments by design. All others have only counters, and nothing is missing. The command
-/// `check` and every report apply this rule.
+/// Rule that says which operations of a trace have segments by design. All other operations have only counters, and nothing is missing. The
+/// command `check` and every report apply this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// True if no operation has segments (counters only).
@@ -102,7 +100,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the rule from the settings in a trace file.
+    /// Reads the rule from the settings of a trace.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);

@@ -1,4 +1,4 @@
-//! A loaded job: tables that segments refer to, merged over all files and processes. Segments stay on disk; the scan reads their blocks.
+//! Loaded job: the tables that segments refer to, merged over all files and processes. Segments stay on disk; the scan reads their blocks.
 
 use super::ProcessId;
 use super::filters::Filters;
@@ -29,9 +29,9 @@ use trace_format::read::{BlockRef, Trace};
 pub struct Op {
     /// I/O interface (POSIX, STDIO, MPI-IO, HDF5, ...).
     pub layer: Option<Layer>,
-    /// Read, write, metadata, sync, ...
+    /// Class of the operation: read, write, metadata, sync, ...
     pub class: Option<OpClass>,
-    /// Call variant (independent, collective, nonblocking, ...).
+    /// Variant of the call (independent, collective, nonblocking, ...).
     pub mode: OpMode,
     /// Lower-case name of the operation, such as `write`.
     pub name: String,
@@ -50,7 +50,7 @@ impl Op {
         self.layer.map_or("?", Layer::name)
     }
 
-    /// Returns the operation's name and its variant: `write`, `write collective`.
+    /// Returns the operation's name and its variant, such as `write` or `write collective`.
     #[must_use]
     pub fn label(&self) -> String {
         match self.mode.name() {
@@ -66,30 +66,30 @@ impl Op {
     }
 }
 
-/// Process of the job.
+/// Process of the job, or a reduced record that stands for several ranks.
 #[derive(Clone, Debug)]
 pub struct Process {
     /// Rank in `MPI_COMM_WORLD`, or the launcher's task number for a process without MPI, or -1.
     pub rank: i32,
     /// Index into [`Run::nodes`]; equal to the length of that list if the node is unknown.
     pub node: u32,
-    /// Process id.
+    /// Process id of the process on its node.
     pub pid: u32,
-    /// Parent's process id.
+    /// Process id of the parent process.
     pub ppid: u32,
-    /// Executable path; invalid UTF-8 is replaced.
+    /// Path of the executable; invalid UTF-8 is replaced.
     pub exe: String,
     /// Offset to add to the process's timestamps to get ns since the job's start; includes the clock alignment.
     pub shift_ns: u64,
     /// End of recording, ns since the job's start.
     pub end_ns: u64,
-    /// Reason why recording ended.
+    /// Reason why recording ended, such as `MPI_Finalize`.
     pub ended_by: String,
     /// Threads with recorded calls.
     pub threads: Vec<ThreadDef>,
-    /// Streams (calls with the same operation, file and caller), sorted by id.
+    /// Streams (calls with the same operation, file and caller), sorted by stream id.
     pub streams: Vec<Stream>,
-    /// Exact counters of I/O calls that have no segments, that is, were not recorded one by one.
+    /// Exact counters of I/O calls that have no segments of their own.
     pub missing: Vec<Missing>,
     /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
     pub met: Vec<Missing>,
@@ -106,22 +106,22 @@ pub struct Process {
     pub file_ranks: FileRanks,
     /// MPI-IO file views, per file in the order in which they were set. `file` is an index into [`Run::files`].
     pub views: Vec<ViewDef>,
-    /// Bytes moved over time (heat map) by calls without segments.
+    /// Heat map: bytes moved over time by calls without segments.
     pub heat: Vec<HeatDef>,
-    /// Memory alignment of the reads and writes that no access profile covers.
+    /// Memory alignment of the reads and writes that no access profile in `profiles` covers.
     pub memory: MemoryDef,
     /// True if no call has a segment by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
     /// True if only POSIX and MPI-IO reads and writes have segments, by design (Darshan DXT).
     pub data_only: bool,
-    /// Input file of the process: index into [`Run::inputs`].
+    /// Input file that the process was read from: index into [`Run::inputs`].
     pub input: u32,
     /// Locations of the segment blocks, sorted by thread, then in the order in which they were written.
     pub blocks: Vec<BlockRef>,
 }
 
 impl Process {
-    /// Returns start and end of time bin `bin` of a heat map, ns since the job's start. The last bin ends where recording ends.
+    /// Returns start and end of time bin `bin` of a heat map, ns since the job's start. The last time bin ends where recording ends.
     #[must_use]
     pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
         let start = bin.saturating_mul(def.width_ns).saturating_add(self.shift_ns);
@@ -129,7 +129,7 @@ impl Process {
         (start, if self.end_ns > start { end.min(self.end_ns) } else { end })
     }
 
-    /// Returns the kernel thread id for thread index `index` of a block head, or the index itself if the thread table lacks it.
+    /// Returns the kernel thread id for the thread index `index` of a segment block, or `index` itself if the thread table lacks it.
     /// Collective MPI calls of a thread have a thread index of their own: compare the returned ids to find out if two calls belong to one
     /// thread.
     #[must_use]
@@ -157,16 +157,16 @@ pub enum LayoutOrigin {
 /// Stripe layout of a file, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLayout {
-    /// Stripe layout.
+    /// Stripe sizes, stripe counts and storage targets of the file.
     pub layout: Layout,
     /// Source of the layout: file system, user or guess.
     pub origin: LayoutOrigin,
 }
 
-/// File of the job.
+/// File that the job used.
 #[derive(Clone, Debug, Default)]
 pub struct File {
-    /// Hash of the path, as in the trace.
+    /// Hash of the path, as stored in the trace.
     pub hash: u64,
     /// Path, or `file#<hash>` if the path is lost. Invalid UTF-8 is replaced.
     pub name: String,
@@ -174,11 +174,11 @@ pub struct File {
     pub block_size: u32,
     /// Stripe layout; `None` if unknown.
     pub layout: Option<FileLayout>,
-    /// Reason why a layout in the trace could not be used.
+    /// Reason why the stripe layout stored in the trace could not be used.
     pub layout_problem: Option<String>,
 }
 
-/// Input file.
+/// Input file of the job, and the trace in it.
 #[derive(Debug)]
 pub struct Input {
     /// Path of the input file.
@@ -194,9 +194,9 @@ pub struct Input {
 pub struct Problem {
     /// Name of the input file.
     pub file: String,
-    /// Byte offset in the file.
+    /// Byte offset of the problem in the file.
     pub offset: u64,
-    /// Message that describes the problem.
+    /// Description of the problem, for the user.
     pub what: String,
 }
 
@@ -207,7 +207,7 @@ pub struct Health {
     pub problems: Vec<Problem>,
     /// Number of input files of which nothing could be read.
     pub unread_files: u64,
-    /// Number of segments that a trace announces in its metadata but does not contain, and of segments whose process block is lost.
+    /// Number of segments that a trace announces in its metadata but does not contain, plus segments whose process block is lost.
     pub lost_segments: u64,
     /// Number of processes whose metadata (process block of the trace) is lost.
     pub lost_processes: u64,
@@ -220,18 +220,18 @@ pub struct Health {
 pub(crate) struct OverProcesses {
     /// Number of distinct ranks that have a record.
     ranks: u64,
-    /// Number of ranks that the largest reduced record stands for; 0 without one.
+    /// Number of ranks that the largest reduced record stands for; 0 without reduced records.
     reduced_ranks: u64,
-    /// Reduced records.
+    /// Processes that are reduced records, each standing for several ranks.
     reduced: Vec<ProcessId>,
-    /// First start and last end of all recorded and counted calls, ns since the job's start; the start is larger if there are none.
+    /// First start and last end of all recorded and counted calls, ns since the job's start; the start is larger than the end if there are no calls.
     span: (u64, u64),
-    /// Last end of a process, ns since the job's start.
+    /// Latest end of any process, ns since the job's start.
     end_ns: u64,
 }
 
 impl OverProcesses {
-    /// Computes them. The loader does so for a loaded run, and the selection for what it leaves.
+    /// Computes the counts and times of `processes`: after loading, and again after a selection.
     pub(crate) fn of(processes: &[Process]) -> Self {
         let mut ranks: Vec<i32> = processes.iter().map(|process| process.rank).filter(|&rank| rank >= 0).collect();
         ranks.sort_unstable();
@@ -268,9 +268,9 @@ pub struct Run {
     pub settings: Vec<(String, String)>,
     /// Filters that were set while recording, from the settings of all inputs.
     pub filters: Filters,
-    /// Earliest time zero of any process, ns since 1970-01-01 UTC; all times since the job's start count from here.
+    /// Earliest time zero of any process, ns since 1970-01-01 UTC; times since the job's start count from this moment.
     pub start_unix_ns: i64,
-    /// Clock corrections that were applied: (node, ns added).
+    /// Clock corrections that were applied: (host name of the node, ns added).
     pub clock_shifts: Vec<(String, i64)>,
     /// Host names of the job's nodes.
     pub nodes: Vec<String>,
@@ -292,7 +292,7 @@ pub struct Run {
     pub shapes: Vec<Shape>,
     /// Events that the tracer saw but did not record: (kind of event, number of occurrences).
     pub notes: Vec<(Note, u64)>,
-    /// Damage found while loading.
+    /// Damage of the inputs found while loading.
     pub health: Health,
     /// Remarks on the inputs for the user.
     pub remarks: Vec<String>,
@@ -302,12 +302,11 @@ pub struct Run {
     pub window: Option<(u64, u64)>,
     /// Thresholds for findings: the defaults or the user's.
     pub thresholds: Thresholds,
-    /// Counts and times over all processes.
     pub(crate) over_processes: OverProcesses,
 }
 
 impl Run {
-    /// Returns the operation of `stream`. The loader creates streams with valid indices only.
+    /// Returns the operation of `stream`. Panics for an invalid index; the loader creates streams with valid indices only.
     #[inline]
     #[must_use]
     pub fn op(&self, stream: &Stream) -> &Op {
@@ -326,7 +325,7 @@ impl Run {
         self.processes.iter().flat_map(|process| &process.blocks).map(|block| u64::from(block.head.segments)).sum()
     }
 
-    /// Returns the number of operations that should have segments but have only counters, because there was no room.
+    /// Returns the number of operations that should have segments but have only counters, because the recorder lacked memory for segments.
     #[must_use]
     pub fn missing_segments(&self) -> u64 {
         self.folded(false)
@@ -346,7 +345,7 @@ impl Run {
         self.processes.iter().map(of_process).sum::<Sum>().get()
     }
 
-    /// Returns streams and counters of operations that should have segments but have none.
+    /// Returns streams and counters of operations of `process` that should have segments but have none.
     pub fn missing_of<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = (&'a Stream, &'a Counters)> {
         let lacking = process.missing.iter().filter(|missing| !self.is_by_design(process, missing));
         lacking.filter_map(|missing| Some((process.stream_with_id(missing.stream)?, &missing.counters)))
@@ -360,7 +359,7 @@ impl Run {
         !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
-    /// Returns mount point and type of the file system that holds `file`, if mounts are known.
+    /// Returns mount point and type of the file system that holds `file`; `None` if mounts are unknown.
     #[must_use]
     pub fn mount_of(&self, file: &File) -> Option<&(String, String)> {
         let holds = |mount: &str| match file.name.strip_prefix(mount) {
@@ -394,15 +393,14 @@ impl Run {
         Some(reduced.unwrap_or_default().max(self.nodes.len() as u64)).filter(|count| *count > 0)
     }
 
-    /// Returns the access profiles that another tool counted for `process`, followed by the profiles of reduced records (one record that
-    /// stands for several ranks).
+    /// Returns the access profiles that another tool counted for `process`, then those of all reduced records (each stands for several ranks).
     pub fn whole<'a>(&'a self, process: &'a Process) -> impl Iterator<Item = &'a WholeDef> {
         let reduced = if process.reduction.is_none() { self.over_processes.reduced.as_slice() } else { &[] };
         let of_all = reduced.iter().filter_map(|reduced| self.process(*reduced));
         process.whole.iter().chain(of_all.flat_map(|other| &other.whole))
     }
 
-    /// Returns the number of ranks that the largest reduced record stands for; 0 without one.
+    /// Returns the number of ranks that the largest reduced record stands for; 0 without reduced records.
     #[must_use]
     pub fn reduced_ranks(&self) -> u64 {
         self.over_processes.reduced_ranks
@@ -414,8 +412,7 @@ impl Run {
         self.over_processes.end_ns.max(self.span().1).max(1)
     }
 
-    /// Returns the memory alignment in bytes: the largest that any process reports, else the one that the log reports, else
-    /// [`MEMORY_ALIGNMENT`].
+    /// Returns the memory alignment in bytes that accesses are compared with: the largest of any process, else the log's, else [`MEMORY_ALIGNMENT`].
     #[must_use]
     pub fn memory_alignment(&self) -> u64 {
         let said = self.processes.iter().map(|process| process.memory.alignment).max().unwrap_or_default();
@@ -438,14 +435,13 @@ impl Run {
         self.settings.iter().any(|(name, _)| name == crate::model::converted::SOURCE)
     }
 
-    /// Returns the number of distinct ranks.
+    /// Returns the number of distinct ranks, including ranks that a reduced record stands for.
     #[must_use]
     pub fn ranks(&self) -> u64 {
         self.over_processes.ranks.max(self.reduced_ranks())
     }
 
-    /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds, and a missing call
-    /// proves nothing.
+    /// Returns true if every call of the program was recorded or counted. If not, sums and shares are lower bounds; absence of a call proves nothing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let health = &self.health;
@@ -455,8 +451,7 @@ impl Run {
             && !self.notes.iter().any(|(note, _)| matches!(note, Note::Lacks(_)))
     }
 
-    /// Returns the number of ranks of a Darshan log that did no I/O: they have no record. Returns 0 if only a part of the job is selected
-    /// or readable.
+    /// Returns the number of ranks of a Darshan log without a record because they did no I/O; 0 if only a part of the job is selected or readable.
     #[must_use]
     pub fn silent_ranks(&self) -> u64 {
         let of_job = self.info.mpi.as_ref().map_or(0, |mpi| u64::from(mpi.ranks));
@@ -464,13 +459,13 @@ impl Run {
         if whole { of_job.saturating_sub(self.ranks()) } else { 0 }
     }
 
-    /// Returns the host name of a process, or `?`.
+    /// Returns the host name of the node of `process`, or `?` if unknown.
     #[must_use]
     pub fn node(&self, process: &Process) -> &str {
         self.nodes.get(process.node as usize).map_or("?", String::as_str)
     }
 
-    /// Returns `rank 3`; for a process without a rank, `pid 4711`.
+    /// Returns the name of a process for reports: `rank 3`, or `pid 4711` without a rank.
     #[must_use]
     pub fn process_name(&self, process: ProcessId) -> String {
         match self.process(process) {

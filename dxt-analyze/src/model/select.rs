@@ -1,5 +1,5 @@
-//! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading. Processes and blocks
-//! that are not selected are dropped, so that they are never decoded; streams are marked as selected or not.
+//! Selection of a part of a job: `--ranks`, `--files`, `--layer`, `--time`. A run is narrowed once, after loading: processes and blocks
+//! that are not selected are dropped and never decoded; streams are only marked as selected or not.
 
 use super::run::{Process, Run};
 use super::{FileId, OverProcesses};
@@ -8,7 +8,7 @@ use crate::pattern::Pattern;
 use crate::text::units;
 use trace_format::op::Layer;
 
-/// Selection of ranks, files, layers and time; an empty or absent criterion selects everything.
+/// Ranks, files, layers and time that the user selected; an empty or absent criterion selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// First and last rank of each range.
@@ -19,11 +19,11 @@ pub struct Selection {
     pub layers: Vec<Layer>,
     /// Start and end of the time window, ns since the job's start; calls that overlap with it are selected.
     pub window: Option<(u64, u64)>,
-    /// Options as the user wrote them: (option, value).
+    /// Selection options as the user wrote them: (option, value).
     pub words: Vec<(&'static str, String)>,
 }
 
-/// Parses ranges of ranks: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends are inclusive.
+/// Parses the argument of `--ranks`: `0`, `4:7`, `:3`, `8:`, separated by commas; both ends of a range are inclusive.
 ///
 /// # Errors
 /// Fails with a description of the mistake.
@@ -44,7 +44,7 @@ pub fn ranks(text: &str) -> Result<Vec<(i32, i32)>, UsageError> {
     Ok(out)
 }
 
-/// Parses a time window: `FROM:UNTIL` in seconds since the job's start, with up to nine decimals; either may be absent.
+/// Parses the argument of `--time`: `FROM:UNTIL` in seconds since the job's start, with up to nine decimals; either end may be absent.
 ///
 /// # Errors
 /// Fails with a description of the mistake.
@@ -60,7 +60,7 @@ pub fn window(text: &str) -> Result<(u64, u64), UsageError> {
     if span.0 < span.1 { Ok(span) } else { Err(wrong()) }
 }
 
-/// Parses decimal seconds exactly, to ns.
+/// Converts decimal seconds to ns, exactly; `None` if `text` is no such number.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -73,7 +73,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
 }
 
 impl Selection {
-    /// Returns true if there are no criteria, so that everything is selected.
+    /// Returns true if everything is selected.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranks.is_empty() && self.files.is_empty() && self.layers.is_empty() && self.window.is_none()
@@ -93,7 +93,7 @@ impl Selection {
 }
 
 impl Run {
-    /// Narrows the run to `selection`. Counters of operations without segments are kept only if all their operations lie in the time
+    /// Narrows the run to `selection`. Counters of operations without segments are kept only if all these operations lie in the time
     /// window; a remark gives the number of operations for which this is unknown.
     pub fn select(&mut self, selection: Selection) {
         if selection.is_all() {
@@ -153,7 +153,7 @@ impl Run {
     }
 }
 
-/// Drops the data of `process` outside of `window`; returns the number of operations without segments that may lie in it.
+/// Drops the data of `process` outside of `window`. Returns the number of dropped operations without segments that may lie in the window.
 fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
     let shift = process.shift_ns;
     let place = |start: u64, end: u64| (start.saturating_add(shift), end.saturating_add(shift));

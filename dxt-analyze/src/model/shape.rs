@@ -2,10 +2,10 @@
 
 use trace_format::meta::ViewDef;
 
-/// Maximum number of dimensions supported.
+/// Maximum number of dimensions of a strided file view; views with more are treated as unknown.
 const DIMENSIONS: usize = 6;
 
-/// Blocks of an MPI filetype, and the distance at which the filetype repeats.
+/// Layout of the blocks of an MPI filetype, and the distance at which the filetype repeats in the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shape {
     /// Size of a contiguous block, in bytes.
@@ -28,7 +28,7 @@ pub enum View {
 }
 
 impl View {
-    /// Interprets the recorded definition of a view; an inconsistent one becomes [`View::Unknown`].
+    /// Converts the recorded definition of a file view; an inconsistent one becomes [`View::Unknown`].
     #[must_use]
     pub fn of(def: &ViewDef) -> Self {
         Shape::of(def).map_or(Self::Unknown, |shape| {
@@ -63,14 +63,14 @@ impl Shape {
         Some(Self { block: def.block, dimensions, extent })
     }
 
-    /// Returns true if a repetition of the filetype begins at file offset `offset`; the data of the first one begins at `origin`.
+    /// Returns true if a repetition of the filetype begins at file offset `offset`; the first repetition's data begins at offset `origin`.
     #[must_use]
     pub fn begins_at(&self, offset: u64, origin: i128) -> bool {
         let within = i128::from(offset) - origin;
         within >= 0 && within % i128::from(self.extent.max(1)) == 0
     }
 
-    /// Returns how often the block repeats in a call of `length` bytes that starts at the beginning of a filetype: (count, stride in
+    /// Returns the repetitions of the block in a call of `length` bytes that starts at the beginning of a filetype: (count, stride in
     /// bytes), innermost first; empty for at most one block. `None` if the call ends in the middle of a repetition.
     #[must_use]
     pub fn pieces(&self, length: u64) -> Option<Vec<(u64, u64)>> {
@@ -120,7 +120,7 @@ mod tests {
     fn bytes_side_by_side_are_plain() {
         assert_eq!(View::of(&def(100, &[], 100)), View::Plain);
         assert_eq!(shape(100, &[], 400), Shape { block: 100, dimensions: Vec::new(), extent: 400 });
-        // A vector that continues without a break equals its blocks, however many each vector has.
+        // A vector that continues without a break equals its blocks, regardless of the number of blocks per vector.
         assert_eq!(shape(100, &[(8, 400)], 3200), shape(100, &[], 400));
         assert_eq!(shape(4, &[(8, 16), (10, 128)], 1280), shape(4, &[], 16));
     }

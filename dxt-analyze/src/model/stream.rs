@@ -2,10 +2,10 @@
 
 use super::{FileId, Manner};
 
-/// Stream: calls of a process with the same operation, file and caller.
+/// Stream: all calls of one process with the same operation, file and caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Id that the stream's segments carry.
+    /// Stream id, which each segment of the stream carries.
     pub id: u32,
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
@@ -15,31 +15,31 @@ pub struct Stream {
     pub nested: bool,
     /// True for calls made inside an HDF5 call.
     pub in_hdf5: bool,
-    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Since logs do not record nesting, the library's inner POSIX and
-    /// MPI-IO calls are counted as calls of the program; these library calls are then excluded from sums.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Logs do not record nesting, so the library's inner POSIX and MPI-IO
+    /// calls count as calls of the program; sums therefore exclude the library calls.
     pub overview: bool,
     /// Index into [`crate::model::Run::data_sets`], for calls on a data set.
     pub data_set: Option<u32>,
-    /// Open flags of the file.
+    /// Flags with which the file was opened, such as O_DIRECT.
     pub manner: Manner,
-    /// True for failed calls.
+    /// True if the calls failed.
     pub failed: bool,
     /// errno of the failed calls.
     pub errno: u16,
-    /// True for successful reads or writes of the layer whose calls reach the storage system for this file. Stripe analyses use these.
+    /// True for successful reads or writes of the layer whose calls reach the storage system for this file. Stripe analyses use only these calls.
     pub storage: bool,
-    /// True for MPI synchronization calls, which are no I/O; analyses skip them unless they ask for them.
+    /// True for MPI synchronization calls, which are no I/O; analyses skip these calls unless they ask for them.
     pub meets: bool,
     /// True if the stream is part of the user's selection, see [`super::select`].
     pub chosen: bool,
 }
 
-/// Caller that a stream's calls were made inside of.
+/// Caller of a stream's calls: the program, HDF5 or MPI-IO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Within {
     /// Calls of a library, such as HDF5, in a Darshan log ([`Stream::overview`]); excluded from sums over the program's calls.
     Overview,
-    /// Calls that the program itself made, outside of any library call.
+    /// Calls that the program itself made, outside of any traced library call.
     Nothing,
     /// Calls that HDF5 made, inside an HDF5 call of the program.
     Hdf5,
@@ -48,7 +48,7 @@ pub enum Within {
 }
 
 impl Stream {
-    /// Returns the caller that the stream's calls were made inside of.
+    /// Returns the caller of the stream's calls.
     #[inline]
     #[must_use]
     pub fn within(&self) -> Within {

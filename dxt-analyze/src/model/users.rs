@@ -1,5 +1,5 @@
-//! Number of ranks that used a file. A reduced record stands for several ranks of a job. It covers files that all of these ranks used and
-//! files that only some used; the record's statistics contain the number for each file.
+//! Number of ranks that used a file. A reduced record stands for several ranks of a job and covers files that all of these ranks used and
+//! files that only some used; its statistics contain the number of ranks for each file.
 
 use super::FileId;
 use super::ProcessId;
@@ -13,7 +13,7 @@ use trace_format::op::Layer;
 pub struct FileRanks(Vec<((FileId, Layer), u32)>);
 
 impl FileRanks {
-    /// Reads the numbers of ranks from the statistics of a reduced record, before a selection drops some of them.
+    /// Reads the numbers of ranks from the statistics of a reduced record. Call before a selection drops some of the statistics.
     #[must_use]
     pub fn of(spreads: &[SpreadDef]) -> Self {
         let mut all: Vec<_> = spreads.iter().map(|def| ((FileId(def.file), def.layer), def.spread.ranks)).collect();
@@ -21,7 +21,7 @@ impl FileRanks {
         Self(all)
     }
 
-    /// Returns the number of ranks that used a file through `layer`; for `None`, the maximum over all layers. `None` if unknown.
+    /// Returns the number of ranks that used `file` through `layer`; for `None`, the maximum over all layers. `None` if unknown.
     fn get(&self, file: FileId, layer: Option<Layer>) -> Option<u32> {
         let first = self.0.partition_point(|((of, _), _)| *of < file);
         let of_file = self.0.iter().skip(first).take_while(|((of, _), _)| *of == file);
@@ -30,12 +30,12 @@ impl FileRanks {
 }
 
 impl Run {
-    /// Returns the number of ranks that `process` stands for on a file, through `layer`: 1 for a single process. If a reduced record gives
-    /// no number, as in some Darshan logs, all ranks are assumed. With `None` for any layer, the result is a lower bound: ranks that used
-    /// one layer may differ from those that used another.
+    /// Returns the number of ranks that `process` stands for on `file`, through `layer`: 1 for a single process. If a reduced record has no
+    /// number, as in some Darshan logs, the result is all of its ranks. With `None` for any layer, the result is a lower bound: ranks that
+    /// used one layer may differ from those that used another.
     #[must_use]
     pub fn ranks_of(&self, process: &Process, file: FileId, layer: Option<Layer>) -> u64 {
-        // A file in a reduced record was used by several ranks.
+        // A reduced record contains only files that several ranks used.
         let least = if layer.is_none() { 2 } else { 1 };
         match process.reduction.ranks {
             0 => 1,
@@ -43,7 +43,7 @@ impl Run {
         }
     }
 
-    /// Returns the name of the process on one file: as [`Run::process_name`], but for a reduced record `8 of 64 ranks together`.
+    /// Returns the name of the process for a statement on one file: [`Run::process_name`], but `8 of 64 ranks together` for a reduced record.
     #[must_use]
     pub fn name_on(&self, number: ProcessId, file: FileId) -> String {
         match self.process(number).filter(|process| !process.reduction.is_none()) {
@@ -52,7 +52,7 @@ impl Run {
         }
     }
 
-    /// Returns `8 of 64 ranks`; or `64 ranks` if `ranks` is their total.
+    /// Formats a number of ranks as `8 of 64 ranks`, or as `64 ranks` if `ranks` is their total.
     #[must_use]
     pub fn some_ranks(&self, ranks: u64) -> String {
         match self.ranks() {
@@ -65,7 +65,7 @@ impl Run {
 }
 
 /// Counts the processes that made a set of calls. A reduced record gives only the number of its ranks, not which ranks, so the count is a
-/// lower bound if different ranks share different files. Ranks with a record of their own are assumed to be among these ranks.
+/// lower bound if different ranks share different files. Ranks with a record of their own are assumed to be among the record's ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Users {
     single: BTreeSet<ProcessId>,
@@ -92,7 +92,7 @@ impl Users {
         users
     }
 
-    /// Returns the number of processes that made the calls.
+    /// Returns the number of processes that made the calls; a lower bound with reduced records.
     #[must_use]
     pub fn count(&self) -> u64 {
         (self.single.len() as u64).max(self.together)

@@ -1,4 +1,4 @@
-//! Working processes of a job: its MPI ranks, each once; or all processes, if there are no ranks.
+//! Worker processes of a job: its MPI ranks, each once; or all processes, if there are no ranks.
 
 use super::ProcessId;
 use super::run::{Process, Run};
@@ -17,18 +17,18 @@ impl Run {
     }
 
     /// Iterates over the processes that do the job's work: ranks, if there are any, and reduced records. Shells that start ranks, and
-    /// children of ranks, only wait or help. They may have inherited the rank's number in their environment, but are not in MPI.
+    /// children of ranks, are excluded: they may have inherited a rank's number in their environment, but do not use MPI.
     pub fn workers(&self) -> impl Iterator<Item = &Process> {
         self.processes.iter().filter(self.is_worker())
     }
 
-    /// Returns the plural noun for workers: ranks or processes.
+    /// Returns the plural noun for the workers of the job: `ranks` or `processes`.
     #[must_use]
     pub fn workers_name(&self) -> &'static str {
         if self.ranks() > 0 { "ranks" } else { "processes" }
     }
 
-    /// Returns the singular noun for a worker: rank or process.
+    /// Returns the singular noun for a worker of the job: `rank` or `process`.
     #[must_use]
     pub fn worker_name(&self) -> &'static str {
         if self.ranks() > 0 { "rank" } else { "process" }
@@ -50,7 +50,7 @@ impl Run {
         }
     }
 
-    /// Maps each record that a process wrote after `MPI_Finalize` to the record that it wrote before.
+    /// Maps the record that a process wrote after `MPI_Finalize` to the record that the same process wrote before, for all processes with both.
     #[must_use]
     pub fn continuations(&self) -> FxHashMap<ProcessId, ProcessId> {
         let whose = |process: &Process| (process.node, process.pid, process.rank);
@@ -60,7 +60,7 @@ impl Run {
             .filter(|(_, process)| ended(process))
             .map(|(number, process)| (whose(process), number))
             .collect();
-        // A process that calls exec has a new start, so its record is no continuation.
+        // A process that calls exec has a new start time, so its record is no continuation.
         let later = |first: &Process, process: &Process| {
             first.shift_ns == process.shift_ns && process.end_ns >= first.end_ns && !self.in_mpi(process)
         };

@@ -5,10 +5,10 @@ use crate::render::Format;
 use crate::session::Inputs;
 use std::path::PathBuf;
 
-/// `report`.
+/// Options of `report`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Input options.
+    /// Options that name the inputs and select a part of the job.
     #[command(flatten)]
     pub inputs: Inputs,
     /// Page to write (default: report.html with --format table, else none)

@@ -1,5 +1,5 @@
-//! The page as one HTML file with everything built in: the files of `assets/report/` and the plotting library. Nothing is fetched. The
-//! content security policy, which names scripts by their hash, prevents names in a trace from running as scripts.
+//! The report page as one self-contained HTML file with the files of `assets/report/` and the plotting library built in; nothing is
+//! fetched. The content security policy names the scripts by their hash, so names in a trace cannot run as scripts.
 
 use super::built_in::{self, ECHARTS, json};
 use super::{OF_THE_TRACE, Parts, first, html};
@@ -11,14 +11,13 @@ use anyhow::Result;
 use maud::html;
 use std::collections::BTreeSet;
 
-/// Id of the section that directly follows the charts.
+/// HTML id of the section that directly follows the charts.
 const FIRST: &str = "summary";
-/// Id of the section with the findings that belong to no other section.
+/// HTML id of the section with the findings that belong to no other section.
 const FINDINGS: &str = "findings";
 const MISSING: &str = "Limits of this trace";
 
 const PAGE: &str = include_str!("../../assets/report/page.html");
-/// Scripts, in order of execution.
 const SCRIPTS: [&str; 20] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/data.js"),
@@ -50,7 +49,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         parts.sections.iter().partition(|section| section.id == FIRST);
     sections.extend(others);
     let entries = |sections: &[&Section]| html! { @for section in sections { (entry(section.id, section.title)) } };
-    // Findings that belong to no section get one of their own, in full.
+    // Findings that belong to no section are shown in full in a separate section.
     let in_sections = || parts.sections.iter().flat_map(|section| &section.findings);
     let anchors: BTreeSet<String> = in_sections().map(html::anchor).collect();
     let others_found: Vec<Finding> = parts
@@ -97,7 +96,6 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
     Ok(built_in::page(PAGE, &SCRIPTS, built_in::policy, filled))
 }
 
-/// Returns the codes of all findings on the page.
 fn codes(parts: &Parts<'_>) -> BTreeSet<Code> {
     let weighed = parts.verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     weighed.chain(parts.sections.iter().flat_map(|section| &section.findings)).map(|finding| finding.code).collect()

@@ -14,9 +14,9 @@ use crate::topics::verdict::result::Weighed;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// Maximum processes that get a time bar of their own.
+/// Maximum processes that get a separate time bar.
 const PROCESSES: usize = 20;
-/// Minimum share of a bar that is drawn, in percent; smaller shares are omitted.
+/// Minimum share of a time bar that is drawn, in percent; smaller shares are omitted.
 const UNSEEN: f64 = 0.05;
 
 pub(super) fn job(verdict: &Verdict) -> Markup {
@@ -47,13 +47,13 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
 /// Data needed to render findings as HTML: names and anchors.
 pub(super) struct FindingContext<'a> {
     pub(super) names: &'a Names,
-    /// HTML anchors of the findings that have a place in a section.
+    /// HTML anchors of the findings that are listed in a section.
     pub(super) anchors: &'a BTreeSet<String>,
     pub(super) run_ns: u64,
 }
 
 impl FindingContext<'_> {
-    /// Returns text with paths abbreviated to their last part.
+    /// Returns `text` as HTML, with paths abbreviated to their last part.
     fn text(&self, text: &str) -> Markup {
         self.names.marked(text)
     }
@@ -66,7 +66,7 @@ impl FindingContext<'_> {
     }
 }
 
-/// Returns a code, linked to its explanation.
+/// Returns a finding's code, linked to the code's explanation.
 fn code(code: Code) -> Markup {
     html! { a.code href={ "#code-" (code.name()) } title=(code.explanation().meaning) { (code.name()) } }
 }
@@ -181,7 +181,7 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
     }
 }
 
-/// Returns a bar that is divided by the time spent in each activity; `length` is the bar's length in percent of the available width.
+/// Returns a bar divided by the time spent in each activity; `length` is the bar's length in percent of the available width.
 fn bar(parts: &Parts, length: f64) -> Markup {
     let total = parts.total_ns();
     let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));
@@ -198,7 +198,6 @@ fn bar(parts: &Parts, length: f64) -> Markup {
     }
 }
 
-/// Returns the explanations of the codes on the page.
 pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
     html! {
         @for code in codes {
@@ -215,7 +214,7 @@ pub(super) fn codes(codes: &BTreeSet<Code>) -> Markup {
     }
 }
 
-/// Returns the list of what the trace lacks.
+/// Returns the list of missing and damaged parts of the trace, as HTML.
 pub(super) fn missing(verdict: &Verdict) -> Markup {
     let damage = words::damage(verdict);
     html! {

@@ -9,11 +9,11 @@ use crate::text::units;
 use crate::topics::report::Section;
 use maud::{Markup, html};
 
-/// Maximum rows of a table on the page; CSV has all.
+/// Maximum rows of a table on the page; CSV files have all rows.
 const MOST_ROWS: usize = 500;
 
 pub(super) fn anchor(finding: &Finding) -> String {
-    // FNV-1a over the identifying text: stable across pages.
+    // FNV-1a over the identifying text, so that the anchor is the same on every page.
     let facts = serde_json::to_string(&finding.accused()).unwrap_or_default();
     let text = format!("{} {facts}", finding.code.name());
     let hash = text
@@ -22,7 +22,7 @@ pub(super) fn anchor(finding: &Finding) -> String {
     format!("finding-{:08x}", hash >> 32)
 }
 
-/// Returns markup in which hidden characters of names are visible. White space stays unchanged, since it has no effect in HTML.
+/// Returns `markup` as text in which hidden characters of names are visible. White space stays unchanged, since it has no effect in HTML.
 pub(super) fn visible(markup: &Markup) -> String {
     let is_hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t' | '\r');
     let text = markup.0.as_str();
@@ -39,7 +39,7 @@ pub(super) fn visible(markup: &Markup) -> String {
     })
 }
 
-/// Returns a collapsed section with its findings and the parts of its view; the summary line states its contents.
+/// Returns a collapsed section: its findings and the parts of its view; the summary line states the contents.
 pub(super) fn section(section: &Section, names: &Names) -> Markup {
     let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: OPEN_TABLES };
     let parts = &section.view.parts;
@@ -84,15 +84,15 @@ pub(super) fn folded(id: &str, title: &str, about: &str, beside: &str, body: &Ma
     }
 }
 
-/// Returns findings as HTML; of adjacent findings with equal code and remedy, all but the first are collapsed.
+/// Returns findings as HTML; of adjacent findings with the same code and advice, all but the first are collapsed.
 pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
-    let alike = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
+    let similar = |a: &Finding, b: &Finding| a.code == b.code && a.hint == b.hint;
     html! {
-        @for group in findings.chunk_by(alike) {
+        @for group in findings.chunk_by(similar) {
             @if let Some((first, others)) = group.split_first() {
                 (one_finding(first, names))
                 @if !others.is_empty() {
-                    details.alike {
+                    details.similar {
                         summary { (units::counted(others.len() as u64, "similar finding")) }
                         @for finding in others { (one_finding(finding, names)) }
                     }
@@ -104,7 +104,7 @@ pub(super) fn all_findings(findings: &[Finding], names: &Names) -> Markup {
 
 /// Returns a text of this program as HTML; text between backticks becomes `<code>`.
 pub(super) fn prose(text: &str) -> Markup {
-    // A name that contains a backtick only changes which words look like code.
+    // A name that contains a backtick only changes which words are formatted as code.
     html! {
         @for (number, piece) in text.split('`').enumerate() {
             @if number % 2 == 1 { code { (piece) } } @else { (piece) }
@@ -127,10 +127,10 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
     }
 }
 
-/// Number of tables of a section that start open; later ones are collapsed under their captions.
+/// Number of tables of a section that start open; further tables are collapsed under their captions.
 const OPEN_TABLES: usize = 2;
 
-/// Position within a section while its parts are rendered.
+/// State while the parts of a section are rendered.
 struct Tables<'a> {
     section: &'static str,
     names: &'a Names,
@@ -140,12 +140,12 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Renders a part; `next` is the part after it.
+    /// Renders a part of a view; `next` is the part after it.
     fn part(&mut self, part: &Part, next: Option<&Part>) -> Markup {
         match part {
             Part::Heading(text) => {
                 self.heading.clone_from(text);
-                // The heading is the caption of the next table, which has none.
+                // A heading directly before a table without a title becomes the caption of that table.
                 let is_caption =
                     matches!(next, Some(Part::Table(table)) if table.title.is_empty() && table.is_for_people());
                 html! { @if !is_caption { h3 { (text) } } }
@@ -186,7 +186,7 @@ impl Tables<'_> {
     }
 }
 
-/// Returns a caption made from a table's name: `data_sets` becomes "Data sets".
+/// Derives a caption from a table's name: `data_sets` becomes "Data sets".
 fn spoken(name: &str) -> String {
     match name {
         "profiles" => "How files were accessed".into(),
@@ -194,7 +194,7 @@ fn spoken(name: &str) -> String {
     }
 }
 
-/// Returns a figure with its caption, and its numbers as a table for readers who cannot see it.
+/// Returns a figure with its caption, and its numbers as a table for readers who cannot see the figure.
 fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
     let subject = short_names(&[figure.subject.as_str()]).pop().unwrap_or_default();
     html! {
@@ -242,7 +242,7 @@ fn one_cell(cell: &Cell, short: &mut impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// Returns the number by which scripts sort a cell; `None` for text.
+/// Returns the number by which the page's scripts sort a cell; `None` for text.
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
         Cell::None | Cell::Text(_) | Cell::Layer(_) | Cell::Path(_) | Cell::Prose { .. } => None,

@@ -1,8 +1,8 @@
 //! `report`: one self-contained HTML page, and its first screen in the terminal.
 //!
 //! * `words`, `names`: texts of the first screen; `terminal`: its form in the terminal, `first`: its form on the page.
-//! * `html`: sections of the page, made of views; `document`: the complete file; `open`: opens the page in a browser.
-//! * `several`: page for the commands that look at several runs.
+//! * `html`: sections of the page, made from views; `document`: the complete file; `open`: opens the page in a browser.
+//! * `several`: page of the commands that read several runs.
 
 mod args;
 mod document;
@@ -38,10 +38,10 @@ use std::path::Path;
 
 const PAGE: &str = "report.html";
 
-/// Findings about the trace itself, shown at the end of the page.
+/// Codes of findings on the trace itself, which the page shows at its end.
 const OF_THE_TRACE: [Code; 2] = [Code::DAMAGED, Code::FOLDED];
 
-/// Generated page, and the data that decides the exit code.
+/// Report page, and the data that decides the exit code.
 #[derive(Debug, Serialize)]
 pub struct Page {
     /// Complete HTML text of the page; empty if no page is requested.
@@ -56,12 +56,12 @@ pub struct Page {
     pub complete: bool,
 }
 
-/// Loads the job and writes the page.
+/// Loads the job, and writes the report to `out` and its page to a file.
 ///
 /// # Errors
 /// Fails if nothing can be loaded, the layouts are invalid, or the page cannot be written.
 pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
-    // With JSON or CSV output, a page is written only if `--output` or `--open` is given as well.
+    // With JSON or CSV output, a page is written only if `--output` or `--open` is given.
     let output = match &args.output {
         None if args.open || args.format == Format::Table => Some(Path::new(PAGE)),
         output => output.as_deref(),
@@ -71,7 +71,7 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
         target.check_early()?;
     }
     let run = crate::session::open(&args.inputs)?;
-    // Figures of the page take much of the time, so they are skipped without a page.
+    // Drawing takes much of the time, so it is skipped if no page is written.
     let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: target.is_some() }, false)?;
     if let (Some(target), Some(output)) = (&target, output) {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
@@ -117,7 +117,7 @@ impl Report for Page {
     }
 }
 
-/// Makes the page of a loaded run, for opening as a file. `layout` is a file of stripe layouts; `top` is the maximum rows of lists.
+/// Creates the page of a loaded run, for opening as a file. `layout` is a file of stripe layouts; `top` is the maximum rows of lists.
 ///
 /// # Errors
 /// Fails if the layouts are invalid.
@@ -134,7 +134,7 @@ struct Parts<'a> {
     data: &'a PageData,
 }
 
-/// Makes the page; its HTML is empty if `options.draw` is false. `tiles` is true if a server will provide finer grids for the charts.
+/// Creates the page; its HTML is empty if `options.draw` is false. `tiles` is true if a server will provide finer grids for the charts.
 pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     let job = Job::new(run, options)?;
     let found = topics::whole(&job)?;
@@ -153,7 +153,7 @@ fn drawn(
     names: &Names,
     tiles: bool,
 ) -> Result<String> {
-    // Missing data is reported once, at the end.
+    // Missing data is reported once, at the end of the page.
     let missing = &found.summary.missing;
     let said: Vec<Part> = missing.parts().into_iter().chain(missing.scope_part()).collect();
     for section in &mut sections {

@@ -1,4 +1,4 @@
-//! Paths in sentences: abbreviated to their last part, with the full path on demand.
+//! Paths in sentences, abbreviated to their last part; readers get the full path on demand.
 
 use crate::model::Run;
 use crate::text::printable::printable;
@@ -16,12 +16,12 @@ pub(super) enum Piece {
     },
 }
 
-/// Paths of a run that contain white space, longest first. A sentence cannot be split into such paths at spaces, so they are searched for.
+/// Paths of a run that contain white space, longest first. Sentences cannot be split at spaces to find these paths, so the paths are searched for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    /// Returns an empty list: only paths without white space are then recognized.
+    /// Returns an empty list, with which only paths without white space are recognized.
     pub(super) const fn none() -> Self {
         Self(Vec::new())
     }
@@ -34,7 +34,7 @@ impl Names {
         Self(all)
     }
 
-    /// Splits a text into paths and the text between them.
+    /// Splits a text into paths and the text between the paths.
     pub(super) fn pieces(&self, text: &str) -> Vec<Piece> {
         let mut out = Vec::new();
         let (mut plain, mut rest) = (String::new(), text);
@@ -71,7 +71,7 @@ impl Names {
         text.get(..end).unwrap_or_default().trim_end_matches([',', ';', ':', '.', ')', '"', '\''])
     }
 
-    /// Returns a text for the page: paths abbreviated, with the full path on hover.
+    /// Returns a text as HTML: paths are abbreviated, with the full path on hover.
     pub(super) fn marked(&self, text: &str) -> Markup {
         html! {
             @for piece in self.pieces(text) {
@@ -93,7 +93,7 @@ impl Names {
     }
 }
 
-/// Returns for each path the shortest suffix that distinguishes it from the others, mostly its last part; in the same order.
+/// Returns for each path the shortest suffix that distinguishes it from all others, mostly its last part; in the order of `paths`.
 pub(super) fn short_names(paths: &[&str]) -> Vec<String> {
     // Returns the last `parts` components of a path.
     let end = |path: &str, parts: usize| {
@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn paths_are_told_by_their_last_part_and_nothing_else_changes() {
+    fn paths_are_reported_by_their_last_part_and_nothing_else_changes() {
         let names = Names(vec!["/lus/my run/a b.h5".into(), "/lus/my run/a".into()]);
         assert_eq!(names.short("4 stripes of /scratch/x/gcrm.nc are shared"), "4 stripes of gcrm.nc are shared");
         assert_eq!(

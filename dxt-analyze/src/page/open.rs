@@ -1,11 +1,11 @@
-//! `report --open`: opens the page in a browser, if there is one. Failures are no errors: the path is printed instead.
+//! Implements `report --open`: opens the page in a browser, if there is one. A failure is no error: the path is printed instead.
 
 use crate::progress::say;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Returns the program that opens a page, if this session can show one: from `$BROWSER`, a list separated by colons; otherwise the
-/// desktop's opener.
+/// desktop's opener (`xdg-open`, on macOS `open`).
 fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     let folders = set("PATH").unwrap_or_default();
@@ -15,7 +15,7 @@ fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         }
         std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
     };
-    // $BROWSER counts even without a display: remote editors set it to show pages on the local machine.
+    // $BROWSER is used even without a display: remote editors set it to show pages on the local machine.
     if let Some(browser) = set("BROWSER").and_then(|names| names.split(':').find_map(|name| found(name.trim()))) {
         return Some(browser);
     }
@@ -25,7 +25,7 @@ fn opener(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     (set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some()).then(|| found("xdg-open")).flatten()
 }
 
-/// Opens `page` in a browser; if that is impossible, prints its path.
+/// Opens `page` in a browser; prints the path if that is impossible.
 pub(super) fn open(page: &Path) {
     // Only regular files can be opened: the data written to a pipe is gone.
     let Some(page) = page.canonicalize().ok().filter(|page| page.is_file()) else { return };
@@ -33,12 +33,12 @@ pub(super) fn open(page: &Path) {
     let started = opener.and_then(|opener| {
         let mut command = Command::new(opener);
         command.arg(&page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Ctrl-C in this terminal must not reach the browser.
+        // A separate process group: Ctrl-C in this terminal must not reach the browser.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.spawn().ok()
     });
     match started {
-        // The browser may run for hours, so there is no wait.
+        // The browser may run for hours, so this process does not wait for it.
         Some(_) => say!("opening {}", page.display()),
         None => say!("no browser found here: open {}", page.display()),
     }

@@ -1,5 +1,5 @@
-//! Option `-o` of commands that read several runs: writes their tables, findings and figures as one HTML file. Figures are SVG, so the
-//! page is readable without scripts; its scripts only sort tables and change colours.
+//! Option `-o` of commands that read several runs: writes tables, findings and figures as one HTML file. Figures are SVG, so the page is
+//! readable without scripts; its scripts only sort tables and change colours.
 
 use super::built_in;
 use super::html;
@@ -14,7 +14,6 @@ use anyhow::Result;
 use maud::html;
 
 const PAGE: &str = include_str!("../../assets/several/page.html");
-/// Scripts, in order of execution.
 const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/report/theme.js"),
     include_str!("../../assets/report/tables.js"),
@@ -22,28 +21,28 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../../assets/several/main.js"),
 ];
 
-/// Returns title and description of a command's page.
-fn titles(verb: &str) -> (&'static str, &'static str) {
-    match verb {
+/// Returns title and description of the page of a command.
+fn titles(subcommand: &str) -> (&'static str, &'static str) {
+    match subcommand {
         "compare" => ("Two ways compared", "Differences between the runs, and which of them are significant."),
         _ => ("Runs side by side", "Medians of repeated runs, with minimum and maximum."),
     }
 }
 
-/// Writes the page of `view`, if requested.
+/// Writes the page of `view` to the file named by the option `-o`, if given.
 ///
 /// # Errors
 /// Fails if the page cannot be written, or would replace another kind of file.
-pub fn of_view(place: &PageOutput, verb: &str, view: &View) -> Result<()> {
+pub fn of_view(place: &PageOutput, subcommand: &str, view: &View) -> Result<()> {
     let Some(output) = &place.output else { return Ok(()) };
-    let text = page(verb, view);
+    let text = page(subcommand, view);
     Target::new(output, Ours::Page, place.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
     say!("wrote {} ({})", output.display(), units::bytes(text.len() as u64));
     Ok(())
 }
 
-fn page(verb: &str, view: &View) -> String {
-    let (title, about) = titles(verb);
+fn page(subcommand: &str, view: &View) -> String {
+    let (title, about) = titles(subcommand);
     let (mut found, mut figures, mut rest) = (Vec::new(), Vec::new(), Vec::new());
     for part in &view.parts {
         match part {

@@ -9,7 +9,7 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use crate::topics::verdict::typed;
 
-/// Maximum lines of evidence on a card.
+/// Maximum lines of evidence on a finding's card.
 pub(super) const EVIDENCE: usize = 3;
 /// Maximum lines that describe missing data.
 const MISSING: usize = 6;
@@ -71,7 +71,7 @@ fn card(weighed: &Weighed, names: &Names) -> Finding {
     finding
 }
 
-/// Returns the table of findings with a saving. Advice is omitted if a card or an earlier row contains it.
+/// Returns the table of findings with a saving. Advice that a card or an earlier row contains is omitted.
 fn findings(verdict: &Verdict, names: &Names) -> Table {
     let rows = words::listed(verdict);
     let title = if rows.is_empty() { "" } else { "What would save run time" };

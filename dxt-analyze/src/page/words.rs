@@ -7,10 +7,10 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use std::cmp::Reverse;
 
-/// Share of the time in calls, below which unexplained time is not mentioned.
+/// Minimum share of unexplained time in the time in calls to be mentioned.
 const NOTHING: f64 = 0.005;
 
-/// Returns the run time that the job would save without the finding's cause, ns.
+/// Returns the run time that the job would save without the finding's cause, ns; 0 if unknown.
 pub(super) fn saves(finding: &Finding) -> u64 {
     finding.saving.map_or(0, |saving| saving.saves_ns)
 }
@@ -31,7 +31,7 @@ pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     first
 }
 
-/// Returns the distinct codes of the other findings that describe the same problem.
+/// Returns the distinct codes of other findings that describe the same problem.
 pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     let mut out: Vec<Code> = Vec::new();
     for other in &weighed.also {
@@ -42,14 +42,14 @@ pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
     out
 }
 
-/// Returns the range of the saving, such as `1.20 s to 2.40 s`; `None` if it is a single value.
+/// Formats the range of the saving, such as `1.20 s to 2.40 s`; `None` if the saving is a single value.
 pub(super) fn range(finding: &Finding) -> Option<String> {
     let saving = finding.saving?;
     let (low, high) = (saving.saves_low_ns.unwrap_or(saving.saves_ns), saving.saves_high_ns.unwrap_or(saving.saves_ns));
     (low < high).then(|| format!("{} to {}", units::duration(low), units::duration(high)))
 }
 
-/// Formats a share in percent: `12.3 %`, `< 0.1 %`.
+/// Formats the share `part` / `whole` in percent: `12.3 %`, `< 0.1 %`.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match share(part, whole) * 100.0 {
         small if part > 0 && small < 0.05 => "< 0.1 %".into(),
@@ -58,7 +58,7 @@ pub(super) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Capitalizes the first letter.
+/// Capitalizes the first letter of `text`.
 pub(super) fn sentence(text: &str) -> String {
     crate::topics::verdict::sentence::capital(text)
 }
@@ -66,7 +66,7 @@ pub(super) fn sentence(text: &str) -> String {
 /// Returns the job description as pairs of label and text: program, run time, processes, user.
 pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     let job = &verdict.job;
-    // Darshan knows that the program used MPI, but not the implementation.
+    // Darshan records that the program used MPI, but not the implementation.
     let mpi = if matches!(job.mpi.as_str(), "" | "MPI") { String::new() } else { format!(", {}", job.mpi) };
     let scheduler = match job.scheduler.as_str() {
         "" => "no scheduler".to_owned(),
@@ -85,14 +85,14 @@ pub(super) fn job(verdict: &Verdict) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Returns the shares of the run time by activity, in one line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
+/// Formats the shares of the run time by activity in one line: `writes 12.1 %, metadata 0.4 %, no I/O 87.5 %`.
 pub(super) fn ledger(verdict: &Verdict) -> String {
     let total = verdict.ledger.total_ns();
     let parts = verdict.ledger.named().into_iter().filter(|(_, ns)| *ns > 0);
     parts.map(|(name, ns)| format!("{name} {}", percent(ns, total))).collect::<Vec<String>>().join(", ")
 }
 
-/// Returns a sentence on the time in I/O that no finding explains; `None` if it is negligible.
+/// Returns a sentence on the time in I/O that no finding explains; `None` if that time is negligible.
 pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
     let explained = if listed(verdict).is_empty() { "No finding explains" } else { "These findings do not explain" };
@@ -104,19 +104,19 @@ pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     ))
 }
 
-/// Returns the finding that calls of some kind take much time although none is an outlier ([`Code::UNCOVERED`]).
+/// Returns the finding that one kind of calls takes much time although none is an outlier ([`Code::UNCOVERED`]); `None` if absent.
 pub(super) fn uncovered(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::UNCOVERED)
 }
 
-/// Returns the finding that the trace is damaged; `None` if it is intact.
+/// Returns the finding that the trace is damaged ([`Code::DAMAGED`]); `None` if the trace is intact.
 pub(super) fn damage(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::DAMAGED)
 }
 
 /// Returns a sentence with the number of findings without a saving (unknown or 0); `None` if there are none.
 pub(super) fn observations(verdict: &Verdict) -> Option<String> {
-    // Codes reported elsewhere on the screen.
+    // Codes of findings that other parts of the screen report.
     let own = [Code::DAMAGED, Code::FOLDED, Code::UNCOVERED];
     let all = verdict.findings.iter().map(|weighed| &weighed.finding);
     match all.filter(|finding| saves(finding) == 0 && !own.contains(&finding.code)).count() {

@@ -1,68 +1,68 @@
-//! Values of table cells. A cell states the kind of its value (bytes, duration, share, ...), and renderers decide how each kind looks.
+//! Values of table cells. A cell states the kind of its value (bytes, duration, share, ...); renderers decide how to show each kind.
 
 /// Value of a table cell. Numbers are formatted for people in tables, and unformatted in CSV.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Empty cell.
     None,
-    /// Text.
+    /// Text without special formatting.
     Text(String),
-    /// Layer name, or a label that contains one, spelled as in the file format (`MPIIO`); people see `MPI-IO`.
+    /// Name of an I/O layer, or a label that contains one, spelled as in the file format (`MPIIO`); people see `MPI-IO`.
     Layer(String),
-    /// Sentences, in two forms; a table may wrap them.
+    /// Sentences, in separate forms for people and for CSV; a table may wrap the lines.
     Prose {
         /// Text for people.
         shown: String,
         /// Text in CSV.
         plain: String,
     },
-    /// Path, whose beginning a table may shorten.
+    /// Path of a file; a table may shorten its beginning.
     Path(String),
-    /// Count.
+    /// Number of items, such as calls.
     Count(u64),
-    /// Number that can be negative: a rank, an offset.
+    /// Number that can be negative, such as a rank or an offset.
     Number(i64),
     /// Size in bytes.
     Bytes(u64),
-    /// Point in time, ns since the job's start; seconds in tables, in CSV the unit of the column's name (`_s` or `_ns`).
+    /// Point in time, ns since the job's start. Tables show seconds; CSV uses the unit in the column's name (`_s` or `_ns`).
     Moment(u64),
-    /// Duration in ns; with its own unit in tables, in CSV the unit of the column's name.
+    /// Duration in ns. Tables choose a unit per value; CSV uses the unit in the column's name (`_s` or `_ns`).
     Duration(u64),
-    /// Bytes per second.
+    /// Rate in bytes per second.
     Rate(f64),
-    /// Number, together with a text for people that gives its range; CSV has the number alone.
+    /// Number with a text for people that gives its range; CSV has the number alone.
     Ranged {
-        /// Number.
+        /// Number without its range.
         value: Box<Self>,
-        /// Text for people.
+        /// Text for people: the number and its range.
         shown: String,
     },
-    /// Ratio, shown as `2.5 x`.
+    /// Ratio, shown as `2.50 x`.
     Times(f64),
-    /// Share, from 0 to 1; percent in tables. Values that can exceed 1 are [`Self::Times`].
+    /// Share, from 0 to 1; tables show percent. Values that can exceed 1 are [`Self::Times`].
     Share(f64),
 }
 
 impl Cell {
-    /// Creates a text.
+    /// Creates a text cell.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Creates a path.
+    /// Creates a path cell.
     #[must_use]
     pub fn path(path: impl Into<String>) -> Self {
         Self::Path(path.into())
     }
 
-    /// Creates a number that can be negative, saturating at the maximum.
+    /// Creates a cell for a number that can be negative; saturates at `i64::MAX`.
     #[must_use]
     pub fn number(value: impl TryInto<i64>) -> Self {
         Self::Number(value.try_into().unwrap_or(i64::MAX))
     }
 
-    /// Creates a flag: 1 or 0.
+    /// Creates a cell for a flag: 1 if `holds`, else 0.
     #[must_use]
     pub fn flag(holds: bool) -> Self {
         Self::Count(holds.into())
@@ -74,13 +74,13 @@ impl Cell {
         value.map_or(Self::None, kind)
     }
 
-    /// Creates the share `part` / `whole`, at most 1; empty if `whole` is 0.
+    /// Creates a cell for the share `part` / `whole`, at most 1; empty if `whole` is 0.
     #[must_use]
     pub fn share_of(part: u64, whole: u64) -> Self {
         if whole > 0 { Self::Share((part as f64 / whole as f64).min(1.0)) } else { Self::None }
     }
 
-    /// Creates the rate `bytes` / `time_ns` in bytes per second; empty if `time_ns` is 0.
+    /// Creates a cell for the rate `bytes` / `time_ns` in bytes per second; empty if `time_ns` is 0.
     #[must_use]
     pub fn rate_of(bytes: u64, time_ns: u64) -> Self {
         if time_ns > 0 { Self::Rate(bytes as f64 * 1e9 / time_ns as f64) } else { Self::None }
@@ -92,7 +92,7 @@ mod tests {
     use super::Cell;
 
     #[test]
-    fn what_cannot_be_told_is_no_cell_and_no_panic() {
+    fn what_cannot_be_reported_is_no_cell_and_no_panic() {
         assert_eq!([Cell::share_of(1, 0), Cell::rate_of(1, 0)], [Cell::None, Cell::None]);
         assert_eq!([Cell::share_of(1, 4), Cell::rate_of(3, 500_000_000)], [Cell::Share(0.25), Cell::Rate(6.0)]);
         assert_eq!(Cell::share_of(5, 4), Cell::Share(1.0));

@@ -1,5 +1,5 @@
-//! Builder of tables, the only type for them: a list of typed columns. Each column is defined by its heading and the function that
-//! computes its cells, so that these cannot diverge. Terminal, CSV and page render the resulting rows.
+//! Builder of tables from typed columns. Each column is defined by its heading and the function that computes its cells, so that heading
+//! and cells cannot diverge. Terminal, CSV and page render the resulting rows.
 //!
 //! ```
 //! # use dxt_analyze::render::{Cell, Table};
@@ -13,12 +13,12 @@
 
 use super::Cell;
 
-/// Heading of a column.
+/// Heading of a table column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Heading in tables for people; empty for a CSV-only column.
     pub title: &'static str,
-    /// Name in CSV, with the unit.
+    /// Name of the column in CSV, with the unit, such as `time_s`.
     pub name: &'static str,
 }
 
@@ -39,13 +39,13 @@ pub struct TableOf<'a, Row> {
 }
 
 impl<'a, Row> TableOf<'a, Row> {
-    /// Adds a column.
+    /// Adds a column with the heading `title`, the CSV name `name`, and cells computed by `cell`.
     pub fn column(mut self, title: &'static str, name: &'static str, cell: impl Fn(&Row) -> Cell + 'a) -> Self {
         self.columns.push(Column { head: Head { title, name }, cell: Box::new(cell) });
         self
     }
 
-    /// Adds a CSV-only column.
+    /// Adds a column that only CSV contains.
     pub fn csv(self, name: &'static str, cell: impl Fn(&Row) -> Cell + 'a) -> Self {
         self.column("", name, cell)
     }
@@ -55,7 +55,7 @@ impl<'a, Row> TableOf<'a, Row> {
         Self { most, ..self }
     }
 
-    /// Marks the table as secondary: it is written as CSV only if the user requests it by name, even if it precedes the main table.
+    /// Marks the table as secondary: CSV contains the table only if the user requests it by name, even if it precedes the main table.
     pub fn beside(self) -> Self {
         Self { beside: true, ..self }
     }
@@ -75,23 +75,23 @@ impl<'a, Row> TableOf<'a, Row> {
     }
 }
 
-/// Table as renderers get it. Only [`Table::of`] creates one, so each row has one cell per heading.
+/// Table for renderers. Only [`Table::of`] creates tables, so each row has one cell per heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// Name by which the option `--table` selects the table.
     pub name: &'static str,
-    /// Line above the table.
+    /// Title, shown in a line above the table.
     pub title: String,
     /// Maximum rows that people see; 0 hides the table. CSV has all rows.
     pub most: usize,
-    /// True if the view has another main table, so that CSV contains this one only on request.
+    /// True if the view has another main table, so that CSV contains this table only on request.
     pub beside: bool,
     heads: Vec<Head>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// Starts a table of `rows`; columns are added next.
+    /// Starts a table of `rows`; the caller adds columns next.
     pub fn of<'a, Row>(
         name: &'static str,
         title: impl Into<String>,
@@ -107,32 +107,32 @@ impl Table {
         }
     }
 
-    /// Returns the headings.
+    /// Returns the headings of all columns.
     #[must_use]
     pub fn heads(&self) -> &[Head] {
         &self.heads
     }
 
-    /// Returns the rows.
+    /// Returns the cells, row by row.
     #[must_use]
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
     }
 
-    /// Applies `change` to every cell; its first argument is the CSV name of the column.
+    /// Applies `change` to every cell; the first argument of `change` is the CSV name of the column.
     pub fn change(&mut self, mut change: impl FnMut(&'static str, &mut Cell)) {
         for row in &mut self.rows {
             self.heads.iter().zip(row).for_each(|(head, cell)| change(head.name, cell));
         }
     }
 
-    /// True if the table has no rows.
+    /// Returns true if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// True if there is something to show to people: rows, and a column with a title.
+    /// Returns true if people can see something of the table: it has rows, and a column with a title.
     #[must_use]
     pub fn is_for_people(&self) -> bool {
         !self.is_empty() && self.heads.iter().any(|head| !head.title.is_empty())

@@ -9,7 +9,7 @@ use std::io::Write;
 
 const FINDINGS: &str = "findings";
 
-/// Writes the table that `style` names; by default the main table: the first that is not marked as secondary, with or without rows.
+/// Writes the table that `style` names as CSV; by default the main table: the first that is not marked as secondary, even if empty.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
     let made: Vec<Table> = view.parts.iter().filter_map(findings).collect();
     let tables = view.parts.iter().filter_map(|part| match part {
@@ -40,7 +40,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Returns the findings of a view as a table; it comes after all other tables. `report` has its own table of findings.
+/// Returns the findings of a view as a table, which follows all other tables; `report` has its own table of findings.
 fn findings(part: &Part) -> Option<Table> {
     let Part::Findings(findings) = part else { return None };
     let table = Table::of(FINDINGS, "", findings)
@@ -57,8 +57,7 @@ fn findings(part: &Part) -> Option<Table> {
     Some(table.done())
 }
 
-/// Formats a cell without unit, in the unit that its column's name ends with: times in columns `..._ns` are integer ns, all others are
-/// seconds.
+/// Formats a cell as a number without unit: times are integer ns in columns named `..._ns`, and seconds in all others.
 fn plain(head: &Head, cell: &Cell) -> String {
     match cell {
         Cell::Ranged { value, .. } => plain(head, value),

@@ -1,8 +1,8 @@
-//! Figures as data: stacked panels over one time axis, each with boxes on its own grid. `svg` draws them.
+//! Figures as data: stacked panels over one time axis, each with rectangles on its own grid. The module `svg` draws them.
 
 use super::Table;
 
-/// Distinguishable colours: <https://jfly.uni-koeln.de/color/>, and two more.
+/// Distinguishable colours: six of <https://jfly.uni-koeln.de/color/>, and two more.
 pub const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#8e6bbf", "#56b4e9", "#808a94"];
 
 /// Colour, as an index into [`COLOURS`].
@@ -10,19 +10,19 @@ pub const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e6
 pub struct Ink(pub u8);
 
 impl Ink {
-    /// Returns the SVG colour.
+    /// Returns the colour as an SVG colour value, such as `#0072b2`.
     #[must_use]
     pub fn colour(self) -> &'static str {
         COLOURS.get(usize::from(self.0)).copied().unwrap_or("#808a94")
     }
 }
 
-/// Rectangle on a panel's grid.
+/// Rectangle on the grid of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Left edge, in columns from the left.
+    /// Left edge, in grid columns from the panel's left edge.
     pub left: u32,
-    /// Lower edge, in rows from the panel's lower edge.
+    /// Lower edge, in grid rows from the panel's lower edge.
     pub bottom: u32,
     /// Number of grid columns that the rectangle covers.
     pub width: u32,
@@ -37,40 +37,40 @@ pub struct Layer {
     pub ink: Ink,
     /// Opacity of the rectangles, in percent.
     pub opacity: u8,
-    /// True if boxes have an outline, so that overlapping ones can be distinguished.
+    /// True if the rectangles have outlines, so that overlapping ones can be distinguished.
     pub outlined: bool,
     /// Rectangles of the layer.
     pub areas: Vec<Area>,
 }
 
-/// Panel of a figure.
+/// Panel of a figure: a grid with rectangles, and labelled horizontal lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
     /// Title of the panel.
     pub title: &'static str,
     /// Number of columns and rows of the panel's grid.
     pub grid: (u32, u32),
-    /// Horizontal lines: height, as a share of the panel's height, and label.
+    /// Horizontal lines: (height as a share of the panel's height, label).
     pub levels: Vec<(f64, String)>,
-    /// Layers, back to front.
+    /// Layers of rectangles, back to front.
     pub layers: Vec<Layer>,
 }
 
-/// Time window of a figure; its numbers are shown as text when the mouse hovers over it.
+/// Time window of a figure; its numbers are shown as text when the mouse hovers over the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// Left edge, as a share of the width.
+    /// Left edge of the window, as a share of the figure's width.
     pub from: f64,
-    /// Width, as a share of the figure's width.
+    /// Width of the window, as a share of the figure's width.
     pub width: f64,
-    /// Text of the numbers.
+    /// Text with the numbers of the window.
     pub words: String,
 }
 
-/// Figure of stacked panels.
+/// Figure of stacked panels over one time axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Name used in file names and HTML anchors.
+    /// Name of the figure in file names and HTML anchors.
     pub name: &'static str,
     /// Short title of the figure.
     pub title: &'static str,

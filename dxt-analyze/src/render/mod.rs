@@ -1,5 +1,5 @@
-//! Rendering of results. A result provides a [`View`] of itself (headings, tables, findings) for tables, CSV and the page; for JSON the
-//! result itself is serialized. Renderers see nothing else of a result.
+//! Rendering of results. A result provides a [`View`] of itself (headings, tables, findings) for terminal, CSV and page; for JSON the
+//! result itself is serialized. Renderers depend on nothing else of a result.
 
 mod cell;
 mod column;
@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
-/// Output formats of every command but `dump`.
+/// Output formats of every command except `dump`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables for people
@@ -45,7 +45,7 @@ pub enum ColorWhen {
 }
 
 impl ColorWhen {
-    /// Returns true if this process's standard output is to be coloured. `NO_COLOR`: <https://no-color.org>.
+    /// Returns true if the standard output of this process is to be coloured. `NO_COLOR`: <https://no-color.org>.
     #[must_use]
     pub fn decide(self) -> bool {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -58,18 +58,18 @@ impl ColorWhen {
     }
 }
 
-/// Element of a view.
+/// Element of a view, such as a heading or a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Heading.
+    /// Heading of the parts that follow.
     Heading(String),
-    /// Label and text, one pair per line.
+    /// Pairs of label and text, one pair per line.
     Pairs(Vec<(&'static str, String)>),
     /// Lines of text.
     Lines(Vec<String>),
-    /// Table.
+    /// Table of typed cells.
     Table(Table),
-    /// Findings.
+    /// Findings, with evidence and advice.
     Findings(Vec<Finding>),
     /// Figure, shown on the page only.
     Figure(Box<Figure>),
@@ -97,13 +97,13 @@ pub struct Style {
     pub format: Format,
     /// True to use colours.
     pub color: bool,
-    /// Width of the terminal in columns, if output goes to one.
+    /// Width of the terminal in columns; `None` if output does not go to a terminal.
     pub width: Option<usize>,
-    /// Table to write as CSV; the main table if `None`.
+    /// Name of the table to write as CSV; `None` for the main table.
     pub table: Option<String>,
 }
 
-/// Writes `report` to `out`.
+/// Writes `report` to `out`, in the format that `style` names.
 ///
 /// # Errors
 /// Fails if `out` cannot be written, or the requested table does not exist.

@@ -1,5 +1,5 @@
-//! Figures as SVG. Widths are shares of the total and heights are pixels, so that text keeps its size at any width. Any SVG viewer can
-//! show them, since they need no scripts or style sheets. The page's style sheet only changes text and lines in dark mode.
+//! Figures as SVG. Widths are shares of the total and heights are pixels, so that text keeps its size at any width. Any SVG viewer can show
+//! the figures, since they need no scripts or style sheets. The page's style sheet only changes text and lines in dark mode.
 
 use super::figure::{Area, Figure, Layer, Panel};
 use crate::text::printable::printable;
@@ -13,10 +13,9 @@ const TITLE: u32 = 22;
 /// Height of a line of text, in pixels.
 const LINE: u32 = 18;
 const ENTRIES: usize = 3;
-/// Width of a figure in a separate file, in pixels.
+/// Width of a figure in a separate SVG file, in pixels.
 const WIDTH: u32 = 1000;
 
-/// Returns a figure as an SVG element within the page.
 pub(crate) fn inline(figure: &Figure) -> Markup {
     html! {
         svg.figure role="img" width="100%" height=(height(figure)) font-family="sans-serif" font-size="12" {
@@ -83,7 +82,7 @@ fn panel(panel: &Panel, top: u32) -> Markup {
         svg y=(top) width="100%" height=(PANEL) viewBox={ "0 0 " (columns) " " (rows) } preserveAspectRatio="none" {
             @for one in &panel.layers { (layer(one, rows)) }
         }
-        // Labels are drawn above the horizontal lines; the label of the lowest would overlap with the time axis.
+        // Labels are drawn above the horizontal lines; below, the lowest label would overlap with the time axis.
         @for (share, text) in &panel.levels {
             text x="3" y=(at(*share) - 3.0) font-size="11" fill="#1b2430" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke" { (printable(text)) }
         }
@@ -108,7 +107,7 @@ fn layer(layer: &Layer, rows: u32) -> Markup {
     }
 }
 
-/// Escapes hidden characters in each line of a text of this program.
+/// Replaces hidden characters in each line of `text` by visible escapes, and keeps line breaks.
 fn lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }

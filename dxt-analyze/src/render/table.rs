@@ -1,5 +1,4 @@
-//! Tables for people, drawn by comfy-table without lines. Numbers are right-aligned; paths are shortened at their beginning if a row
-//! would not fit.
+//! Tables for people, drawn by comfy-table without lines. Numbers are right-aligned; paths are shortened at their beginning if a row would not fit.
 
 use super::{Cell, Part, Style, Table, View};
 use crate::findings::{Finding, Severity};
@@ -11,12 +10,12 @@ use anyhow::Result;
 use comfy_table::{Attribute, Cell as Shown, CellAlignment, ColumnConstraint, ContentArrangement, Width, presets};
 use std::io::Write;
 
-/// Width in columns if output is no terminal.
+/// Width of tables in columns if output does not go to a terminal.
 const DEFAULT_WIDTH: usize = 132;
 const GAP: usize = 2;
-/// Minimum width of a column with sentences.
+/// Minimum width of a column with sentences, in characters.
 const MIN_PROSE: usize = 24;
-/// Minimum characters of a path.
+/// Minimum width of a path, in characters.
 const MIN_PATH: usize = 12;
 
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
@@ -119,7 +118,7 @@ fn alignments(table: &Table) -> Vec<CellAlignment> {
         .collect()
 }
 
-/// Returns the width that remains for one path column after all other columns.
+/// Returns the width in characters that remains for each path column after all other columns.
 fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     let is_path = |column: usize| table.rows().iter().any(|row| matches!(row.get(column), Some(Cell::Path(_))));
     let (mut others, mut paths) = (0, 0);
@@ -135,7 +134,7 @@ fn room_for_paths(table: &Table, texts: &[Vec<String>], width: usize) -> usize {
     (width.saturating_sub(others) / paths.max(1)).max(MIN_PATH)
 }
 
-/// Returns the width that remains for sentences in `column`, including the gap after it; `None` if the column contains no sentences.
+/// Returns the width in characters that remains for sentences in `column`, including the gap after it; `None` if the column contains no sentences.
 fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     let is_prose = |column: usize| matches!(table.rows().first()?.get(column), Some(Cell::Prose { .. })).then_some(());
     is_prose(column)?;
@@ -148,7 +147,7 @@ fn room_for_prose(table: &Table, column: usize, width: usize) -> Option<u16> {
     u16::try_from((width.saturating_sub(others) / sharing).max(MIN_PROSE)).ok()
 }
 
-/// Shortens a path to at most `room` characters: a mark in place of the omitted beginning, and the path's end.
+/// Shortens a path to at most `room` characters: `…` in place of the beginning, then the path's end.
 fn shorten(path: &str, room: usize) -> String {
     let length = path.chars().count();
     if length <= room {
@@ -158,7 +157,7 @@ fn shorten(path: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-/// Returns a cell's text for people.
+/// Formats a cell as text for people.
 #[must_use]
 pub fn human(cell: &Cell) -> String {
     match cell {

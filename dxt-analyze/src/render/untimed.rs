@@ -1,11 +1,11 @@
 //! Removes times from the results of runs without call times (`DXT_TIMING=off`). Times in calls, and values derived from them, are unknown
-//! in such runs, not 0. They are removed here for all topics: cells become empty, JSON values null.
+//! in such runs, not 0. This module removes them for all topics: cells become empty, JSON values null.
 
 use super::{Cell, Part, Report, Table, View};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Reason that reports give for empty values.
+/// Reason for empty values, as printed in reports.
 pub const WHY: &str = "times of calls were not recorded (DXT_TIMING=off)";
 
 /// Wrapper that shows the result of a run without call times, with all times removed.
@@ -42,14 +42,14 @@ pub fn without_times(mut view: View) -> View {
     view
 }
 
-/// Names of columns with shares of time, which are unknown; shares of calls and bytes are known.
+/// Names of columns with shares of time, which are unknown without call times; shares of calls and bytes are known.
 const SHARES: [&str; 3] = ["io_share", "of_runtime", "time_share"];
-/// Names of columns with ranks or processes that were chosen by time, which are unknown.
+/// Names of columns with ranks or processes chosen by time, which are unknown without call times.
 const BY_TIME: [&str; 3] = ["fastest_rank", "slowest_rank", "slowest"];
-/// Column with the run time of a process, which is known without call times.
+/// Name of the column with the run time of a process, which is known without call times.
 const RAN: &str = "run_s";
 
-/// Returns `text` without the durations of 0 that topics append to counts.
+/// Removes or replaces the durations of 0 ns in a sentence, which stand for unknown times.
 fn unsaid(text: &str) -> String {
     text.replace(", 0 ns", "").replace("0 ns", "an unknown time")
 }
@@ -68,7 +68,7 @@ fn forget(table: &mut Table) {
 /// Names of JSON values in ns that are known without call times: start and run time of the job, positions of time bins.
 const KNOWN_NS: [&str; 8] =
     ["run_ns", "runtime_ns", "start_unix_ns", "start_ns", "width_ns", "from_ns", "until_ns", "segments_end_ns"];
-/// Names of further JSON values derived from times in calls, which are unknown.
+/// Names of further JSON values derived from times in calls, which are unknown without call times.
 const MADE_OF_TIMES: [&str; 15] = [
     "duration",
     "max_duration",

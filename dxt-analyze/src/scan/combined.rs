@@ -1,10 +1,10 @@
-//! Combinations of analyses that run in one pass: two in one, one by reference, an optional one, and an empty one.
+//! Combinations of analyses that run in one pass: a pair, a reference to an analysis, an optional analysis, and an empty one.
 
 use super::{Alone, Analysis, Block, give};
 use crate::model::{ProcessId, Run};
 use trace_format::frame::BlockHead;
 
-/// Two analyses in one pass; nest for more.
+/// Pair of analyses in one pass; pairs can be nested.
 impl<A: Analysis, B: Analysis> Analysis for (A, B) {
     type Partial = (A::Partial, B::Partial);
 
@@ -56,7 +56,7 @@ impl Analysis for Nothing {
     fn merge(&self, _into: &mut (), _other: ()) {}
 }
 
-/// Analysis by reference, so that the caller can use it again after the pass.
+/// Reference to an analysis, which the caller can use again after the pass.
 impl<A: Analysis> Analysis for &A {
     type Partial = A::Partial;
 

@@ -1,5 +1,5 @@
-//! One parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread. Partial
-//! results hold only integers, sets and bounded lists with a total order, so merging them gives the same result for any thread schedule.
+//! Scan: one parallel pass over all segments that serves every requested analysis. Each analysis keeps one partial result per thread.
+//! Partial results hold only integers, sets and bounded lists with a total order, so merging gives the same result for any thread schedule.
 
 mod combined;
 mod pass;
@@ -18,8 +18,7 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (consecutive segments of one stream) in a block, from which sums per stretch are computed once and
-/// shared by all analyses.
+/// Minimum average segments per stretch (consecutive segments of one stream) in a block for which sums per stretch are computed and shared.
 const SHORT: usize = 8;
 
 /// Decoded segment block, and the tables that its indices refer to.
@@ -31,25 +30,24 @@ pub struct Block<'a> {
     pub number: ProcessId,
     /// Process that recorded the block.
     pub process: &'a Process,
-    /// Thread index in the process's table.
+    /// Index of the recording thread in the process's thread table.
     pub thread: u32,
     /// Decoded segments, as columns; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Stream of each segment, as an index into the process's streams; special values as described for [`StreamIx`].
+    /// Stream of each segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub streams: &'a [StreamIx],
     /// End (exclusive) of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
-    /// Cache for the result of [`Block::alone`].
+    /// Cache for the counters that [`Block::alone`] returns.
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Consecutive segments of one stream. Processes mostly repeat one operation, so data that depends only on the stream is looked up once
-/// per stretch.
+/// Stretch: consecutive segments of one stream. Processes mostly repeat one operation, so data of the stream is looked up once per stretch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Stream of the segments, as an index into the process's streams; special values as described for [`StreamIx`].
+    /// Stream of the segments, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
-    /// File offset of each segment, bytes; -1 if it has none.
+    /// File offset of each segment, bytes; -1 for calls without an offset.
     pub offset: &'a [i64],
     /// Size of each segment, bytes.
     pub length: &'a [u64],
@@ -60,7 +58,7 @@ pub struct Stretch<'a> {
 }
 
 impl<'a> Stretch<'a> {
-    /// Iterates over the segments, in order.
+    /// Iterates over the segments of the stretch, in order.
     #[inline]
     pub fn rows(self) -> impl Iterator<Item = Row> + 'a {
         let Self { stream, offset, length, start, end } = self;
@@ -74,7 +72,7 @@ impl<'a> Stretch<'a> {
         })
     }
 
-    /// Returns the segments with indices `from..until` within the stretch.
+    /// Returns the segments with indices `from..until` of the stretch, as a shorter stretch.
     #[inline]
     #[must_use]
     pub fn part(self, from: usize, until: usize) -> Self {
@@ -92,15 +90,15 @@ impl<'a> Stretch<'a> {
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Stream of the segment, as an index into the process's streams; special values as described for [`StreamIx`].
+    /// Stream of the segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
-    /// File offset, bytes; -1 if the segment has none.
+    /// File offset, bytes; -1 for calls without an offset.
     pub offset: i64,
     /// Size of the segment, bytes.
     pub length: u64,
-    /// Start, ns since the process's epoch.
+    /// Start of the segment, ns since the process's epoch.
     pub start: u64,
-    /// End, ns since the process's epoch.
+    /// End of the segment, ns since the process's epoch.
     pub end: u64,
 }
 
@@ -114,7 +112,7 @@ impl Row {
 }
 
 impl Block<'_> {
-    /// Returns the segment at index `place` of the block.
+    /// Returns the segment at index `place` of the block; `None` beyond the end.
     #[inline]
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Row> {
@@ -140,8 +138,8 @@ impl Block<'_> {
         })
     }
 
-    /// Returns the counters of each stretch, summed by [`Counters::fold_alone`]. The first analysis that asks computes them for all.
-    /// Returns `None` if stretches are so short that adding these sums would be slower than adding the segments.
+    /// Returns the counters of each stretch, summed by [`fold_alone`]. The first call computes them for all analyses. Returns `None` if
+    /// stretches are so short that adding these sums would be slower than adding the segments.
     #[must_use]
     pub fn alone(&self) -> Option<&[Counters]> {
         if self.ends.len() * SHORT > self.streams.len() {
@@ -155,13 +153,13 @@ impl Block<'_> {
         Some(self.alone.get_or_init(|| self.stretches().map(of).collect()))
     }
 
-    /// Iterates over the stretches, each with its counters from [`Block::alone`], if there are any.
+    /// Iterates over the stretches of the block, each with its counters from [`Block::alone`] if available.
     pub fn summed(&self) -> impl Iterator<Item = (Stretch<'_>, Option<&Counters>)> {
         let alone = self.alone();
         self.stretches().enumerate().map(move |(place, stretch)| (stretch, alone.and_then(|alone| alone.get(place))))
     }
 
-    /// Iterates over the segments, in order.
+    /// Iterates over the segments of the block, in order.
     #[inline]
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         let columns = self.columns;
@@ -176,8 +174,8 @@ impl Block<'_> {
     }
 }
 
-/// Adds the segments of a stretch to `counters` without looking at preceding segments, so that sequential and consecutive accesses are
-/// not counted.
+/// Adds the segments of a stretch (consecutive segments of one stream) to `counters` without looking at preceding segments, so that
+/// sequential and consecutive accesses are not counted.
 pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
     for row in stretch.rows() {
         counters.fold_alone_unsized(row.offset, row.length, row.start, row.end);
@@ -187,23 +185,22 @@ pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
 
 /// Analysis: a computation over all segments of a run.
 pub trait Analysis: Sync {
-    /// Partial result of one thread.
+    /// Partial result of the analysis on one thread.
     type Partial: Send;
-    /// Returns an empty partial result.
+    /// Returns an empty partial result of the analysis.
     fn start(&self) -> Self::Partial;
-    /// True if the analysis needs the block with this head. A block that any analysis needs is decoded and given to all analyses.
+    /// Returns true if the analysis needs the block with this head. A block that any analysis needs is decoded and given to all analyses.
     fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {
         true
     }
-    /// True if blocks must arrive in order. One partial result then gets all blocks of a process, thread by thread, each thread's in buffer
-    /// order. The processes of a group ([`group_of_process`]) follow one another.
+    /// Returns true if blocks must arrive in order. One partial result then gets all blocks of a process, thread by thread, each thread's
+    /// in buffer order. The processes of a group ([`group_of_process`]) follow one another.
     fn ordered(&self) -> bool {
         false
     }
     /// Adds the segments of a block to the partial result.
     fn block(&self, partial: &mut Self::Partial, block: &Block<'_>);
-    /// Appends the independent analyses that this one consists of, each with its part of the partial result. They may get blocks
-    /// concurrently.
+    /// Appends the independent analyses that this analysis consists of, each with its part of the partial result. They may get blocks concurrently.
     fn each<'p>(&'p self, partial: &'p mut Self::Partial, into: &mut Vec<Alone<'p>>) {
         into.push(Box::new(move |block| self.block(partial, block)));
     }
@@ -211,10 +208,10 @@ pub trait Analysis: Sync {
     fn merge(&self, into: &mut Self::Partial, other: Self::Partial);
 }
 
-/// Function that gives a block to one analysis and its partial result.
+/// Function that gives a block to one analysis and updates its partial result.
 pub type Alone<'p> = Box<dyn FnMut(&Block<'_>) + Send + 'p>;
 
-/// Gives a block to an analysis. Never inlined: each analysis gets its own symbol in profiles.
+/// Gives a block to an analysis. Never inlined, so that each analysis has a separate symbol in profiles.
 #[inline(never)]
 pub(crate) fn give<A: Analysis>(analysis: &A, partial: &mut A::Partial, block: &Block<'_>) {
     analysis.block(partial, block);

@@ -1,6 +1,6 @@
-//! Distribution of blocks to analyses. If the order does not matter, each thread takes the next blocks from a queue. For ordered
-//! analyses, a thread takes one group of processes at a time. A group so large that it would finish last is read by all threads
-//! together, each with some of the analyses: even a trace of one process keeps every processor busy.
+//! Distribution of segment blocks to analyses. If the order does not matter, each thread takes the next blocks from a queue. For ordered
+//! analyses, a thread takes one group of processes at a time. A group so large that it would finish last is read by all threads together,
+//! each with some of the analyses: even a trace of one process keeps every processor busy.
 
 use super::{Analysis, Lost, Reader, segments_of};
 use crate::model::{ProcessId, Run};
@@ -8,15 +8,14 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of blocks that a thread takes from the queue at a time; they are neighbours in the file, mostly of one process.
+/// Number of blocks that a thread takes from the queue at a time: neighbours in the file, mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
 /// Maximum groups of processes in an ordered scan.
 const MAX_GROUPS: usize = 512;
-/// Maximum threads that read one group together efficiently: the slowest analysis takes much of the time, and more threads wait for it.
+/// Maximum threads that read one group of processes together: with more, most would wait for the slowest analysis.
 const MOST_TOGETHER: usize = 4;
 
-/// Minimum gain for which threads read a group together: 1/n of the finish time for this n. Threads that read together wait for each
-/// other.
+/// Minimum gain for which threads read a group together, as 1/n of the finish time for this n: threads that read together wait for each other.
 const WORTH_IT: u64 = 16;
 
 type Place = (ProcessId, u32);
@@ -26,13 +25,13 @@ pub trait Progress: Sync {
     /// Reports that `segments` more segments have been processed.
     fn advance(&self, segments: u64);
 
-    /// True if the caller no longer wants the result; the remaining blocks are then skipped.
+    /// Returns true if the caller no longer wants the result; the remaining blocks are then skipped.
     fn stopped(&self) -> bool {
         false
     }
 }
 
-/// Decodes every block that `analysis` wants and gives it to `analysis`. Returns the merged partial result, and segments that were lost.
+/// Decodes every block that `analysis` wants and gives it to `analysis`. Returns the merged partial result, and the losses due to damaged blocks.
 pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A::Partial, Lost) {
     let queue: Vec<Place> = run
         .numbered_processes()
@@ -120,14 +119,13 @@ fn read_together<A: Analysis>(
 }
 
 /// Returns the index of the group of neighbouring processes that `process` belongs to. An ordered scan reads a group on one thread, one
-/// process after another. Data whose merge depends on order can therefore be kept per group, and the number of groups is bounded.
+/// process after another, so data whose merge depends on order can be kept per group. The number of groups is bounded.
 #[must_use]
 pub fn group_of_process(run: &Run, process: ProcessId) -> u32 {
     process.0 / run.processes.len().div_ceil(MAX_GROUPS).max(1) as u32
 }
 
-/// Splits `queue` into one item per group of processes, each with its number of segments. The largest comes first, so that no long item
-/// is started last.
+/// Splits `queue` into one item per group of processes, with its number of segments; the largest first, so that no long item is started last.
 fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     let group = |block: &Place| group_of_process(run, block.0);
     let size = |blocks: &[Place]| blocks.iter().map(|&(process, block)| segments_of(run, process, block)).sum();
@@ -137,7 +135,7 @@ fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     items
 }
 
-/// Returns the number of items that all `threads` should read together to finish earliest: the first ones, since they are the largest.
+/// Returns the number of items that all `threads` should read together to finish earliest: the first ones of `items`, which are the largest.
 fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     let together = threads.clamp(1, MOST_TOGETHER) as u64;
     let mut first = 0;
@@ -153,7 +151,7 @@ fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     best.1
 }
 
-/// Returns the time at which `threads` finish if each takes the next item in order; unit: time to read one segment.
+/// Returns the time until `threads` finish if each takes the next item in order; unit: time to read one segment.
 fn makespan(items: &[(&[Place], u64)], threads: usize) -> u64 {
     let mut loads = vec![0_u64; threads.max(1)];
     for (_, segments) in items {

@@ -19,12 +19,12 @@ pub struct Lost {
     pub without_stream: u64,
     /// Number of blocks that could not be decoded.
     pub blocks: u64,
-    /// Descriptions of the first problems, sorted by file and offset.
+    /// Descriptions of the first problems, sorted by file and offset; at most 1,000 after [`Self::sorted`].
     pub problems: Vec<Problem>,
 }
 
 impl Lost {
-    /// Adds another thread's losses.
+    /// Adds the losses of another thread.
     pub fn merge(&mut self, other: Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.without_stream = self.without_stream.saturating_add(other.without_stream);
@@ -32,7 +32,7 @@ impl Lost {
         self.problems.extend(other.problems);
     }
 
-    /// Sorts the problems by file and offset, and keeps the first 1,000.
+    /// Sorts the problem descriptions by file and offset, and keeps the first 1,000.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.problems.sort();
@@ -41,7 +41,7 @@ impl Lost {
     }
 }
 
-/// Decoder of single blocks; reuses its buffers for the next block.
+/// Decoder of single segment blocks; reuses its buffers for the next block.
 #[derive(Default)]
 pub struct Reader {
     decoder: Decoder,
@@ -51,7 +51,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Decodes block `block` of process `number` of `run`; on failure adds to `lost` and returns `None`.
+    /// Decodes block `block` of process `number` of `run`; on failure adds the block's segments to `lost` and returns `None`.
     pub fn block<'a>(&'a mut self, run: &'a Run, number: ProcessId, block: u32, lost: &mut Lost) -> Option<Block<'a>> {
         let process = run.process(number)?;
         let block = process.blocks.get(block as usize)?;
@@ -61,7 +61,7 @@ impl Reader {
                 lost.without_stream += resolve(run, process, columns, &mut self.streams);
                 self.ends.clear();
                 let (mut rest, mut end) = (self.streams.as_slice(), 0);
-                while let Some((_, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+                while let Some((_, others)) = rest.split_at_checked(similar(rest)).filter(|_| !rest.is_empty()) {
                     end += (rest.len() - others.len()) as u32;
                     self.ends.push(end);
                     rest = others;
@@ -83,24 +83,24 @@ impl Reader {
     }
 }
 
-/// Number of values compared at a time while searching for the end of a run of equal values.
+/// Number of values compared at a time to find the end of a run of equal values.
 const AT_ONCE: usize = 64;
 
-/// Returns the number of leading values equal to the first. In most blocks all are equal, so many are compared at once.
+/// Returns the number of leading values equal to the first. Many are compared at once, because in most blocks all values are equal.
 #[inline]
-fn alike<T: Copy + PartialEq>(values: &[T]) -> usize {
+fn similar<T: Copy + PartialEq>(values: &[T]) -> usize {
     let Some(&first) = values.first() else { return 0 };
     let few = values.iter().take(AT_ONCE / 8).take_while(|value| **value == first).count();
     if few < AT_ONCE / 8 {
         return few;
     }
-    let is_alike = |some: &[T]| some.iter().fold(true, |all, value| all & (*value == first));
-    let many = values.chunks_exact(AT_ONCE).take_while(|some| is_alike(some)).count() * AT_ONCE;
+    let is_similar = |some: &[T]| some.iter().fold(true, |all, value| all & (*value == first));
+    let many = values.chunks_exact(AT_ONCE).take_while(|some| is_similar(some)).count() * AT_ONCE;
     let rest = values.get(many..).unwrap_or_default();
     many + rest.iter().take_while(|value| **value == first).count()
 }
 
-/// Returns the number of segments in block `block` of process `number`, from its head.
+/// Returns the number of segments in block `block` of process `number`, as given in the block's head.
 #[must_use]
 pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     let process = run.process(number);
@@ -108,18 +108,18 @@ pub fn segments_of(run: &Run, number: ProcessId, block: u32) -> u64 {
     block.map_or(0, |block| u64::from(block.head.segments))
 }
 
-/// Computes the stream index of each segment of a block ([`Block::streams`]). Returns the number of segments without a known stream.
+/// Computes the stream index of each segment of a block, see [`Block::streams`]. Returns the number of segments without a known stream.
 pub fn resolve(run: &Run, process: &Process, columns: &Columns, into: &mut Vec<StreamIx>) -> u64 {
     into.clear();
     into.reserve(columns.stream.len());
     let mut unknown = 0;
     let mut rest = columns.stream.as_slice();
-    while let Some((same, others)) = rest.split_at_checked(alike(rest)).filter(|_| !rest.is_empty()) {
+    while let Some((same, others)) = rest.split_at_checked(similar(rest)).filter(|_| !rest.is_empty()) {
         rest = others;
         let mut index = same.first().and_then(|id| process.stream_index(*id)).unwrap_or(StreamIx::NONE);
         match process.stream(index) {
             Some(stream) if !stream.chosen => index = StreamIx::LEFT_OUT,
-            Some(stream) if stream.meets => index = index.meeting(),
+            Some(stream) if stream.meets => index = index.sync_point(),
             _ => {}
         }
         unknown += if index == StreamIx::NONE { same.len() as u64 } else { 0 };
@@ -141,13 +141,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_are_alike_are_counted() {
+    fn values_that_are_similar_are_counted() {
         for length in (0..20).chain([63, 64, 65, 127, 128, 200]) {
             let mut values = vec![7_u32; length];
-            assert_eq!(alike(&values), length);
+            assert_eq!(similar(&values), length);
             values.push(8);
             values.extend([7; 100]);
-            assert_eq!(alike(&values), if length == 0 { 1 } else { length }, "{length}");
+            assert_eq!(similar(&values), if length == 0 { 1 } else { length }, "{length}");
         }
     }
 }

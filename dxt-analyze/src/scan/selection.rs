@@ -5,8 +5,8 @@ use crate::exit::UsageError;
 use crate::model::{ProcessId, Run, StreamIx};
 use rayon::prelude::*;
 
-/// True if the selection of `run` contains a call or a counter. With a time window, blocks are decoded until the first selected call is
-/// found; otherwise none is decoded.
+/// Returns true if the selection of `run` contains a call or a counter. With a time window, blocks are decoded until the first selected
+/// call is found; otherwise no block is decoded.
 #[must_use]
 pub fn has_any(run: &Run) -> bool {
     let sums = run.processes.iter().any(|process| {
@@ -27,7 +27,7 @@ pub fn has_any(run: &Run) -> bool {
         .collect();
     let in_it = |reader: &mut Reader, (number, block)| {
         let mut lost = Lost::default();
-        // An undecodable block may contain a selected call.
+        // A block that cannot be decoded may contain a selected call.
         reader
             .block(run, number, block, &mut lost)
             .is_none_or(|block| block.streams.iter().any(|stream| *stream != StreamIx::LEFT_OUT))
@@ -35,7 +35,7 @@ pub fn has_any(run: &Run) -> bool {
     blocks.into_par_iter().map_init(Reader::default, in_it).any(|is_in| is_in)
 }
 
-/// Fails if the selection of a non-empty run is empty.
+/// Checks that the selection of `run` is not empty.
 ///
 /// # Errors
 /// Fails with the names of the options whose combination selects nothing.

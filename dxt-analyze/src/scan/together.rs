@@ -1,4 +1,4 @@
-//! Named analyses in one pass: [`together!`] defines a struct of analyses, whose partial is a struct with the same field names.
+//! Named analyses in one pass: [`together!`] defines a struct of analyses, and a struct of their partial results with the same field names.
 
 /// Defines a struct of analyses that run in one pass, and a struct of their partial results: `together!(Name, Partial { one, two })`
 /// defines `Name { one, two }` and `Partial { one, two }`. `Name` is an analysis if its fields are.

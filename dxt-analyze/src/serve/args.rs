@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Options of `serve`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Options that name the inputs and select a part of the job
     #[command(flatten)]
     pub inputs: Inputs,
     /// Port on 127.0.0.1; 0 for any free one
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns the equivalent options of `live` if `--live` was given, else `None`.
+    /// Returns the equivalent options of `live` if `--live` was given; `None` otherwise.
     #[must_use]
     pub fn live(&self) -> Option<live::Args> {
         self.live.then(|| self.of_live())

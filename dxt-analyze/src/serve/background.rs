@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
-/// Stack size of the thread, in bytes: as much as a main thread has.
+/// Stack size in bytes of the thread that creates the page: as much as a main thread has.
 const STACK: usize = 8 << 20;
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Made {
     pub(super) tiler: Tiler,
 }
 
-/// Handle of the report page, which is still being created or finished.
+/// Handle of the report page, whether still being created or finished.
 #[derive(Clone, Debug)]
 pub(super) struct Making {
     made: watch::Receiver<Option<Arc<Made>>>,
@@ -27,10 +27,7 @@ pub(super) struct Making {
     what: Arc<str>,
 }
 
-/// Starts creating the page in a thread. The returned future resolves with the error if that fails.
-///
-/// # Errors
-/// Fails if no thread can be started.
+/// Starts creating the page in a thread. The returned future resolves with the error if creating the page fails.
 pub(super) fn begin(
     run: Run,
     args: &Args,
@@ -43,7 +40,7 @@ pub(super) fn begin(
         Ok(made) => {
             says.send_replace(Some(Arc::new(made)));
         }
-        // The receiver has been dropped if the server has already ended.
+        // The receiver no longer exists if the server has already ended.
         Err(error) => drop(fails.send(error)),
     };
     std::thread::Builder::new().name("page".into()).stack_size(STACK).spawn(work).context("failed to start reading")?;
@@ -70,12 +67,12 @@ impl Making {
         self.made.borrow().is_some()
     }
 
-    /// Waits for the page; `None` if it will never be finished.
+    /// Waits until the page is created; `None` if that will never happen.
     pub(super) async fn made(&self) -> Option<Arc<Made>> {
         self.made.clone().wait_for(Option::is_some).await.ok()?.clone()
     }
 
-    /// Returns the page shown until the report page is finished.
+    /// Returns the page that browsers get until the report page is finished.
     pub(super) fn waiting_page(&self) -> String {
         maud::html! {
             (maud::DOCTYPE)

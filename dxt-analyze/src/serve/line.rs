@@ -1,4 +1,4 @@
-//! Queue of requests. They are answered one at a time, newest first, since a user who zooms no longer needs the earlier views.
+//! Queue of requests, which are answered one at a time, newest first: a user who zooms no longer needs the earlier views.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -13,12 +13,12 @@ struct Waiting {
     all: Vec<oneshot::Sender<Turn>>,
 }
 
-/// Permission of one request to scan the traces. When dropped, wherever that happens, the next request gets it.
+/// Permission of one request to scan the traces. Dropping it anywhere passes the permission to the next request.
 #[derive(Debug)]
 pub(crate) struct Turn(Option<Arc<Line>>);
 
 impl Line {
-    /// Waits until it is this request's turn to scan. Canceled requests are skipped.
+    /// Waits until this request may scan the traces. Canceled requests are skipped.
     pub(crate) async fn turn(self: &Arc<Self>) -> Turn {
         loop {
             let waits = {
@@ -46,7 +46,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let Some(line) = self.0.take() else { return };
         let mut turn = Turn(Some(Arc::clone(&line)));
-        // The lock is not held while sending: a turn that cannot be received is dropped, which calls this function again.
+        // The lock is not held while sending: a permission that cannot be received is dropped, which calls this function again.
         loop {
             let next = {
                 let mut waiting = line.waiting();
@@ -92,7 +92,7 @@ mod tests {
         let third = look(&mut waiting[2]).await.expect("the newest that still waits");
         assert!(look(&mut waiting[0]).await.is_none() && look(&mut waiting[1]).await.is_none());
         drop(third);
-        // The request that now has the turn is never polled: dropping it passes the turn on.
+        // The request that now has the permission is never polled: dropping it passes the permission on.
         drop(waiting.remove(1));
         let oldest = look(&mut waiting[0]).await.expect("the last");
         drop(oldest);

@@ -1,4 +1,4 @@
-//! `serve`: the report page from a server on this machine, with finer time resolution and single calls for zoomed views.
+//! Command `serve`: the report page from a server on this machine, with finer time resolution and single calls for zoomed views.
 //!
 //! * `background`: creates the page while the server already answers; `line`: the order of requests; `tiles`: the data of zoomed views.
 
@@ -28,7 +28,7 @@ use tiles::TileQuery;
 #[derive(Clone)]
 struct Served {
     making: Making,
-    /// Queue that allows one scan of the traces at a time, since each uses all threads.
+    /// Queue that allows one scan of the traces at a time, since each scan uses all threads.
     line: Arc<Line>,
 }
 
@@ -43,7 +43,7 @@ pub fn serve(args: &Args) -> Result<Exit> {
     // Printed even if standard error is not a terminal, to show what takes time.
     tell(format_args!("opening {}", units::counted(args.inputs.traces.len() as u64, "input")));
     let run = crate::session::open(&args.inputs)?;
-    // Errors in the layouts are reported before the address.
+    // Checks the layouts, so that errors are reported before the address.
     crate::session::layouts(&run, args.layout.as_deref())?;
     let what =
         format!("{} of {}", units::counted(run.segments(), "segment"), units::counted(run.process_count(), "process"));
@@ -75,7 +75,7 @@ fn not_made() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
 }
 
-/// Flag that is set when its request is dropped, since nobody waits for the answer any longer.
+/// Flag that is set when its request is dropped and nobody waits for the answer any longer.
 #[derive(Default)]
 struct Waits(Arc<AtomicBool>);
 
@@ -94,7 +94,7 @@ async fn tile(State(served): State<Served>, Query(query): Query<TileQuery>) -> R
     let waits = Waits::default();
     let gone = Arc::clone(&waits.0);
     let json = tokio::task::spawn_blocking(move || {
-        // The turn is held until the scan has ended, even if nobody waits for its result.
+        // The scan permission is held until the scan has ended, even if nobody waits for its result.
         let _turn = turn;
         made.tiler.json(&query, &gone)
     });

@@ -1,5 +1,5 @@
-//! Tiles for zoomed views: the activity of all ranks, nodes, storage targets or files over a short time window, plus the window's single
-//! calls if they are few. Only blocks that overlap the window are read.
+//! Tiles for zoomed views: the activity of all ranks, nodes, storage targets or files in a short time window, plus the single calls in the
+//! window if they are few. Only blocks that overlap the window are read.
 
 use crate::model::{FileLayout, ProcessId, Run};
 use crate::page::built_in::json;
@@ -33,9 +33,9 @@ pub(crate) enum Rows {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TileQuery {
     rows: Rows,
-    /// Start of the window, in ns since the job's start.
+    /// Start of the time window, in ns since the job's start.
     from: u64,
-    /// End of the window, in ns since the job's start.
+    /// End of the time window, in ns since the job's start.
     until: u64,
     /// Index of the first process shown, if the rows are ranks.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub(crate) struct TileQuery {
 }
 
 impl TileQuery {
-    /// Checks the query. The error describes what is wrong.
+    /// Checks that the ranges of the query are not empty; the error describes what is wrong.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.from >= self.until {
             return Err("from must be less than until");
@@ -63,7 +63,7 @@ struct Tile {
     calls: Option<CallColumns>,
 }
 
-/// Progress of a scan, which stops it when the client has dropped its request.
+/// Progress of a scan; stops the scan when the client has dropped its request.
 struct Asked<'a>(&'a AtomicBool);
 
 impl Progress for Asked<'_> {

@@ -8,7 +8,7 @@ pub use args::Args;
 use crate::exit::{Exit, UsageError};
 use anyhow::Result;
 
-/// Returns the error that this build has no `serve`.
+/// Fails, since this build has no `serve`.
 ///
 /// # Errors
 /// Always fails.

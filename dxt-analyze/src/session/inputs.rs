@@ -1,4 +1,4 @@
-//! Common options of the commands: what to read and how to write.
+//! Options common to most commands: inputs, selection and output.
 
 use crate::findings::Severity;
 use crate::render::Format;
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use trace_format::op::Layer;
 
-/// Input options.
+/// Options that name the inputs and select a part of the job.
 #[derive(Clone, Debug, Args)]
 pub struct Inputs {
     /// Trace files of one job, or directories with its *.dxt files; or its Darshan log; - reads standard input
@@ -46,7 +46,7 @@ pub struct Output {
     pub fail_on: Option<Severity>,
 }
 
-/// Page options of a result.
+/// Options of the HTML page of a result.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PageOutput {
     /// Also write a page with charts: one self-contained HTML file
@@ -57,7 +57,7 @@ pub struct PageOutput {
     pub force: bool,
 }
 
-/// Layer names on the command line.
+/// Names of I/O layers on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayerName {
     /// System calls

@@ -29,7 +29,7 @@ pub(crate) fn open(inputs: &Inputs) -> Result<Run> {
     Ok(run)
 }
 
-/// Loads two jobs and applies the selection to each; it may match nothing in one of them.
+/// Loads two jobs and applies the selection to both; the selection may match nothing in one of them.
 pub(crate) fn open_both(inputs: [&Inputs; 2]) -> Result<[Run; 2]> {
     let open = |inputs: &Inputs| {
         let named =
@@ -64,7 +64,7 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     Thresholds::parse(&text(path).with_context(place)?).with_context(place)
 }
 
-/// Reads a text file that the user named; fails if it is larger than the limit.
+/// Reads a text file that the user named; fails if the file is larger than [`TEXT_BYTES`].
 fn text(path: &Path) -> Result<String> {
     let mut text = String::new();
     crate::input::open(path)?.take(TEXT_BYTES + 1).read_to_string(&mut text)?;
@@ -90,7 +90,7 @@ pub(crate) fn selection(inputs: &Inputs) -> Result<Selection> {
     })
 }
 
-/// Reads the layout rules in `path`, if any, and returns the stripe layout of each file of the run.
+/// Returns the stripe layout of each file of the run, using the layout rules in the file `path`, if given.
 pub(crate) fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
     let rules =
         match path {

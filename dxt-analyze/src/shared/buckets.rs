@@ -1,11 +1,11 @@
-//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The histogram's own code takes
-//! several times as many steps per value. For queries, the counts are converted to such a histogram.
+//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The crate's own histogram takes
+//! several times as many steps per value; the counts are converted to such a histogram for queries only.
 
 use hdrhistogram::Histogram;
 
-/// Base-2 logarithm of the number of buckets per octave.
+/// Base-2 logarithm of the number of buckets per octave (factor of 2).
 const OCTAVE: u32 = 10;
-/// Upper limit of the histogram's values; values without a bucket count as this one.
+/// Upper limit of the histogram's values; larger values without a bucket count as this value.
 const LARGEST: u64 = 1 << 62;
 /// Last value of the histogram's last bucket.
 const COUNTED: u64 = 2 * LARGEST - 1;
@@ -21,7 +21,7 @@ impl Default for Buckets {
     }
 }
 
-/// Returns the bucket index of a value: in the lowest two octaves each value has its own bucket; above, the highest bits decide.
+/// Returns the bucket index of `value`: values in the lowest two octaves have a bucket each; above, the highest bits decide.
 #[inline]
 fn bucket(value: u64) -> usize {
     let value = if value > COUNTED { LARGEST } else { value };
@@ -29,7 +29,7 @@ fn bucket(value: u64) -> usize {
     ((shift as usize) << OCTAVE) + (value >> shift) as usize
 }
 
-/// Returns the smallest value that is counted in a bucket.
+/// Returns the smallest value of a bucket.
 fn least(bucket: usize) -> u64 {
     let shift = (bucket >> OCTAVE).saturating_sub(1);
     ((bucket - (shift << OCTAVE)) as u64) << shift
@@ -47,7 +47,7 @@ impl Buckets {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine = mine.saturating_add(*theirs));
     }
 
-    /// Converts the counts to a histogram, given the smallest and largest value counted; `None` if the histogram cannot be created.
+    /// Converts the counts to an HDR histogram, given the smallest and largest value counted; `None` if the histogram cannot be created.
     pub(super) fn histogram(&self, min: u64, max: u64) -> Option<Histogram<u64>> {
         let mut histogram = Histogram::new_with_bounds(1, LARGEST, DIGITS).ok()?;
         let highest = bucket(max);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Totals over a set of calls.
+/// Number, bytes and time of a set of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSum {
     /// Number of calls in the set.
@@ -14,7 +14,7 @@ pub struct CallSum {
 }
 
 impl CallSum {
-    /// Returns the totals of a single call.
+    /// Returns the totals of a single call of `time_ns` ns that moved `bytes`.
     #[must_use]
     pub const fn call(bytes: u64, time_ns: u64) -> Self {
         Self { calls: 1, bytes, time_ns }

@@ -1,27 +1,27 @@
 //! Variant of the sampling table in [`super::sampled_table`] for millions of keys: a sorted list, and a short buffer of recent entries that
-//! is sorted and merged into the list when full. Processes mostly access their files in order, so both are read sequentially; a hash
-//! table would cause a cache miss for each key.
+//! is sorted and merged into the list when full. Processes mostly access their files in order, so list and buffer are read sequentially,
+//! while a hash table would cause a cache miss for each key.
 
 use super::sampled_table::{Key, Value, one_in};
 
-/// Maximum recent entries in the buffer before it is merged into the sorted list.
+/// Maximum recent entries in the buffer before they are merged into the sorted list.
 const WAITING: usize = 1 << 15;
-/// Number of list entries searched for a key, from the last hit on: the next key of a process is mostly near.
+/// Number of list entries searched for a key, starting at the last hit: the next key of a process is mostly near.
 const NEAR: usize = 64;
-/// Number of successive misses after which only one key in this many is searched for, because the keys seem to be unordered.
+/// Number of successive misses after which only one key in this many is searched for near the last hit, because the keys seem to be unordered.
 const IN_VAIN: u32 = 16;
 
-/// Sorted table of values by key. Its size is bounded: if there are too many keys, it keeps a sample of them, chosen by hash.
+/// Sorted table of values by key, of bounded size: if there are too many keys, the table keeps a sample of them, chosen by hash.
 #[derive(Clone, Debug)]
 pub struct FollowedInOrder<K, V> {
-    /// Entries in the sample, sorted by key; each key occurs once.
+    /// Sampled entries, sorted by key; each key occurs once.
     known: Vec<(K, V)>,
     /// Recent entries that are not in the list yet, in order of arrival.
     waiting: Vec<(K, V)>,
-    /// Buffers that [`Self::settle`] reuses: keys with their position among the recent entries, and these entries sorted.
+    /// Scratch buffers of [`Self::settle`]: keys with their position among the recent entries, and the recent entries sorted by key.
     order: Vec<(K, u32)>,
     new: Vec<(K, V)>,
-    /// Position of the last hit, and number of misses since.
+    /// Position of the last hit in the sorted list, and number of misses since.
     near: usize,
     in_vain: u32,
     bits: u32,
@@ -29,7 +29,7 @@ pub struct FollowedInOrder<K, V> {
 }
 
 impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
-    /// Creates a table that keeps at most `limit` keys, plus those in the buffer of recent entries.
+    /// Creates a table that keeps at most `limit` keys, plus the keys in the buffer of recent entries.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -44,14 +44,14 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// True if the key belongs to the current sample, so that its value is kept.
+    /// Returns true if `key` belongs to the current sample, so that its value is kept.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Combines `value` with the entry of `key`, if the key is in the sample.
+    /// Combines `value` with the entry of `key`, if `key` is in the sample.
     #[inline]
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
@@ -65,8 +65,8 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Searches the list near the last hit, or at its beginning. This finds nearly every key if processes access a file's regions one after
-    /// another.
+    /// Searches for `key` in the sorted list near the last hit, or else at the list's beginning. Most keys are found if processes access a
+    /// file's regions one after another.
     #[inline]
     fn near(&mut self, key: K) -> Option<&mut V> {
         if self.in_vain >= IN_VAIN && !self.in_vain.is_multiple_of(IN_VAIN) {
@@ -90,14 +90,14 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Merges the buffer of recent entries into the list. Call it before any query.
+    /// Merges the buffer of recent entries into the sorted list. Call this before any query.
     pub fn settle(&mut self) {
         let (mut order, mut new) = (std::mem::take(&mut self.order), std::mem::take(&mut self.new));
-        // Sorts keys alone: entries with values are more than twice as large to move.
+        // Sorts keys with positions: entries with values are more than twice as large to move.
         order.extend(self.waiting.iter().zip(0_u32..).map(|((key, _), place)| (*key, place)));
         order.sort_by_key(|(key, _)| *key);
-        for alike in order.chunk_by(|(one, _), (next, _)| one == next) {
-            let mut values = alike.iter().filter_map(|(_, place)| self.waiting.get(*place as usize));
+        for similar in order.chunk_by(|(one, _), (next, _)| one == next) {
+            let mut values = similar.iter().filter_map(|(_, place)| self.waiting.get(*place as usize));
             if let Some(mut first) = values.next().copied() {
                 values.for_each(|(_, value)| first.1.join(*value));
                 new.push(first);
@@ -110,7 +110,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         (self.order, self.new) = (order, new);
     }
 
-    /// Merges `new`, a sorted list with unique keys, into the list; leaves `new` in an unspecified state.
+    /// Merges `new`, a sorted list with unique keys, into the table's sorted list; leaves `new` in an unspecified state.
     fn take_in(&mut self, new: &mut Vec<(K, V)>) {
         let mut at = 0;
         new.retain(|(key, value)| {
@@ -123,7 +123,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
                 None => true,
             }
         });
-        // Merges from the end: each entry moves once, to its final position.
+        // Merges from the end, so that each entry moves once, to its final position.
         let (mut from, mut to) = (self.known.len(), self.known.len() + new.len());
         self.known.extend_from_slice(new);
         while let Some(entry) = new.last() {
@@ -151,7 +151,7 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         }
     }
 
-    /// Adds another thread's table.
+    /// Merges another thread's table into this one.
     pub fn merge(&mut self, mut other: Self) {
         other.settle();
         self.settle();
@@ -160,20 +160,19 @@ impl<K: Key + Ord, V: Value + Copy> FollowedInOrder<K, V> {
         self.take_in(&mut other.known);
     }
 
-    /// Returns n if one key in n is in the sample.
+    /// Returns n if one key in n is in the sample (sampling rate 1/n).
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Iterates over the entries in the sample, sorted by key.
+    /// Iterates over the sampled entries, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = &(K, V)> {
         self.known.iter()
     }
 }
 
-/// Returns the first index from `at` on whose element is not `before` the target. Uses a galloping search, which takes few steps if the
-/// index is near `at`.
+/// Returns the first index >= `at` for whose element `before` is false. Uses a galloping search, which takes few steps if the index is near `at`.
 #[inline]
 #[must_use]
 pub fn first_from<T>(sorted: &[T], at: usize, before: impl Fn(&T) -> bool) -> usize {

@@ -1,12 +1,11 @@
-//! Memory alignment of reads and writes in full traces. Segments do not contain memory addresses, so the tracer counts aligned and
-//! unaligned calls per stream.
+//! Memory alignment of reads and writes in full traces. Segments have no memory addresses, so the tracer counts aligned and unaligned calls
+//! per stream.
 
 use crate::model::{FileId, Process, Run};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Returns the counts of one process by file (index into [`Run::files`]) and layer: calls with known memory address, and the unaligned
-/// ones among them.
+/// Returns one process's counts by file (index into [`Run::files`]) and layer: calls with known memory address, and unaligned calls among them.
 pub(crate) fn of_process<'r>(
     run: &'r Run,
     process: &'r Process,
@@ -17,16 +16,16 @@ pub(crate) fn of_process<'r>(
     })
 }
 
-/// Returns the counts of all processes, files and layers together: calls with known memory address, and the unaligned ones among them.
+/// Returns the counts over all processes, files and layers: calls with known memory address, and the unaligned calls among them.
 pub(crate) fn of_run(run: &Run) -> [u64; 2] {
     let all = run.processes.iter().flat_map(|process| of_process(run, process));
     all.fold([0; 2], |sum, (_, more)| [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])])
 }
 
-/// (Calls, time in them in ns): first for aligned memory addresses, then for unaligned ones.
+/// Calls and time in these calls in ns, for aligned and for unaligned memory addresses.
 pub(crate) type Cost = [(u64, u64); 2];
 
-/// Returns the calls and times with aligned and with unaligned memory, by layer, direction (true for writes) and size bin.
+/// Returns calls and times for aligned and unaligned memory, by layer, direction (true for writes) and size bin.
 pub(crate) fn costs(run: &Run) -> BTreeMap<(Layer, bool, u8), Cost> {
     let mut all: BTreeMap<(Layer, bool, u8), Cost> = BTreeMap::new();
     for cost in run.processes.iter().flat_map(|process| &process.memory.costs) {

@@ -1,4 +1,4 @@
-//! Time in MPI-IO calls and in the system calls made inside them, over a whole run; locks and unlocks are separate. RIOT (Wright et al.,
+//! Time in MPI-IO calls and in the system calls made inside them, over a whole run, with locks and unlocks apart. RIOT (Wright et al.,
 //! UKPEW 2011, Table 4) compares these times between numbers of ranks. The sums are exact, since they include calls without segments.
 
 use super::calls::CallSum;
@@ -7,8 +7,8 @@ use crate::model::{Run, Within};
 use serde::{Deserialize, Serialize};
 use trace_format::op::{Layer, OpClass};
 
-/// Totals over all MPI-IO calls and over the system calls that MPI made inside them, summed over processes, including failed calls. File
-/// accesses made by `MPI_Init` itself count as inside MPI-IO.
+/// Totals over all MPI-IO calls, and over the system calls made inside them, summed over processes, including failed calls. File accesses
+/// made by `MPI_Init` itself count as inside MPI-IO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MpiioTime {
     /// MPI-IO calls, including opens and closes.

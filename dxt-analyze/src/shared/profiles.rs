@@ -1,5 +1,4 @@
-//! Access profiles of files by layer, with the files' names, as counted by the tracer. [`crate::topics::counters::fold`] adds recorded
-//! segments to them.
+//! Access profiles of files by layer, with the files' names, as counted by the tracer; [`crate::topics::counters::fold`] adds recorded segments.
 
 use crate::model::{FileId, Run};
 use serde::Serialize;
@@ -17,7 +16,7 @@ pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
 pub struct FileProfile {
     /// Path of the file.
     pub file: String,
-    /// Name of the layer.
+    /// Name of the I/O layer.
     pub layer: String,
     /// Number of reads and writes.
     pub accesses: u64,
@@ -29,7 +28,7 @@ pub struct FileProfile {
     pub memory_known: u64,
     /// Number of accesses whose memory address is not a multiple of 8 bytes; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
-    /// Number of changes between reading and writing.
+    /// Number of changes between reading and writing in successive accesses.
     pub switches: u64,
     /// Most common access sizes, in bytes.
     pub sizes: Vec<CommonValue>,
@@ -89,8 +88,8 @@ pub fn counted(run: &Run) -> Profiles {
     all
 }
 
-/// Returns the profiles of the files whose names are in `files`, with names and rank statistics; other files are omitted. Rows are sorted
-/// by the name's position in `files`, then by layer. A file of a reduced record has a row even if no bytes were moved.
+/// Returns the profiles of the files whose names are in `files`, with names and rank statistics. Rows are sorted by the name's position in
+/// `files`, then by layer. A file of a reduced record has a row even if no bytes were moved.
 #[must_use]
 pub fn rows(run: &Run, mut profiles: Profiles, files: &[&str]) -> Vec<FileProfile> {
     let spreads: BTreeMap<(FileId, Layer), &Spread> = run

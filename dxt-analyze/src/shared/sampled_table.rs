@@ -1,5 +1,5 @@
 //! Table of bounded size over an unbounded set of keys, by adaptive sampling (Flajolet, "On adaptive sampling", Computing 43, 1990; the
-//! idea is Wegman's). When the table grows too large, it keeps only keys whose hash starts with one more zero bit. The kept entries stay
+//! idea is Wegman's). When the table grows too large, it keeps only keys whose hash starts with one more zero bit. Values of kept keys stay
 //! exact. The sample depends on keys alone, so threads that saw different data agree on it. The sampling rate is known: 1 in 2^bits.
 
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub trait Key: Copy + Eq + Hash {
     /// Returns two numbers that identify the key.
     fn parts(self) -> (u64, u64);
 
-    /// Hashes the key to 64 bits: the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    /// Hashes the key to 64 bits with the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
     #[inline]
     fn spread(self) -> u64 {
         let (major, minor) = self.parts();
@@ -27,19 +27,19 @@ pub trait Key: Copy + Eq + Hash {
         z ^ z >> 31
     }
 
-    /// True if the key is in the sample of one in 2^`bits`.
+    /// Returns true if the key is in a sample of one in 2^`bits` keys.
     #[inline]
     fn is_followed(self, bits: u32) -> bool {
         bits == 0 || self.spread().leading_zeros() >= bits
     }
 }
 
-/// Returns 2^`bits`: one key in this many is followed.
+/// Returns 2^`bits`: one key in this many is sampled.
 pub(super) fn one_in(bits: u32) -> u64 {
     1_u64.checked_shl(bits).unwrap_or(u64::MAX)
 }
 
-/// Hash table of bounded size: if there are too many keys, it keeps a sample of them, chosen by hash.
+/// Hash table of bounded size: if there are too many keys, the table keeps a sample of them, chosen by hash.
 #[derive(Clone, Debug)]
 pub struct Followed<K, V> {
     map: FxHashMap<K, V>,
@@ -54,14 +54,14 @@ impl<K: Key, V: Value> Followed<K, V> {
         Self { map: FxHashMap::default(), bits: 0, limit }
     }
 
-    /// True if the key belongs to the current sample, so that its value is kept.
+    /// Returns true if `key` belongs to the current sample, so that its value is kept.
     #[inline]
     #[must_use]
     pub fn follows(&self, key: K) -> bool {
         key.is_followed(self.bits)
     }
 
-    /// Combines `value` with the entry of `key`, if the key is in the sample.
+    /// Combines `value` with the entry of `key`, if `key` is in the sample.
     pub fn add(&mut self, key: K, value: V) {
         if self.follows(key) {
             self.join(key, value);
@@ -75,7 +75,7 @@ impl<K: Key, V: Value> Followed<K, V> {
         }
     }
 
-    /// Changes the entry of `key` in place, if the key is in the sample.
+    /// Changes the entry of `key` in place, if `key` is in the sample; a new entry starts with the default value.
     pub fn change(&mut self, key: K, change: impl FnOnce(&mut V))
     where
         V: Default,
@@ -108,20 +108,20 @@ impl<K: Key, V: Value> Followed<K, V> {
         other.map.into_iter().for_each(|(key, value)| self.add(key, value));
     }
 
-    /// Returns n if one key in n is in the sample.
+    /// Returns n if one key in n is in the sample (sampling rate 1/n).
     #[must_use]
     pub fn one_in(&self) -> u64 {
         one_in(self.bits)
     }
 
-    /// Iterates over the entries in the sample, in no particular order.
+    /// Iterates over the sampled entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.map.iter()
     }
 }
 
 impl<K: Key + Ord, V> Followed<K, V> {
-    /// Returns the entries in the sample, sorted by key.
+    /// Returns the sampled entries, sorted by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(K, V)> {
         let mut all: Vec<(K, V)> = self.map.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Tests if two samples differ by more than chance, without assumptions on the distribution of values.
+//! Tests if two samples differ by more than chance, without assumptions on the distribution of their values.
 //!
 //! * Rank-sum test: Mann & Whitney, "On a test of whether one of two random variables is stochastically larger than the other", Annals of
 //!   Mathematical Statistics 18, 1947; normal approximation with the corrections for ties and continuity (Hollander & Wolfe,
@@ -12,16 +12,16 @@ use serde::Serialize;
 /// Maximum number of pairs for an exact signed-rank test.
 const EXACT_PAIRS: usize = 30;
 
-/// Comparison of two samples.
+/// Result of a rank-sum test of two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RankSum {
     /// Two-sided p-value of the rank-sum test.
     pub p: f64,
-    /// Probability that a value of the second sample is larger: P(second > first) + P(second = first) / 2.
+    /// Probability that a value of the second sample is larger than one of the first: P(second > first) + P(second = first) / 2.
     pub larger: f64,
 }
 
-/// Compares two samples, given as (value, count) in ascending order; `None` if one is empty.
+/// Compares two samples by the rank-sum test. Samples are lists of (value, count) in ascending order; `None` if one is empty.
 #[must_use]
 pub fn rank_sum(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<RankSum> {
     let size = |sample: &[(u64, u64)]| sample.iter().map(|(_, count)| *count as f64).sum::<f64>();
@@ -50,8 +50,8 @@ pub fn rank_sum(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<RankSum> 
     Some(RankSum { p: two_sided((u - m * n / 2.0).abs(), variance), larger: u / (m * n) })
 }
 
-/// Returns the two-sided p-value of a statistic that lies `distance` from its mean. Applies a continuity correction for statistics whose
-/// steps are at least one half.
+/// Returns the two-sided p-value of a statistic that lies `distance` from its mean, by the normal approximation. Applies a continuity
+/// correction for statistics whose steps are at least one half.
 fn two_sided(distance: f64, variance: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
@@ -60,12 +60,12 @@ fn two_sided(distance: f64, variance: f64) -> f64 {
     libm::erfc(z / std::f64::consts::SQRT_2).min(1.0)
 }
 
-/// Returns the two-sided p-value of the signed-rank test on the differences of pairs. Zero differences are ignored; 1 if all are zero.
+/// Returns the two-sided p-value of the signed-rank test on the differences of pairs. Zero differences are ignored; the result is 1 if all are zero.
 #[must_use]
 pub fn signed_rank(differences: &[f64]) -> f64 {
     let mut sorted: Vec<f64> = differences.iter().copied().filter(|d| d.is_finite() && *d != 0.0).collect();
     sorted.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    // Ranks are doubled, so that tied ranks are integers as well.
+    // Ranks are doubled, so that the mean ranks of ties are integers as well.
     let mut ranks: Vec<u64> = Vec::with_capacity(sorted.len());
     for tied in sorted.chunk_by(|a, b| a.abs() == b.abs()) {
         let first = ranks.len() as u64 + 1;
@@ -84,7 +84,7 @@ pub fn signed_rank(differences: &[f64]) -> f64 {
     }
 }
 
-/// Returns twice the probability that `ranks` with random signs have a sum of positive ranks of at most `smaller`.
+/// Returns twice the probability that the positive ranks sum to at most `smaller` if `ranks` have random signs.
 fn exact(ranks: &[u64], smaller: u64) -> f64 {
     let mut ways = vec![0.0_f64; smaller as usize + 1];
     if let Some(none) = ways.first_mut() {
@@ -117,7 +117,7 @@ pub fn false_discovery_rates(p: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Size of a term, relative to the sum, below which the remaining terms are ignored.
+/// Size of a term relative to the sum, below which the remaining terms of a series are ignored.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// Returns P(X >= `many`) for the binomial distribution with `all` trials and success probability `part`.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_rank_sum_worked_out_by_hand() {
-        // U = pairs with a larger second value: 4 has 3 below, 5 has 3, 2 has 1, no ties: 7 of 9.
+        // U = number of pairs whose second value is larger: 4 exceeds 3 values, 5 exceeds 3, 2 exceeds 1, no ties: 7 of 9.
         let found = rank_sum(&sample(&[1, 3, 3]), &sample(&[2, 4, 5])).unwrap();
         assert!((found.larger - 7.0 / 9.0).abs() < 1e-12);
         // Variance 3 * 3 / 12 * (7 - 6 / 30) = 5.1; z = (7 - 4.5 - 0.5) / sqrt(5.1) = 0.8856; p = 0.3758.

@@ -1,14 +1,13 @@
-//! Statistics, each with its source.
+//! Statistics of samples: quantiles, robust estimators, outlier scores and tests, each with its source.
 //!
-//! * Samples of up to [`EXACT_VALUES`] values keep every value. Larger samples become an HDR histogram with three significant digits:
-//!   every quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so the result does not depend on the
-//!   order of merges.
+//! * Samples of up to [`EXACT_VALUES`] values keep every value. Larger samples become an HDR histogram with three significant digits: every
+//!   quantile is within 0.1 % of the sample's value at that rank. Histograms hold integers, so results do not depend on the order of merges.
 //! * Quartiles by linear interpolation between order statistics: definition 7 of Hyndman & Fan, "Sample quantiles in statistical
 //!   packages", The American Statistician 50, 1996 (the default of R and NumPy).
 //! * Modified z-scores: Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993.
 //!
-//! Every function here returns a number for any float and never returns NaN. This is the only file that calls `statrs`, whose functions
-//! panic outside their domains.
+//! Every function here returns a number for any float, never NaN. Only this file calls the crate `statrs`, whose functions panic outside
+//! their domains.
 
 use super::buckets::Buckets;
 use serde::Serialize;
@@ -44,7 +43,7 @@ impl Default for Sample {
 }
 
 impl Sample {
-    /// Adds a value to the sample.
+    /// Adds `value` to the sample.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.count += 1;
@@ -62,7 +61,7 @@ impl Sample {
         }
     }
 
-    /// Adds the values of the sample `other`.
+    /// Adds all values of the sample `other`.
     pub fn merge(&mut self, mut other: Self) {
         self.count += other.count;
         self.sum += other.sum;
@@ -89,13 +88,13 @@ impl Sample {
         self.values = Values::Counted(buckets);
     }
 
-    /// True if the sample still holds every value, so that quantiles are exact.
+    /// Returns true if the sample still holds every value, so that quantiles are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         matches!(self.values, Values::Exact(_))
     }
 
-    /// Returns the values in ascending order, each with its count. With `exact` false, values are rounded to histogram bins, so that the
+    /// Returns the values in ascending order, each with its count. If `exact` is false, values are rounded to histogram bins, so that the
     /// sample can be compared with a histogram at equal resolution.
     #[must_use]
     pub fn steps(&self, exact: bool) -> Vec<(u64, u64)> {
@@ -122,26 +121,25 @@ impl Sample {
         self.count
     }
 
-    /// Smallest value; `None` while empty.
+    /// Returns the smallest value; `None` if the sample is empty.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Largest value; `None` while empty.
+    /// Returns the largest value; `None` if the sample is empty.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Arithmetic mean; `None` while empty.
+    /// Returns the arithmetic mean; `None` if the sample is empty.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns quartiles, range, mean and fences of the sample. The fences lie `fence_iqr` interquartile ranges outside the quartiles.
-    /// `None` while empty.
+    /// Returns quartiles, range, mean and fences, `fence_iqr` interquartile ranges outside the quartiles; `None` if the sample is empty.
     #[must_use]
     pub fn box_plot(&self, fence_iqr: f64) -> Option<BoxPlot> {
         let mean = self.mean()?;
@@ -166,21 +164,21 @@ impl Sample {
 /// Five-number summary, mean and fences of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BoxPlot {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the sample.
     pub mean: f64,
-    /// Smallest value.
+    /// Smallest value of the sample.
     pub min: f64,
-    /// First quartile.
+    /// First quartile of the sample.
     pub q1: f64,
-    /// Median.
+    /// Median of the sample.
     pub median: f64,
-    /// Third quartile.
+    /// Third quartile of the sample.
     pub q3: f64,
-    /// Largest value.
+    /// Largest value of the sample.
     pub max: f64,
-    /// Q1 - `fence_iqr` x IQR.
+    /// Lower fence: Q1 - `fence_iqr` x IQR.
     pub low_fence: f64,
-    /// Q3 + `fence_iqr` x IQR.
+    /// Upper fence: Q3 + `fence_iqr` x IQR.
     pub high_fence: f64,
     /// True if the quartiles are exact; otherwise they are within 0.1 %.
     pub exact: bool,
@@ -198,7 +196,7 @@ pub fn quantile_of_sorted(sorted: &[u64], q: f64) -> f64 {
     at(low) + part * (at(low + 1) - at(low))
 }
 
-/// Returns the median of the finite `values`, which are sorted in place; `None` if there are none.
+/// Returns the median of the finite values in `values`, and sorts `values`; `None` if no value is finite.
 #[must_use]
 pub fn median(values: &mut [f64]) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -210,18 +208,18 @@ pub fn median(values: &mut [f64]) -> Option<f64> {
         return Some(high);
     }
     let low = *values.get(middle.checked_sub(1)?)?;
-    // Adds halves if the difference of the two finite numbers overflows.
+    // Adds halves if the difference of the two middle values overflows.
     Some(if (high - low).is_finite() { low + (high - low) / 2.0 } else { low / 2.0 + high / 2.0 })
 }
 
-/// Returns the finite values of a list that is sorted by total order, as a slice.
+/// Returns the finite values of a list in total order (`f64::total_cmp`), as a slice.
 fn finite(sorted: &[f64]) -> &[f64] {
     let from = sorted.iter().position(|value| value.is_finite()).unwrap_or(sorted.len());
     let until = sorted.iter().rposition(|value| value.is_finite()).map_or(from, |last| last + 1);
     sorted.get(from..until).unwrap_or_default()
 }
 
-/// Returns the median of `values`, the lower of the middle two; `None` if empty.
+/// Returns the median of `values`, the lower of the middle two for an even number; `None` if empty.
 #[must_use]
 pub fn median_i128(values: &mut [i128]) -> Option<i128> {
     values.sort_unstable();
@@ -231,7 +229,7 @@ pub fn median_i128(values: &mut [i128]) -> Option<i128> {
 /// Location and scale of a sample by robust estimators, which a few outliers hardly change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Robust {
-    /// Median.
+    /// Median of the sample.
     pub median: f64,
     /// Estimate of the standard deviation; 0 if all values are equal.
     pub sigma: f64,
@@ -250,7 +248,7 @@ pub enum Scale {
 }
 
 impl Robust {
-    /// Computes location and scale of the finite values among `values`; `None` if there are none. All results are finite.
+    /// Computes median and scale of the finite values among `values`; `None` if no value is finite. All results are finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut work: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -265,13 +263,13 @@ impl Robust {
         of(MEAN_AD_TO_SIGMA * work.iter().map(|value| value / count).sum::<f64>(), Scale::MeanDeviation)
     }
 
-    /// Returns the modified z-score of `value`: robust standard deviations above the median; 0 for NaN.
+    /// Returns the modified z-score of `value`: number of robust standard deviations above the median; 0 for NaN.
     #[must_use]
     pub fn z(&self, value: f64) -> f64 {
         self.z_with(value, 0.0)
     }
 
-    /// Returns the modified z-score, as [`Self::z`], with a standard deviation of at least `error`.
+    /// Returns the modified z-score of `value` (see [`Self::z`]) with a standard deviation of at least `error`.
     #[must_use]
     pub fn z_with(&self, value: f64, error: f64) -> f64 {
         let scale = self.sigma.max(error);
@@ -280,10 +278,10 @@ impl Robust {
     }
 }
 
-/// Degrees of freedom from which Student's t distribution is treated as normal: tail probabilities differ by less than 1e-7.
+/// Degrees of freedom from which Student's t distribution is approximated by the normal one: tail probabilities differ by less than 1e-7.
 const NORMAL_FREEDOM: f64 = 1e7;
 
-/// Returns P(T >= `t`) for Student's t with `freedom` degrees of freedom; 1 if there is no such distribution or `t` is NaN. Abramowitz &
+/// Returns P(T >= `t`) for Student's t with `freedom` degrees of freedom; 1 if `t` is NaN or `freedom` is not positive. Abramowitz &
 /// Stegun, Handbook of Mathematical Functions, 26.7.1.
 #[must_use]
 pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
@@ -291,7 +289,7 @@ pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
         return 1.0;
     }
     let normal = libm::erfc(t.abs() / std::f64::consts::SQRT_2) / 2.0;
-    // The square of a large number may be infinite; x is 0 then.
+    // The square of a large number may be infinite; `x` is 0 then.
     let x = freedom / (freedom + t * t);
     let beyond = match checked_beta_reg(freedom / 2.0, 0.5, x) {
         Ok(both) if freedom < NORMAL_FREEDOM && both.is_finite() => (both / 2.0).clamp(0.0, 0.5),
@@ -300,7 +298,7 @@ pub fn upper_tail_t(t: f64, freedom: f64) -> f64 {
     if t < 0.0 { 1.0 - beyond } else { beyond }
 }
 
-/// Returns the largest p-value among `all` that counts as a discovery at false discovery rate `rate`; negative if none does. Benjamini &
+/// Returns the largest p-value in `all` that is a discovery at false discovery rate `rate`; negative if there is none. Benjamini &
 /// Hochberg, "Controlling the false discovery rate", JRSS B 57, 1995.
 #[must_use]
 pub fn benjamini_hochberg(all: &[f64], rate: f64) -> f64 {
@@ -353,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_bad_value_stands_out_and_does_not_move_the_scale() {
-        // Iglewicz & Hoaglin's rule on nine good values and two bad ones.
+        // Iglewicz & Hoaglin's outlier rule on nine good values and two outliers.
         let values = [2.1, 2.6, 2.4, 2.5, 2.3, 2.1, 2.3, 2.6, 8.2, 8.3, 2.2];
         let robust = Robust::of(&values).unwrap();
         assert_eq!((robust.median, robust.scale), (2.4, Scale::MedianDeviation));
@@ -455,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_time_of_nothing_among_many_is_no_panic() {
-        // Regression: a usual time of 0 makes the logarithm of the slowest infinite and its score NaN.
+        // Regression: a median time of 0 makes the logarithm of the slowest infinite and its score NaN.
         let logs = [708.0, 708.0, 708.0, 708.0, 708.0, f64::INFINITY, 708.0, 708.0];
         let robust = Robust::of(&logs).unwrap();
         assert_eq!((robust.median, robust.sigma), (708.0, 0.0));

@@ -1,9 +1,9 @@
-//! Small cache of sums in front of a large table. Successive items often add to a few alternating keys, such as a file's storage
-//! targets. The cache collects many additions per key; the table is updated only when a key is evicted, or at the end.
+//! Small cache of sums in front of a large table. Successive items often add to a few alternating keys, such as a file's storage targets.
+//! The cache collects many additions per key; the table is updated only when a key is evicted, or at the end.
 
 const PLACES: usize = 16;
 
-/// Direct-mapped cache of sums.
+/// Direct-mapped cache of sums by key.
 #[derive(Clone, Debug)]
 pub struct InTurn<K, V>([Option<(K, V)>; PLACES]);
 
@@ -14,8 +14,8 @@ impl<K: Copy, V: Copy> Default for InTurn<K, V> {
 }
 
 impl<K: PartialEq, V> InTurn<K, V> {
-    /// Adds `value` to the cached sum of `key`, using `add`. `number` selects the cache slot, so alternating keys should differ in it.
-    /// Returns the sum that was evicted from the slot, if any; the caller adds it to the table.
+    /// Adds `value` to the cached sum of `key`, using `add`. `number` selects the cache slot, so alternating keys should have different
+    /// numbers. Returns the sum that was evicted from the slot, if any; the caller adds it to the table.
     #[inline]
     pub fn add(&mut self, number: usize, key: K, value: V, add: impl FnOnce(&mut V, V)) -> Option<(K, V)> {
         match self.find(number, &key) {
@@ -27,7 +27,7 @@ impl<K: PartialEq, V> InTurn<K, V> {
         }
     }
 
-    /// Returns the cached sum of `key`; `None` if it is not cached.
+    /// Returns the cached sum of `key`; `None` if `key` is not in the cache.
     #[inline]
     pub fn find(&mut self, number: usize, key: &K) -> Option<&mut V> {
         match self.0.get_mut(number % PLACES) {
@@ -36,13 +36,13 @@ impl<K: PartialEq, V> InTurn<K, V> {
         }
     }
 
-    /// Starts a sum for a `key` that is not cached. Returns the evicted sum, as [`Self::add`] does.
+    /// Starts a sum for a `key` that is not in the cache. Returns the evicted sum, if any, as [`Self::add`] does.
     #[inline]
     pub fn put(&mut self, number: usize, key: K, value: V) -> Option<(K, V)> {
         self.0.get_mut(number % PLACES)?.replace((key, value))
     }
 
-    /// Returns all sums that are still cached; the caller adds them to the table.
+    /// Returns all sums that are still in the cache; the caller adds them to the table.
     pub fn rest(self) -> impl Iterator<Item = (K, V)> {
         self.0.into_iter().flatten()
     }

@@ -12,9 +12,9 @@ use trace_format::op::OpClass;
 pub struct Called {
     /// Number of calls of all operations.
     pub operations: u64,
-    /// Bytes read, each counted once.
+    /// Bytes read by the program, each counted once.
     pub bytes_read: u64,
-    /// Bytes written, each counted once.
+    /// Bytes written by the program, each counted once.
     pub bytes_written: u64,
     /// Time in read calls, summed over processes, ns.
     pub read_ns: u64,
@@ -25,7 +25,7 @@ pub struct Called {
 }
 
 impl Called {
-    /// Returns the time in calls of all operations, ns.
+    /// Returns the time in calls of all operations, ns, summed over processes.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.read_ns.saturating_add(self.write_ns).saturating_add(self.other_ns)
@@ -37,7 +37,7 @@ impl Called {
 pub struct Sums {
     /// Totals over the calls that the program itself made.
     pub called: Called,
-    /// Number of operations at all layers.
+    /// Number of operations at all layers, including calls made inside libraries.
     pub all: u64,
     /// Number of operations at all layers that have no segment.
     pub missing: u64,
@@ -61,7 +61,7 @@ impl Sums {
             self.reduced_ranks = self.reduced_ranks.max(run.ranks_of(process, stream.file, run.op(stream).layer));
         }
         self.called.operations = self.called.operations.saturating_add(sums.segments);
-        // Failed calls took time and moved nothing.
+        // Failed calls took time but moved no bytes.
         let (bytes, time) = match run.op(stream).class.filter(|_| !stream.failed) {
             Some(OpClass::Read) => (Some(&mut self.called.bytes_read), &mut self.called.read_ns),
             Some(OpClass::Write) => (Some(&mut self.called.bytes_written), &mut self.called.write_ns),
@@ -73,8 +73,7 @@ impl Sums {
         }
     }
 
-    /// Number of processes that made calls. Ranks with a record of their own are assumed to be among the ranks that a reduced record stands
-    /// for.
+    /// Returns the number of processes that made calls. Ranks with a record of their own are assumed to be among the ranks of a reduced record.
     #[must_use]
     pub fn processes(&self) -> u64 {
         (self.processes.len() as u64).max(self.reduced_ranks)

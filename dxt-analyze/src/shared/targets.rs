@@ -1,7 +1,6 @@
 //! Division of an operation's time among the storage targets that served it.
 
-/// Returns the part of an operation's `duration` that belongs to `bytes` of its `length` bytes: `duration` x `bytes` / `length`, at most
-/// `duration`.
+/// Returns the part of an operation's `duration` that belongs to `bytes` of its `length` bytes: `duration` x `bytes` / `length`, at most `duration`.
 #[inline]
 #[must_use]
 pub fn share_ns(duration: u64, bytes: u64, length: u64) -> u64 {

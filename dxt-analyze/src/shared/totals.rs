@@ -1,23 +1,22 @@
-//! Totals per process and stream (calls with the same operation, file and caller), from which all numbers by rank, node, file or
-//! operation are computed.
+//! Totals per process and stream (calls with the same operation, file and caller), from which numbers by rank, node, file or operation are computed.
 
 use crate::model::{ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block, fold_alone};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
 
-/// Analysis that adds up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses
-/// are not counted, because blocks arrive in any order.
+/// Analysis that adds up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are
+/// not counted, because blocks arrive in any order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals;
 
-/// Adds `more` to `sum`, saturating: counters in files may hold any value.
+/// Adds `more` to `sum` without overflow: counters in files may hold any value.
 #[inline]
 pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// Counters of each stream, indexed by stream, for each process.
+/// Counters of each stream, by process and stream index.
 pub type Partial = FxHashMap<ProcessId, Vec<Counters>>;
 
 impl Analysis for Totals {
@@ -53,12 +52,12 @@ impl Analysis for Totals {
     }
 }
 
-/// Totals of one stream of one process.
+/// Totals over the calls of one stream of one process.
 #[derive(Clone, Debug)]
 pub struct StreamTotal {
     /// Index into [`Run::processes`].
     pub process: ProcessId,
-    /// Index into the process's streams.
+    /// Index into [`crate::model::Process::streams`].
     pub stream: StreamIx,
     /// Totals over recorded segments and over operations that have only counters.
     pub all: Counters,
@@ -66,8 +65,7 @@ pub struct StreamTotal {
     pub missing: u64,
 }
 
-/// Returns the totals of each stream with calls, sorted by process and stream. They are exact, since they include operations that have
-/// only counters.
+/// Returns the totals of each stream with calls, sorted by process and stream; exact, since operations that have only counters are included.
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
     let mut out = Vec::new();

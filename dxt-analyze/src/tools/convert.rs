@@ -1,4 +1,4 @@
-//! `convert`: converts a Darshan log, or rows of the LDMS-Darshan connector, to a trace.
+//! Command `convert`: converts a Darshan log, or rows of the LDMS-Darshan connector, to a trace.
 
 use crate::exit::{Exit, UsageError};
 use crate::import::{connector, darshan};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use std::io::Seek;
 use std::path::PathBuf;
 
-/// `convert`.
+/// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines); - reads standard input
@@ -34,7 +34,7 @@ pub struct Args {
 /// Fails if the log cannot be read or the trace cannot be written.
 pub fn convert(args: &Args) -> Result<Exit> {
     let target = Target::new(&args.output, Ours::Conversion, args.force);
-    // Checked first, so that a pipe is not read to its end in vain.
+    // Checks the target first, so that a pipe is not read to its end in vain.
     target.check()?;
     let log = or_path(&args.log)?;
     let about = std::fs::metadata(&log).with_context(|| format!("failed to find {}", shown(&log)))?;

@@ -1,5 +1,5 @@
-//! `expand`: expands a signature (loops that describe a process's accesses) to single reads and writes, without needing the trace; output
-//! as CSV or as fio jobs.
+//! Command `expand`: expands a signature (loops that describe a process's accesses) to single reads and writes, as CSV or fio jobs, without
+//! the trace.
 
 use crate::exit::{Exit, UsageError};
 use crate::export::jobs::Jobs;
@@ -21,7 +21,7 @@ pub enum ExpandFormat {
     Fio,
 }
 
-/// `expand`.
+/// Options of `expand`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Signature as printed by `signatures` (not in the paper's notation); - reads standard input
@@ -66,13 +66,13 @@ impl Operations for Words {
     }
 }
 
-/// Returns the kind of operation: read or write; `None` if the name is neither.
+/// Returns the kind of the operation called `name`, read or write; `None` if the name contains neither word.
 fn kind(name: &str) -> Option<Op> {
     let kinds = [("read", Op::Read), ("write", Op::Write)];
     kinds.into_iter().find(|(word, _)| name.contains(word)).map(|(_, op)| op)
 }
 
-/// Writes the accesses that the signature stands for; `out` is standard output.
+/// Writes the accesses that the signature stands for, to `out` (standard output) or to fio jobs.
 ///
 /// # Errors
 /// Fails if the text is no signature, an access of a rank lies outside the valid file offsets, or the output cannot be written.

@@ -1,4 +1,4 @@
-//! `explain`: explains the codes of findings.
+//! Command `explain`: explains the codes of findings.
 
 use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// `explain`.
+/// Options of `explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Code of a finding, such as DXT-O001 or o001; without it, all codes are listed
@@ -24,19 +24,19 @@ pub struct Args {
     pub thresholds: Option<PathBuf>,
 }
 
-/// Explanation of one code, or of all codes.
+/// Explanation of one code of findings, or of all codes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explained {
     /// Explanation of the requested code, or of all codes if none was requested.
     pub codes: Vec<Explanation>,
-    /// Thresholds that the rule of the requested code uses, with their values in effect; empty if no code was requested.
+    /// Thresholds in the rule of the requested code, with the values in effect; empty if no code was requested.
     pub thresholds: Vec<Threshold>,
-    /// True if one code was requested.
+    /// True if the user requested a single code.
     #[serde(skip)]
     pub one: bool,
 }
 
-/// Looks up the requested code; without one, returns all codes.
+/// Returns the explanation of the requested code, or of all codes if none was requested.
 ///
 /// # Errors
 /// Fails with [`UsageError`] if there is no such code, or the thresholds are invalid.
@@ -54,7 +54,7 @@ pub fn explain(args: &Args) -> Result<Explained> {
     Ok(Explained { codes: vec![explanation], thresholds, one: true })
 }
 
-/// Finds a code by name, in upper or lower case, with or without `DXT-`.
+/// Finds a code by its name, in upper or lower case, with or without `DXT-`.
 fn find(name: &str) -> Option<Code> {
     let upper = name.to_ascii_uppercase();
     let short = upper.strip_prefix("DXT-").unwrap_or(&upper);

@@ -1,4 +1,4 @@
-//! Commands that work on trace files themselves rather than analyze the job in them.
+//! Commands that work on trace files themselves rather than analyze the job in the files.
 
 pub mod advise;
 pub mod check;

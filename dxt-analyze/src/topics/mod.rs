@@ -1,4 +1,4 @@
-//! Topics: the analyses of a job. Each has a folder with its options, its pass over the segments, its result, findings and output.
+//! Topics: the analyses of a job. Each topic has a folder with its options, its pass over the segments, its result, findings and output.
 //!
 //! The table below has one row per topic. The row creates the topic's command, its part of `report`, and its codes in `explain`. To add a
 //! topic, see CONTRIBUTING.md.
@@ -38,7 +38,7 @@ use anyhow::Result;
 use report::{Found, Job, Reported, Section, Sums};
 use std::io::Write;
 
-/// Function that writes a result as a page; arguments are destination, title and view.
+/// Function that writes a result as a page; its arguments are destination, title and view.
 pub type PageWriter<'a> = &'a dyn Fn(&PageOutput, &str, &View) -> Result<()>;
 
 table::topics! {
@@ -82,7 +82,7 @@ impl TryFrom<String> for Code {
     }
 }
 
-/// Writes the result of a command in the format that its options request; returns the exit code.
+/// Writes the result of a command in the format that the options request; returns the exit code.
 fn finish(outcome: &impl Outcome, output: &Output, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     let style = Style { format: output.format, table: output.table.clone(), ..style.clone() };
     if outcome.untimed() {
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn every_topic_is_documented() {
         for name in NAMES {
-            // A topic is described by a section, by a linked page of its own, or by a mention.
+            // A section, a linked page of its own, or a mention describes a topic.
             let ways = [format!("\n## {name}\n"), format!("({name}.md)"), format!("`{name}`")];
             assert!(ways.iter().any(|way| DOCS.contains(way)), "{name} is not in docs/analyses.md");
         }
@@ -159,7 +159,7 @@ mod tests {
         let known: Vec<&str> = crate::thresholds::Thresholds::default().all().iter().map(|known| known.name).collect();
         for code in codes() {
             let words = crate::thresholds::names_in(code.explanation().computed);
-            // Variables of the tracer are excepted.
+            // Variables of the tracer (DXT_...) are no thresholds.
             for word in words.filter(|word| word.contains('_') && !word.starts_with("DXT_")) {
                 assert!(known.contains(&word), "{}: {word} is no threshold", code.name());
             }

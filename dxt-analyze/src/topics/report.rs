@@ -1,6 +1,6 @@
-//! Parts of the report on a whole run, by topic. The trace is read at most twice, each time for all topics at once.
+//! Report on a whole run, topic by topic. The trace is read at most twice, each time for all topics at once.
 //!
-//! The analyses of a topic's first reading are fixed in advance. Those of the second reading depend on the first; few topics need them.
+//! The analyses of the first pass are fixed in advance. Those of the second pass depend on the first; few topics need a second pass.
 
 use crate::findings::Finding;
 use crate::layouts::certain;
@@ -12,42 +12,42 @@ use crate::shared::totals::{self, StreamTotal};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Maximum rows of lists in analyses that only provide findings, without a page; equals the page's default.
+/// Maximum number of rows in lists of analyses that only provide findings for no page; equals the page's default.
 pub(crate) const TOP: usize = 50;
 
 /// Options of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// File of stripe layouts (`--layout`).
+    /// File with stripe layouts (`--layout`).
     pub(crate) layout: Option<PathBuf>,
-    /// Maximum rows of lists.
+    /// Maximum number of rows in lists.
     pub(crate) top: usize,
-    /// True if there will be a page. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
+    /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
 }
 
 impl Options {
-    /// Returns the options for computing findings without a page.
+    /// Returns options for computing only findings, without a page.
     pub(crate) fn findings_only(layout: Option<&Path>) -> Self {
         Self { layout: layout.map(Path::to_path_buf), top: TOP, draw: false }
     }
 }
 
-/// Input of every topic: the run, its layouts and its groups of operations.
+/// Input of every topic: run, options, stripe layouts and groups of operations.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) run: &'a Run,
     pub(crate) options: &'a Options,
-    /// Stripe layout of each file, including guesses.
+    /// Stripe layout of each file, including guessed layouts.
     pub(crate) layouts: Vec<Option<FileLayout>>,
-    /// Stripe layout of each file, except guesses.
+    /// Stripe layout of each file, without guessed layouts.
     pub(crate) certain: Vec<Option<FileLayout>>,
     /// Groups of comparable operations, indexed by [`crate::shared::groups::group_index`].
     pub(crate) groups: Vec<Option<Group>>,
 }
 
 impl<'a> Job<'a> {
-    /// Creates the input of the topics.
+    /// Creates the input of the topics from a loaded run.
     ///
     /// # Errors
     /// Returns an error if the layouts are invalid.
@@ -61,61 +61,58 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Totals from the first reading, shared by all topics.
+/// Totals from the first pass, shared by all topics.
 #[derive(Debug)]
 pub(crate) struct Sums {
     /// Totals per process and stream, from segments only.
     pub(crate) totals: totals::Partial,
     /// Totals per process and stream, including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
-    /// Segments that could not be read.
+    /// Number of segments that could not be read.
     pub(crate) lost: Lost,
 }
 
 /// Topic that is part of a report.
 pub(crate) trait Reported<'a>: Sized + Send + Sync {
-    /// Analysis that runs in the first reading of the trace.
+    /// Analysis that runs in the first pass over the trace.
     type First: Analysis;
-    /// Result of the first reading.
+    /// Result of the first pass.
     type Read: Send;
-    /// Analysis that runs in the second reading; [`crate::scan::Nothing`] if the topic never needs one.
+    /// Analysis that runs in the second pass over the trace; [`crate::scan::Nothing`] if the topic never needs a second pass.
     type Second<'b>: Analysis<Partial = Self::More>
     where
         Self: 'b;
-    /// Partial result of the second reading.
+    /// Partial result of the second pass.
     type More: Send;
     /// Final result of the topic.
     type Found: Found + Send;
 
     fn new(job: &'a Job<'a>) -> Self;
     fn first(&self) -> &Self::First;
-    /// Computes the result of the first reading from its partial result.
+    /// Computes the result of the first pass from its partial result.
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<Self::Read>;
-    /// Returns the analysis for the second reading; `None` if the topic needs none.
+    /// Returns the analysis for the second pass; `None` if the topic needs none.
     fn second<'b>(&'b self, _read: &'b Self::Read, _sums: &'b Sums) -> Option<Self::Second<'b>> {
         None
     }
-    /// Returns the final result of the topic from the results of both readings.
+    /// Returns the final result of the topic from the results of both passes.
     fn found(self, read: Self::Read, more: Option<Self::More>, sums: &Sums) -> Self::Found;
 }
 
-/// Result of a topic that the page shows as sections.
+/// Final result of a topic, which the page shows as sections.
 pub(crate) trait Found {
-    /// Returns the topic's sections on the page, in order.
     fn sections(&self) -> Vec<Section>;
     fn findings(&self) -> Vec<&Finding>;
 }
 
-/// Section of the page.
+/// Section of the page: heading, view and findings of one topic.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// HTML anchor of the section.
     pub(crate) id: &'static str,
-    /// Heading of the section.
     pub(crate) title: &'static str,
-    /// Description of the section, in a sentence.
+    /// Sentence that describes the section.
     pub(crate) about: &'static str,
-    /// Contents of the section, without its findings.
+    /// Contents of the section without its findings.
     pub(crate) view: View,
     pub(crate) findings: Vec<Finding>,
 }

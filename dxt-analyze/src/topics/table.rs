@@ -1,14 +1,14 @@
-//! Macro that turns the table of topics in [`super`] into code: commands, list of codes, and the report on a whole run.
+//! Macro that generates code from the table of topics in [`super`]: commands, list of finding codes, and the report on a whole run.
 
 use crate::exit::Exit;
 use crate::findings::{Finding, Severity};
 use crate::shared::completeness::Completeness;
 
-/// Result of a command, which decides the exit code.
+/// Result of a command, from which the exit code follows.
 pub trait Outcome: crate::render::Report {
     /// Returns the findings in the result.
     fn findings(&self) -> &[Finding];
-    /// Returns the completeness of the run, or of the compared runs. Empty for results on many runs, which override [`Self::complete`].
+    /// Returns the completeness of the analysed run, or of the compared runs. Empty for results on many runs, which override [`Self::complete`].
     fn missing(&self) -> Vec<&Completeness> {
         Vec::new()
     }
@@ -31,23 +31,22 @@ pub trait Outcome: crate::render::Report {
     }
 }
 
-/// Macro for the table of topics. A row `module: Verb at N;` is a topic of one run, whose sections come N-th on the page; a row
-/// `module: Verb;` is a topic of several runs.
+/// Generates the code of all topics. A row `module: Command at N;` is a topic of one run, whose sections come N-th on the page; a row
+/// `module: Command;` is a topic of several runs.
 macro_rules! topics {
     (
-        one run { $($(#[$doc:meta])* $topic:ident: $verb:ident at $place:literal;)+ }
+        one run { $($(#[$doc:meta])* $topic:ident: $subcommand:ident at $place:literal;)+ }
         several runs { $($(#[$more_doc:meta])* $more:ident: $more_verb:ident;)* }
     ) => {
         /// Commands of the topics
         #[derive(Debug, clap::Subcommand)]
-        pub enum Verb {
-            $($(#[$doc])* $verb($topic::Args),)+
+        pub enum Command {
+            $($(#[$doc])* $subcommand($topic::Args),)+
             $($(#[$more_doc])* $more_verb($more::Args),)*
         }
 
-        impl Verb {
-            /// Runs the command and writes its result in the output style `style`; `page` is called to write a page if the user requests
-            /// one.
+        impl Command {
+            /// Runs the command and writes its result in the output style `style`; calls `page` to write a page if the user requests one.
             ///
             /// # Errors
             /// Returns an error if nothing can be loaded or written, or if the options are invalid.
@@ -55,9 +54,9 @@ macro_rules! topics {
                 // Unused if the table has no topic of several runs.
                 let _ = page;
                 match self {
-                    $(Self::$verb(args) => finish(&$topic::verb(args)?, &args.output, style, out),)+
+                    $(Self::$subcommand(args) => finish(&$topic::run(args)?, &args.output, style, out),)+
                     $(Self::$more_verb(args) => {
-                        let outcome = $more::verb(args)?;
+                        let outcome = $more::run(args)?;
                         if let Some(place) = args.page() {
                             page(place, stringify!($more), &render::Report::view(&outcome))?;
                         }
@@ -67,10 +66,10 @@ macro_rules! topics {
             }
         }
 
-        /// Names of the topics; their commands and their sections in docs/analyses.md have the same names.
+        /// Names of the topics, which are also the names of their commands and of their sections in docs/analyses.md.
         pub const NAMES: &[&str] = &[$(stringify!($topic),)+ $(stringify!($more),)*];
 
-        /// Returns all codes of findings, sorted.
+        /// Returns the finding codes of all topics, sorted.
         #[must_use]
         pub fn codes() -> Vec<Code> {
             let of = [completeness::CODES, $($topic::CODES,)+ $($more::CODES,)*];
@@ -80,7 +79,7 @@ macro_rules! topics {
         }
 
         together!(
-            /// Analyses of the first reading: those of all topics, and the totals that they share.
+            /// Analyses of the first pass: those of all topics, and the totals that the topics share.
             Reading, Partials { totals, $($topic),+ }
         );
 
@@ -99,7 +98,7 @@ macro_rules! topics {
                 report::each_once(all.into_iter().flat_map(|(_, findings)| findings))
             }
 
-            /// Returns the sections of the page, in order.
+            /// Returns the sections of all topics, in the order of the page.
             pub(crate) fn sections(&self) -> Vec<Section> {
                 let mut all = [$(($place, self.$topic.sections()),)+];
                 all.sort_by_key(|(place, _)| *place);

@@ -1,4 +1,4 @@
-//! Table with a single topic, which shows all that a topic needs: a folder and a row. Used by tests.
+//! Table with a single topic for tests, which shows everything that a topic needs: a folder and a row.
 
 use super::toy;
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ table::topics! {
 #[derive(Debug, Parser)]
 struct Line {
     #[command(subcommand)]
-    verb: Verb,
+    subcommand: Command,
 }
 
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/v1.dxt");
@@ -36,7 +36,7 @@ fn the_row_makes_the_verb() {
     let style = Style { format: Format::Table, color: false, width: None, table: None };
     let mut out = Vec::new();
     let line = Line::parse_from(["dxt-analyze", "toy", TRACE, "--format", "csv", "--fail-on", "info"]);
-    assert_eq!(line.verb.run(&style, &mut out, &|_, _, _| Ok(())).unwrap(), Exit::Findings);
+    assert_eq!(line.subcommand.run(&style, &mut out, &|_, _, _| Ok(())).unwrap(), Exit::Findings);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("reads\r\n") || text.starts_with("reads\n"), "{text}");
     assert!(text.lines().nth(1).unwrap().parse::<u64>().unwrap() > 0, "{text}");

@@ -12,14 +12,13 @@ use std::collections::BTreeSet;
 /// Single long call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Operation, as `pwrite`.
+    /// Name of the operation, e.g. `pwrite`.
     pub(crate) op: String,
-    /// Name of the process.
+    /// Name of the process that makes the call.
     pub(crate) who: String,
-    /// Path of the file.
     pub(crate) file: String,
     pub(crate) took_ns: u64,
-    /// Start, ns since the job's start, if known.
+    /// Start of the call, ns since the job's start; `None` if not recorded.
     pub(crate) began_ns: Option<u64>,
 }
 
@@ -31,7 +30,7 @@ impl Call {
     }
 }
 
-/// Returns the plural of one or several classes: `reads, writes and opens`.
+/// Returns the plural names of operation classes as a list, e.g. `reads, writes and opens`.
 pub(crate) fn plural(classes: &[Class]) -> String {
     list(&classes.iter().copied().map(Class::plural).collect::<Vec<_>>())
 }
@@ -44,17 +43,17 @@ const fn are_outliers(calls: u64) -> &'static str {
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,
-    /// Calls with their subjects.
+    /// Stalled calls, each with its machine-readable subject.
     pub(crate) calls: Vec<(Call, About)>,
-    /// Time that peers of the longest call take, ns.
+    /// Usual duration of the longest call's peers, ns.
     pub(crate) usual_ns: u64,
-    /// Number of processes that waited meanwhile for file locks, and their time, ns.
+    /// Number of processes that waited for file locks during the stall, and their waiting time, ns.
     pub(crate) waited: Option<(u64, u64)>,
-    /// `rank` or `process`.
+    /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,
 }
 
-/// DXT-V002: calls that stalled.
+/// Formats finding DXT-V002: calls that stalled.
 pub(crate) fn stall(facts: &Stall) -> Words {
     let calls = || facts.calls.iter().map(|(call, _)| call);
     let (class, usual) = (facts.class, units::duration(facts.usual_ns));
@@ -89,34 +88,34 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     )
 }
 
-/// Files or units with the long calls of [`LongTail`].
+/// Files or ranks on which the long calls of a [`LongTail`] occur.
 #[derive(Clone, Debug)]
 pub(crate) enum Where {
-    /// Nearly all are on a kind of files: `files in /scratch/in`, `files *.nc`.
+    /// Nearly all long calls are on one kind of files, e.g. `files in /scratch/in` or `files *.nc`.
     Files(String),
-    /// Calls of which no rank has most.
+    /// No rank makes most of the long calls.
     NoRank,
-    /// Calls of which no rank and no storage target has most.
+    /// No rank makes most of the long calls, and no storage target serves most of them.
     NoRankOrTarget,
-    /// One on each of several files.
+    /// Each file has one long call; the value is the number of files.
     EachFile(u64),
 }
 
-/// Long calls that no process, node or time span has in particular.
+/// Long calls that are not concentrated in one process, node or time span.
 #[derive(Clone, Debug)]
 pub(crate) struct LongTail {
-    /// Classes of the calls, the one with the longest time first.
+    /// Operation classes of the calls; the class with the longest total time is first.
     pub(crate) classes: Vec<Class>,
-    /// Number of long calls, and of all calls.
+    /// Number of long calls; next field: number of all calls.
     pub(crate) outliers: u64,
     pub(crate) calls: u64,
     pub(crate) on: Where,
-    /// Excess over the peers, ns summed over processes.
+    /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
     pub(crate) longest: Option<Call>,
 }
 
-/// DXT-V003: long calls that no unit explains.
+/// Formats finding DXT-V003: long calls that no process, node, storage target or time span explains.
 pub(crate) fn long_tail(facts: &LongTail) -> Words {
     let excess = units::duration(facts.excess_ns);
     let longest = facts.longest.as_ref().map(|call| format!("longest: {}", call.words()));
@@ -150,27 +149,26 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
     Words::saying(title, longest, hint)
 }
 
-/// Long calls of most processes at the same time.
+/// Long calls in most processes at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct StandStill {
     pub(crate) class: Class,
-    /// Start and end of each time span, ns since the job's start.
+    /// Time spans with long calls: start and end, ns since the job's start.
     pub(crate) spans: Vec<(u64, u64)>,
-    /// Time from one to the next, if regular, ns.
+    /// Period of the time spans, ns; `None` if they are irregular.
     pub(crate) every_ns: Option<u64>,
-    /// Mean length, ns.
+    /// Mean length of the time spans, ns.
     pub(crate) mean_ns: u64,
     /// Number of long calls.
     pub(crate) outliers: u64,
-    /// Excess over the peers, ns summed over processes.
+    /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
-    /// `ranks` or `processes`.
+    /// Word for the processes of the run: `ranks` or `processes`.
     pub(crate) workers: &'static str,
-    /// Subject of the finding.
     pub(crate) about: About,
 }
 
-/// DXT-V001: storage that is slow for a while, once or again and again.
+/// Formats finding DXT-V001: storage that is slow for a while, once or repeatedly.
 pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     let (class, times) = (facts.class, units::count(facts.spans.len() as u64));
     let often = match facts.every_ns {
@@ -204,24 +202,23 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     )
 }
 
-/// Calls that stalled one after another.
+/// Consecutive calls that all stalled.
 #[derive(Clone, Debug)]
 pub(crate) struct InARow {
     pub(crate) class: Class,
     pub(crate) calls: usize,
-    /// Start and end, ns since the job's start.
+    /// Start of the first call and end of the last, ns since the job's start.
     pub(crate) span_ns: (u64, u64),
-    /// Their mean time / that of their peers.
+    /// Mean duration of the stalled calls / mean duration of their peers.
     pub(crate) times: f64,
-    /// Their mean time, ns.
+    /// Mean duration of the stalled calls, ns.
     pub(crate) took_ns: u64,
-    /// Mean time of their peers, ns.
+    /// Mean duration of the peers, ns.
     pub(crate) usual_ns: u64,
-    /// Subject of the finding.
     pub(crate) about: About,
 }
 
-/// DXT-V001: calls that stalled one after another, with no fast one between.
+/// Formats finding DXT-V001: consecutive calls that all stalled, without a fast call between them.
 pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     let (from, until) = facts.span_ns;
     let title = format!(
@@ -241,24 +238,23 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     Words::new(title, hint).with(words, facts.about.clone())
 }
 
-/// Long calls of which one process or node has nearly all.
+/// Long calls, nearly all of which one process or node makes.
 #[derive(Clone, Debug)]
 pub(crate) struct AtTimes {
     pub(crate) unit: Subject,
     pub(crate) class: Class,
-    /// Number of the unit's long calls, and of all its calls.
+    /// Number of long calls of this process or node; next field: number of all its calls.
     pub(crate) outliers: u64,
     pub(crate) calls: u64,
-    /// Number of long calls of all units.
+    /// Number of long calls of all processes or nodes.
     pub(crate) of_all: u64,
-    /// Excess over the peers, ns summed over processes.
+    /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
     pub(crate) longest: Option<Call>,
-    /// Subject of the finding.
     pub(crate) about: About,
 }
 
-/// DXT-O002, DXT-O003: a process or node that is slow at times.
+/// Formats finding DXT-O002 or DXT-O003: a process or node that is slow at times.
 pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let name = facts.unit.name();
     let title = format!(
@@ -283,23 +279,23 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     )
 }
 
-/// Long calls that are the first of their processes.
+/// Long calls that are the first calls of their processes.
 #[derive(Clone, Debug)]
 pub(crate) struct FirstCalls {
-    /// Classes of the calls, the one with the longest time first.
+    /// Operation classes of the calls; the class with the longest total time is first.
     pub(crate) classes: Vec<Class>,
     /// Number of processes whose first call is long.
     pub(crate) processes: u64,
-    /// Number of processes with such calls; `None` if the calls are the first of each burst.
+    /// Number of processes that make calls of this class; `None` if the long calls are the first calls of each burst of I/O.
     pub(crate) of: Option<u64>,
-    /// `rank` or `process`.
+    /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,
     pub(crate) longest_ns: u64,
-    /// Excess over the peers, ns summed over processes.
+    /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
 }
 
-/// DXT-V032: first calls of processes, or of bursts.
+/// Formats finding DXT-V032: long first calls of processes, or of bursts of I/O.
 pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
     let (longest, excess) = (units::duration(facts.longest_ns), units::duration(facts.excess_ns));
     let (title, hint) = match facts.of {

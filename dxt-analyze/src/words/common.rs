@@ -1,53 +1,51 @@
-//! Words that several findings share.
+//! Text fragments that several findings share.
 
 use super::Words;
 use crate::text::units as show;
 
 impl Words {
-    /// Appends the file with most of the lost time as evidence, if known.
+    /// Appends evidence: the file with most of the lost time, if known.
     pub(crate) fn on(self, lost: Option<LostOn>) -> Self {
         self.and(lost.map(|lost| lost.sentence().into()))
     }
 }
 
-/// File with most of the lost time.
+/// File on which most of the time of a finding is lost.
 pub(crate) struct LostOn {
-    /// Path.
     pub(crate) file: String,
-    /// Its part of the lost time, percent.
+    /// Share of the lost time that is on this file, percent.
     pub(crate) percent: f64,
-    /// Number of files with lost time.
     pub(crate) files: u64,
 }
 
 impl LostOn {
-    /// Returns the sentence of evidence.
+    /// Returns the share of lost time on this file as a sentence of evidence.
     pub(crate) fn sentence(&self) -> String {
         let (percent, files) = (self.percent, show::counted(self.files, "file"));
         format!("{percent:.0} % of the time lost to this is on {} ({files} in total)", self.file)
     }
 }
 
-/// Processes that do something.
+/// Processes as the subject of a sentence.
 pub(crate) enum Who {
-    /// Only one, by name.
+    /// Single process, given by its name.
     One(String),
-    /// Number of several.
+    /// Number of processes, more than one.
     Many(u64),
 }
 
 impl Who {
-    /// Returns one of `count` processes by name if there is only one.
+    /// Creates the subject for `count` processes; `name` is used if there is only one.
     pub(crate) fn of(count: usize, name: String) -> Self {
         if count == 1 { Self::One(name) } else { Self::Many(count as u64) }
     }
 
-    /// Returns the form that agrees: `one` (`waits`) for one process, else `many` (`wait`).
+    /// Returns the verb form that agrees with the number of processes: `one` (`waits`) for one, else `many` (`wait`).
     pub(crate) const fn agree<'a>(&self, one: &'a str, many: &'a str) -> &'a str {
         if matches!(self, Self::One(_)) { one } else { many }
     }
 
-    /// Returns the processes and what they do: `rank 3 waits`, `4 processes wait`.
+    /// Returns the processes with the verb form that agrees with their number, e.g. `rank 3 waits`, `4 processes wait`.
     pub(crate) fn does(&self, one: &str, many: &str) -> String {
         match self {
             Self::One(name) => format!("{name} {one}"),
@@ -56,7 +54,7 @@ impl Who {
     }
 }
 
-/// Returns `a, b and c`.
+/// Returns the items as a list in words: `a, b and c`.
 pub(crate) fn list<T: AsRef<str>>(all: &[T]) -> String {
     let mut names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
     match (names.pop(), names.is_empty()) {
@@ -65,12 +63,12 @@ pub(crate) fn list<T: AsRef<str>>(all: &[T]) -> String {
     }
 }
 
-/// Returns the mean bytes of `calls` calls.
+/// Formats the mean number of bytes per call.
 pub(crate) fn each_bytes(bytes: u64, calls: u64) -> String {
     show::bytes(bytes / calls.max(1))
 }
 
-/// Returns the mean time of `calls` calls, ns.
+/// Formats the mean time per call; `time_ns` is the time of all `calls`.
 pub(crate) fn each_ns(time_ns: f64, calls: u64) -> String {
     show::duration((time_ns / calls.max(1) as f64) as u64)
 }

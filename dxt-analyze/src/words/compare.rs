@@ -6,37 +6,36 @@ use crate::text::units;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Operation that is slower in the second run.
+/// Operation that is slower in the second of two compared runs.
 pub(crate) struct Slower<'a> {
-    /// Name of the operation.
     pub(crate) operation: &'a str,
-    /// Slowdown, as a ratio.
+    /// Slowdown of the operation from the first run to the second, as a ratio.
     pub(crate) slower: f64,
-    /// True if calls are compared by bandwidth, in bytes per second; false if by duration, in ns.
+    /// True if calls are compared by bandwidth (bytes per second); false if by duration (ns).
     pub(crate) by_bandwidth: bool,
-    /// Test over single calls.
+    /// Test of the durations or bandwidths of single calls.
     pub(crate) calls: Option<Tested>,
-    /// Test over the means of ranks.
+    /// Test of the mean durations or bandwidths of ranks.
     pub(crate) ranks: Option<Tested>,
 }
 
-/// Test of the second run's values against the first's.
+/// Statistical test that compares values of the second run with those of the first.
 pub(crate) struct Tested {
     /// Median of the first run's values.
     pub(crate) before: f64,
     /// Median of the second run's values.
     pub(crate) after: f64,
-    /// Slowdown: ratio of medians, or median of the ratios of pairs.
+    /// Slowdown from the first run to the second: ratio of medians, or median of the ratios of pairs.
     pub(crate) slower: f64,
-    /// Probability that a call of the second run is slower, or share of slower ranks; 0 to 1.
+    /// Probability that a call of the second run is slower, or share of ranks that are slower; 0 to 1.
     pub(crate) likelier: f64,
-    /// False discovery rate.
+    /// False discovery rate (q-value) of the slowdown.
     pub(crate) q: f64,
-    /// Numbers of values of the first and of the second run.
+    /// Number of values in the first and in the second run.
     pub(crate) sample: (u64, u64),
 }
 
-/// Says that an operation is slower in the second run.
+/// Formats the finding that an operation is slower in the second run.
 pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     let show = |value: f64| match facts.by_bandwidth {
         false => units::duration(value as u64),
@@ -71,15 +70,14 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     )
 }
 
-/// Growth of an operation from the first run to the second.
+/// Growth of an operation's calls or bytes from the first run to the second.
 pub(crate) struct Growth<'a> {
-    /// Name of the operation.
     pub(crate) operation: &'a str,
     /// Number of calls or bytes in the first run.
     pub(crate) before: u64,
     /// Number of calls or bytes in the second run.
     pub(crate) after: u64,
-    /// True if these are numbers per rank.
+    /// True if the numbers are per rank; false if they are totals.
     pub(crate) per_rank: bool,
 }
 
@@ -91,23 +89,23 @@ impl Growth<'_> {
     }
 }
 
-/// Says that the second run makes more calls of an operation.
+/// Formats the finding that the second run makes more calls of an operation.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
     let hint = "see the files with these calls below; `checks` shows which calls can be saved";
     facts.words("makes more calls", units::count, hint)
 }
 
-/// Says that the second run moves more bytes by an operation.
+/// Formats the finding that the second run moves more bytes by an operation.
 pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
     let hint = "see the files with these bytes below; `checks` finds bytes that move more than once";
     facts.words("moves more bytes", units::bytes, hint)
 }
 
-/// Rank or file that slowed down more than the others.
+/// Rank or file that slowed down more than the other ranks or files.
 pub(crate) struct Slowed<'a> {
     /// Number of the rank, or path of the file.
     pub(crate) unit: &'a str,
-    /// Ratio of the times per byte: second run / first run.
+    /// Time per byte in the second run / time per byte in the first.
     pub(crate) slower: f64,
     /// Modified z-score of the slowdown.
     pub(crate) z: f64,
@@ -117,12 +115,12 @@ pub(crate) struct Slowed<'a> {
     pub(crate) after_ns: u64,
 }
 
-/// Says that `ranks` slowed down more than the others did.
+/// Formats the finding that `ranks` slowed down more than the other ranks.
 pub(crate) fn ranks_slower(ranks: &[Slowed<'_>]) -> Words {
     units_slower("rank", ranks)
 }
 
-/// Says that `files` slowed down more than the others did.
+/// Formats the finding that `files` slowed down more than the other files.
 pub(crate) fn files_slower(files: &[Slowed<'_>]) -> Words {
     units_slower("file", files)
 }
@@ -141,7 +139,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     )
 }
 
-/// Says that files move bytes in one run only: `new` ones in the second, `gone` ones in the first, each with its bytes.
+/// Formats the finding that files are used in one run only: `new` in the second, `gone` in the first, each with its number of bytes.
 pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
     let named = |word, files: &[(&str, u64)]| {
         let files = files.iter().take(NAMED_EXAMPLES);
@@ -159,14 +157,14 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
     )
 }
 
-/// Property that differs between the runs: its name, its value in the first run, and in the second.
+/// Property that differs between two runs: its name, its value in the first run, its value in the second.
 pub(crate) type Differs<'a> = [&'a str; 3];
 
 fn changes(all: &[Differs<'_>]) -> impl Iterator<Item = String> {
     all.iter().take(NAMED_EXAMPLES).map(|[what, before, after]| format!("{what}: {before} -> {after}"))
 }
 
-/// Says that stripe layouts of files differ.
+/// Formats the finding that the stripe layouts of files differ between two runs.
 pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
     Words::saying(
         format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
@@ -175,7 +173,7 @@ pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
     )
 }
 
-/// Says that MPI-IO hints differ.
+/// Formats the finding that MPI-IO hints differ between two runs.
 pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
     Words::saying(
         format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
@@ -184,7 +182,7 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
     )
 }
 
-/// Says that the number of ranks differs.
+/// Formats the finding that the number of ranks differs between two runs.
 pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
     let (before, after) = (units::counted(before, "rank"), units::count(after));
     Words::saying(
@@ -194,8 +192,8 @@ pub(crate) fn ranks_changed(before: u64, after: u64) -> Words {
     )
 }
 
-/// Says that I/O interfaces differ. `differ`: operation (`read`), and its interface in both runs; `directions`: lines of the result about
-/// reads and writes.
+/// Formats the finding that two runs use different I/O interfaces. `differ`: operation (`read`), and its interface in each run.
+/// `directions`: evidence, one line each for reads and writes.
 pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -> Words {
     let differ: Vec<String> =
         differ.iter().map(|[op, before, after]| format!("{op}s by {before} before, by {after} now")).collect();
@@ -206,19 +204,15 @@ pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -
     )
 }
 
-/// Run times of a job's repeats.
+/// Run times of the repeated runs of a job.
 pub(crate) struct RunTimes {
-    /// Mean, ns.
     pub(crate) mean_ns: f64,
-    /// Shortest, ns.
     pub(crate) least_ns: f64,
-    /// Longest, ns.
     pub(crate) most_ns: f64,
-    /// Number of runs.
     pub(crate) runs: u64,
 }
 
-/// Says that the job takes longer, by more than its repeats vary; `q` is the false discovery rate.
+/// Formats the finding that the job takes longer, by more than its repeated runs vary; `q` is the false discovery rate.
 pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words {
     let show = |ns: f64| units::duration(ns.round() as u64);
     let range = |when: &str, times: &RunTimes| {

@@ -6,29 +6,29 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::model::{Origin, Problem};
 use crate::text::units;
 
-/// Damage of a trace or log.
+/// Damage and losses of a trace or log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage<'a> {
     pub(crate) origin: Origin,
-    /// Numbers of segments and processes that cannot be read.
+    /// Number of segments that cannot be read; next field: number of processes that cannot be read.
     pub(crate) lost_segments: u64,
     pub(crate) lost_processes: u64,
-    /// Ranks of the job that no input contains.
+    /// Number of the job's ranks that no input file contains.
     pub(crate) absent_ranks: u64,
-    /// Segments whose file and operation are unknown.
+    /// Number of segments whose file and operation are unknown.
     pub(crate) segments_without_stream: u64,
-    /// Blocks of segments that cannot be decoded.
+    /// Number of blocks of segments that cannot be decoded.
     pub(crate) lost_blocks: u64,
-    /// Inputs of which nothing can be read.
+    /// Number of input files of which no part can be read.
     pub(crate) unread_files: u64,
-    /// Number of all problems, and the first of them.
+    /// Number of all problems; next field: the first of these problems.
     pub(crate) problem_count: u64,
     pub(crate) problems: &'a [Problem],
-    /// Number of calls or bytes because of which a recovered trace is inexact, and what is wrong with these.
+    /// Number of calls or bytes that make a recovered trace inexact, and the reason; else `None`.
     pub(crate) inexact: Option<(u64, &'a str)>,
 }
 
-/// DXT-T001: a trace that is damaged. Lists only kinds of loss that occurred.
+/// Formats finding DXT-T001: a damaged or incomplete trace. Lists only kinds of loss that occurred.
 pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
     let evidence = facts.problems.iter().take(NAMED_EXAMPLES).map(|problem| {
         let about = About { file: Some(problem.file.clone()), offset: Some(problem.offset), ..About::default() };
@@ -68,7 +68,7 @@ fn damage(facts: &Damage<'_>) -> String {
     format!("the {noun} is damaged in {places}; no segment is known to be lost")
 }
 
-/// DXT-T002: operations that only counters record; `filtered` is true if a filter of the tracer may be the reason.
+/// Formats finding DXT-T002: operations that only counters record. `filtered`: true if a filter of the tracer may be the reason.
 pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
     let counted = units::counted(operations, "operation");
     let title = match origin {
@@ -78,7 +78,7 @@ pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
     Words::new(title, record_all(origin, filtered))
 }
 
-/// Returns the advice on operations without segments; `filtered` as for [`folded`].
+/// Returns advice how to record a segment for every operation. `filtered`: true if a filter of the tracer may be the reason for missing segments.
 pub(crate) const fn record_all(origin: Origin, filtered: bool) -> &'static str {
     match (origin, filtered) {
         (Origin::Trace, true) => {

@@ -1,6 +1,6 @@
-//! Sentences of findings, one function per code: each takes the facts of a finding and returns title, evidence and hint. No other module
-//! makes sentences of findings. `sentences.txt` has every sentence once, made from sample facts, for reviewers: change a sentence here, run
-//! the test with `DXT_BLESS=1`, and read the difference.
+//! Sentences of findings, one function per code: each formats the facts of a finding as title, evidence and hint. No other module makes
+//! sentences of findings. `sentences.txt` has every sentence once, made from sample facts, for reviewers: change a sentence here, run the
+//! test with `DXT_BLESS=1`, and read the difference.
 
 pub(crate) mod calls;
 pub(crate) mod checks;
@@ -26,7 +26,7 @@ mod tests {
     use std::fmt::Write;
     use std::path::Path;
 
-    /// Sentences of a code for sample facts. A code whose sentences differ by their facts has several.
+    /// Sample of the sentences of a code. A code has several samples if its sentences depend on the facts.
     pub(crate) type Sample = (Code, Words);
 
     fn samples() -> Vec<Sample> {
@@ -60,7 +60,7 @@ mod tests {
             }
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/words/sentences.txt");
-        // Never where nobody would read the difference.
+        // Does not rewrite the file in CI, where nobody would read the difference.
         if std::env::var_os("DXT_BLESS").is_some() && std::env::var_os("CI").is_none() {
             std::fs::write(&path, &text).unwrap();
         }
@@ -75,7 +75,7 @@ mod tests {
     fn every_code_has_a_sample() {
         let have: BTreeSet<&str> = samples().iter().map(|(code, _)| code.name()).collect();
         let codes = crate::topics::codes();
-        // Z is the example of how to add a topic.
+        // Codes DXT-Z... belong to the example topic for contributors, so they have no sentences here.
         let all: BTreeSet<&str> =
             codes.iter().map(|code| code.name()).filter(|name| !name.starts_with("DXT-Z")).collect();
         assert_eq!(all.difference(&have).collect::<Vec<_>>(), Vec::<&&str>::new());

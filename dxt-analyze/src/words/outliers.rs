@@ -4,17 +4,15 @@ use super::Words;
 use crate::findings::{About, Evidence};
 use crate::text::units;
 
-/// Slow operation.
+/// I/O operation that is a slow outlier.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    /// MPI rank, or -1.
+    /// MPI rank; -1 without MPI.
     pub(crate) rank: i32,
     pub(crate) node: String,
-    /// Path of the file.
     pub(crate) file: String,
-    /// Offset in the file, bytes; -1 if there is none.
+    /// Offset in the file, bytes; -1 if the operation has none.
     pub(crate) offset: i64,
-    /// Size, bytes.
     pub(crate) length: u64,
     pub(crate) took_ns: u64,
 }
@@ -27,17 +25,17 @@ impl Operation {
     }
 }
 
-/// Trait that slow operations share.
+/// Property that several slow operations have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
-    /// Unit (`rank`, `node`, `OST` or `file`), its name, and the number of operations on it.
+    /// Rank, node, OST or file (`what`) with its name, and the number of slow operations on it.
     Unit { what: &'static str, name: String, count: usize },
-    /// Time span, ns since the job's start, and the number of operations that began in it.
+    /// Time span, ns since the job's start, and the number of slow operations that began in it.
     Moment { from_ns: u64, until_ns: u64, count: usize },
 }
 
 impl Shared {
-    /// Returns the sentence on a trait of the `listed` slowest operations.
+    /// Returns the sentence on the common property of some of the `listed` slowest operations.
     fn words(&self, listed: usize) -> String {
         match self {
             Self::Unit { what, name, count } => {
@@ -52,32 +50,32 @@ impl Shared {
     }
 }
 
-/// Fence beyond which operations are outliers.
+/// Threshold beyond which an operation is an outlier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Beyond {
-    /// Bandwidth, bytes per second.
+    /// Operations with a lower bandwidth (bytes per second) are outliers.
     Rate(f64),
-    /// Duration, ns.
+    /// Operations with a longer duration (ns) are outliers.
     Time(u64),
 }
 
-/// Outliers of a group of operations.
+/// Outliers among operations of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowOperations {
-    /// Name of the group: `POSIX write, inside MPI-IO`.
+    /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
     pub(crate) operation: String,
-    /// Number of outliers, and of operations in the sample.
+    /// Number of outliers; next field: number of operations in the sample.
     pub(crate) outliers: u64,
     pub(crate) sample: u64,
     pub(crate) beyond: Beyond,
-    /// Number of slowest operations in which traits were searched.
+    /// Number of slowest operations in which common properties were searched.
     pub(crate) listed: usize,
     pub(crate) traits: Vec<Shared>,
-    /// First of the slowest operations with their subjects.
+    /// Slowest operations, each with its machine-readable subject.
     pub(crate) slowest: Vec<(Operation, About)>,
 }
 
-/// DXT-O001: operations beyond the fence of their group.
+/// Formats finding DXT-O001: operations that are outliers among operations of their kind.
 pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     let beyond = match facts.beyond {
         Beyond::Rate(rate) => format!("slower than {}", units::rate(rate)),
@@ -100,31 +98,30 @@ pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     )
 }
 
-/// Unit that is slower than the others of its kind in a group of operations.
+/// Rank, node, storage target or file that is slower than its peers in one kind of operations.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowUnit {
-    /// Name of the unit.
+    /// Name of the slow unit, e.g. its rank number or path.
     pub(crate) unit: String,
-    /// Its time / median time of the units.
+    /// Time of the slow unit / median time of all units.
     pub(crate) slower: f64,
     /// Number of units that are compared.
     pub(crate) sample: u64,
-    /// Name of the group: `POSIX write, inside MPI-IO`.
+    /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
     pub(crate) operation: String,
-    /// Time window that is compared, ns since the job's start.
+    /// Time window in which units are compared, ns since the job's start; `None` for the whole run.
     pub(crate) window_ns: Option<(u64, u64)>,
     pub(crate) operations: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: u64,
-    /// Modified z-score, and probability of it by chance.
+    /// Modified z-score of the slow unit; next field: probability of such a score by chance.
     pub(crate) z: f64,
     pub(crate) p: f64,
-    /// Subject of the evidence.
     pub(crate) about: About,
 }
 
 impl SlowUnit {
-    /// Returns the words on a unit of a kind: `rank`, `node`, `OST` or `file`.
+    /// Returns the finding on a slow unit of the given kind: `rank`, `node`, `OST` or `file`.
     fn words(&self, kind: &str, hint: &str) -> Words {
         let window = self.window_ns.map_or_else(String::new, |(from, until)| {
             format!(" from {} s to {} s", units::seconds(from), units::seconds(until))
@@ -148,7 +145,7 @@ impl SlowUnit {
     }
 }
 
-/// DXT-O002: a rank that is slower than the others.
+/// Formats finding DXT-O002: a rank that is slower than other ranks.
 pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     facts.words(
         "rank",
@@ -156,12 +153,12 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O003: a node that is slower than the others.
+/// Formats finding DXT-O003: a node that is slower than other nodes.
 pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
     facts.words("node", "have the node checked (network link, file system client, other processes), or exclude the node from the next job")
 }
 
-/// DXT-O004: a storage target that is slower than the others.
+/// Formats finding DXT-O004: a storage target that is slower than other targets.
 pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     facts.words(
         "OST",
@@ -169,12 +166,12 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O005: a file that is slower than the others.
+/// Formats finding DXT-O005: a file that is slower than other files.
 pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
     facts.words("file", "run `dxt-analyze stripes` and `dxt-analyze outliers --by op` to see how the file is accessed")
 }
 
-/// Evidence of DXT-O002 to O005: number of further outliers.
+/// Returns evidence for findings DXT-O002 to DXT-O005: the number of further outliers.
 pub(crate) fn more_outliers(count: u64) -> Evidence {
     format!("and {} of this kind", units::counted(count, "more outlier")).into()
 }

@@ -1,4 +1,4 @@
-//! Sentences on time of MPI-IO and HDF5 calls outside of system calls.
+//! Sentences on MPI-IO and HDF5 calls that spend much of their time outside of system calls.
 
 use super::Words;
 use super::common::each_bytes;
@@ -6,37 +6,36 @@ use crate::findings::{About, Evidence};
 use crate::model::Class;
 use crate::text::units;
 
-/// Calls of a library that spend much of their time outside of system calls. Times in ns, summed over processes.
+/// Library calls that spend much of their time outside of system calls. Times are in ns, summed over processes.
 #[derive(Clone, Debug)]
 pub(crate) struct Outside {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Calls of HDF5; else of MPI-IO.
+    /// True for HDF5 calls, false for MPI-IO calls.
     pub(crate) hdf5: bool,
     pub(crate) collective: bool,
-    /// True if the job has one process, or none with a rank.
+    /// True if the job has one process, or has no MPI ranks.
     pub(crate) alone: bool,
-    /// Share of the time that is outside.
+    /// Share of the calls' time that is outside of system calls, 0 to 1.
     pub(crate) share: f64,
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
     /// True if the mean call is small, so that the number of calls matters.
     pub(crate) small: bool,
-    /// Time in the calls, and of this in system calls.
+    /// Time in the library calls; next field: part of this time in system calls.
     pub(crate) time_ns: u64,
     pub(crate) inside_ns: u64,
-    /// Calls of MPI_File_set_view and their time.
+    /// Number of MPI_File_set_view calls and their time; `None` if there are none.
     pub(crate) views: Option<(u64, u64)>,
     /// Mean time per process in MPI_File_set_view, ns; `None` if the other time outside system calls is as long or longer.
     pub(crate) more_in_views_ns: Option<u64>,
-    /// Number of large files with one stripe, and size of the largest, bytes.
+    /// Number of large files with only one stripe, and size of the largest, bytes.
     pub(crate) one_stripe: Option<(u64, u64)>,
-    /// Subject of the finding, without the operation.
+    /// Machine-readable subject of the finding; the operation is not set yet.
     pub(crate) about: About,
 }
 
 impl Outside {
-    /// Returns the name of the calls: `collective MPI-IO writes`.
+    /// Returns the name of the calls, e.g. `collective MPI-IO writes`.
     pub(crate) fn operation(&self) -> String {
         let form = match (self.collective, self.alone) {
             (true, _) => "collective ",
@@ -46,7 +45,7 @@ impl Outside {
         format!("{form}{} {}", if self.hdf5 { "HDF5" } else { "MPI-IO" }, self.class.plural())
     }
 
-    /// Returns what calls do outside of system calls. One process waits for no other.
+    /// Returns a list of likely activities of the calls outside of system calls. A single process waits for no other.
     const fn doing(&self) -> &'static str {
         match (self.alone, self.hdf5) {
             (true, true) => "HDF5's filters such as compression, conversion, filling, copies",
@@ -102,7 +101,7 @@ impl Outside {
     }
 }
 
-/// DXT-V008, DXT-V019, DXT-L004: independent calls, collective calls of HDF5 and of MPI-IO.
+/// Formats finding DXT-V008 (independent calls), DXT-V019 (collective HDF5 calls) or DXT-L004 (collective MPI-IO calls).
 pub(crate) fn outside_posix(facts: &Outside) -> Words {
     let words = format!(
         "{} in {}, {} of this time in POSIX, summed over all ranks (outside: {}); {} moved",

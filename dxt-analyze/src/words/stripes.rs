@@ -1,4 +1,4 @@
-//! Sentences on stripes, and the facts that they state: rows of the audit's tables.
+//! Sentences on stripes, and their facts: rows of the stripe audit's tables.
 
 use super::Words;
 use crate::findings::{About, Evidence};
@@ -17,33 +17,33 @@ pub struct StripePart {
     pub ost: Option<u32>,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Sum of the durations of these writes, ns.
+    /// Sum of the durations of the overlapping writes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
     /// Number of processes whose writes overlap in time.
     pub process_count: u64,
-    /// Names of the first few of these processes: ranks, or `pid N` for a process without a rank.
+    /// First few processes with overlapping writes, each by its rank number, or as `pid N` if it has no rank.
     pub ranks: Vec<String>,
-    /// Number of writes that overlap in time with a write from another node, so that nodes pass the stripe's lock; 0 if all writes come
-    /// from one node.
+    /// Number of writes that overlap in time with a write from another node, so that the stripe's lock passes between nodes; 0 if only one
+    /// node writes.
     pub writes_between_nodes: u64,
-    /// Sum of the durations of these writes between nodes, ns.
+    /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_between_nodes_ns: u64,
     /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
-    /// Names of the first few of these nodes.
+    /// Names of the first few nodes whose writes overlap with a write from another node.
     pub nodes: Vec<String>,
 }
 
-/// Comparison of aligned and unaligned operations of similar size.
+/// Comparison of the durations of aligned and unaligned operations of similar size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PacePart {
-    /// Direction of the operations: `read` or `write`.
+    /// Direction of the compared operations: `read` or `write`.
     pub op: &'static str,
-    /// Lower bound of the size in bytes; the upper bound (exclusive) is twice this.
+    /// Lower bound of the operations' size in bytes; the upper bound (exclusive) is twice the lower one.
     pub from_bytes: u64,
     /// Number of aligned operations.
     pub aligned: u64,
@@ -55,28 +55,28 @@ pub struct PacePart {
     pub unaligned_mean_ns: u64,
     /// Standard error of the difference of the means, ns.
     pub standard_error_ns: u64,
-    /// True if unaligned operations are slower by more than chance.
+    /// True if unaligned operations are slower with statistical significance.
     pub is_clear: bool,
-    /// Difference of the means × number of unaligned operations, ns; 0 if not clear.
+    /// Extra time of unaligned operations: difference of the means × number of unaligned operations, ns; 0 if not significant.
     pub cost_ns: u64,
 }
 
-/// Change of a file's layout, of a library's settings or of the program that fits requests to stripes. Sizes are in bytes.
+/// Advised change of a file's layout, a library's settings or the program, to fit requests to stripes. Sizes are in bytes.
 pub(crate) enum Change {
-    /// Stripes of new files hold the longest request, of `longest` bytes.
+    /// Larger stripes for new files, so that the longest request, of `longest` bytes, fits in one stripe.
     FitRequests { stripe: u64, count: u32, longest: u64 },
-    /// Parts of ranks begin and end at stripes.
+    /// Alignment of ranks' parts of the file: each begins and ends at a stripe boundary.
     AlignParts { stripe: u64 },
-    /// HDF5 puts data sets of at least `threshold` bytes at stripes.
+    /// HDF5 alignment setting: data sets of at least `threshold` bytes begin at stripe boundaries.
     AlignDataSets { threshold: u64, stripe: u64 },
-    /// Aggregators write whole stripes.
+    /// Collective writes, in which aggregators write whole stripes.
     WriteCollectively { stripe: u64, aggregators: u32 },
-    /// Accesses that stride over targets get stripes of another size or number.
+    /// Another stripe size or count, for accesses with a stride that reaches only some storage targets.
     OtherStripes { stripe: u64, count: u32 },
 }
 
 impl Change {
-    /// Returns the change as a sentence.
+    /// Returns the advice as a sentence.
     pub(crate) fn sentence(&self) -> String {
         match self {
             Self::FitRequests { stripe, count, longest } => format!(
@@ -106,7 +106,7 @@ impl Change {
     }
 }
 
-/// File on stripes of `stripe_bytes`; if `is_guess`, this size is assumed, and sentences call stripes blocks.
+/// File with stripes of `stripe_bytes`. If `is_guess`, this size is assumed, and sentences say block instead of stripe.
 pub(crate) struct Striped<'a> {
     pub(crate) file: &'a str,
     pub(crate) stripe_bytes: u64,
@@ -123,15 +123,15 @@ impl Striped<'_> {
     }
 }
 
-/// Number of operations with a problem, of `all` on the file, and their share.
+/// Number of operations with a problem (`some`), number of all operations on the file, and their ratio (`share`).
 pub(crate) struct Operations {
     pub(crate) some: u64,
     pub(crate) all: u64,
     pub(crate) share: f64,
 }
 
-/// Says that processes write `count` stripes at the same time, because requests of `misaligned_bytes` are not aligned if known. `between`
-/// is true for processes of several nodes, else they are on one node.
+/// Formats the finding that processes write to `count` stripes at the same time. `between`: true for processes on several nodes, false on
+/// one node. `misaligned_bytes`: length of the requests if their misalignment is the cause; else `None`.
 pub(crate) fn shared_stripes(
     of: &Striped<'_>,
     between: bool,
@@ -181,7 +181,7 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     Evidence::of(words, About { ost: *ost, offset, calls, time_ns, ..of.about() })
 }
 
-/// Says that operations cross stripe boundaries although each, of at most `longest_bytes`, would fit in one stripe.
+/// Formats the finding that operations cross stripe boundaries although each, of at most `longest_bytes`, would fit in one stripe.
 pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u64, change: Option<&Change>) -> Words {
     let (unit, file, percent) = (of.unit(), of.file, crossing.share * 100.0);
     let words = format!(
@@ -201,7 +201,7 @@ pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u
     }
 }
 
-/// Says that operations, of `bytes` in total, begin or end inside a stripe, and compares them with aligned ones.
+/// Formats the finding that operations, of `bytes` in total, begin or end inside a stripe, and compares their durations with aligned ones.
 pub(crate) fn unaligned<'a>(
     of: &Striped<'_>,
     unaligned: &Operations,
@@ -240,7 +240,7 @@ fn pace(part: &PacePart) -> String {
     )
 }
 
-/// Says that the busiest storage target, with its OST index and bytes, serves `ratio` times the mean bytes.
+/// Formats the finding that the busiest storage target (`busiest`: OST index and bytes) serves `ratio` times the mean bytes per target.
 pub(crate) fn imbalance(
     of: &Striped<'_>,
     ratio: f64,
@@ -258,7 +258,7 @@ pub(crate) fn imbalance(
     }
 }
 
-/// Says that the same applies to `more` files.
+/// Returns the note that the finding also applies to `more` other files.
 pub(crate) fn more(more: usize) -> String {
     format!("and the same for {}", units::counted(more as u64, "more file"))
 }

@@ -7,27 +7,25 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::model::Class;
 use crate::text::units;
 
-/// Unit that a finding is about.
+/// Subject of a finding on slow calls: storage target, node, process, file or time span.
 #[derive(Clone, Debug)]
 pub(crate) enum Subject {
-    /// Storage target, by its index.
+    /// Storage target, given by its OST index.
     Target(u32),
-    /// Node with its number of processes.
+    /// Node, with the number of its processes.
     Node { name: String, processes: u64 },
-    /// Process; `is_rank` is false without MPI.
+    /// Process; `is_rank` is false in a run without MPI.
     Process { name: String, is_rank: bool },
-    /// Files of a folder.
     Folder(String),
-    /// File.
     File(String),
-    /// Part of a file; offset and length in bytes.
+    /// Part of a file; offset and length are in bytes.
     Region { file: String, offset: u64, length: u64 },
-    /// Time span, ns since the job's start.
+    /// Start and end of a time span, ns since the job's start.
     Span(u64, u64),
 }
 
 impl Subject {
-    /// Returns the name, as in a title.
+    /// Returns the name of the subject for use in a title.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Target(ost) => format!("OST {ost}"),
@@ -42,7 +40,7 @@ impl Subject {
         }
     }
 
-    /// Returns the name of the units that it is compared with.
+    /// Returns the plural name of the units with which the subject is compared, e.g. `other nodes`.
     const fn others(&self) -> &'static str {
         match self {
             Self::Target(_) => "other OSTs",
@@ -57,20 +55,20 @@ impl Subject {
     }
 }
 
-/// Calls of one class on a slow unit.
+/// Calls of one operation class on a slow unit (storage target, node, process, file, ...).
 #[derive(Clone, Debug)]
 pub(crate) struct SlowCalls {
     pub(crate) class: Class,
-    /// Operation of nearly all of them, if these are metadata calls of one.
+    /// Name of the operation if nearly all calls are metadata calls of one operation; else `None`.
     pub(crate) op: Option<String>,
-    /// Their time / time of their peers.
+    /// Duration of the calls / duration of their peers.
     pub(crate) times: f64,
     pub(crate) calls: u64,
     /// Modified z-score of the slow unit (OST, node, process, file, ...), compared with its peers.
     pub(crate) score: f64,
-    /// Probability of such a score by chance.
+    /// p-value: probability of such a z-score by chance.
     pub(crate) p: f64,
-    /// Number of units that are compared.
+    /// Number of units (the slow one and its peers) that are compared.
     pub(crate) among: usize,
 }
 
@@ -96,13 +94,13 @@ impl SlowCalls {
     }
 }
 
-/// Processes that alone use a slow unit.
+/// Processes that are the only users of a slow unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Users {
-    /// One of them.
+    /// One of the processes.
     pub(crate) first: Subject,
     pub(crate) processes: u64,
-    /// All of them in ascending order, if they are ranks.
+    /// Ranks of all the processes, in ascending order; `None` if they are not MPI ranks.
     pub(crate) ranks: Option<Vec<u64>>,
 }
 
@@ -116,37 +114,36 @@ impl Users {
     }
 }
 
-/// Processes that cannot be distinguished from the slow unit, which only they use.
+/// Processes that cannot be distinguished from a slow file or storage target, because only they use it.
 #[derive(Clone, Debug)]
 pub(crate) enum SoleUser {
     /// Processes that are slow, rather than their files.
     Theirs(Users),
-    /// Process that is slow, or its file is.
+    /// Either the process or its file is slow.
     Either(Users),
-    /// Process that is slow, or its storage target is.
+    /// Either the process or its storage target is slow.
     EitherOnTarget(Users, Subject),
 }
 
-/// Slow unit.
+/// Storage target, node, process, file or time span that is slower than its peers.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowUnit {
     pub(crate) unit: Subject,
-    /// Subject of the finding.
     pub(crate) about: About,
-    /// Further units of this kind that are slow.
+    /// Further slow units of the same kind.
     pub(crate) more: Vec<(Subject, About)>,
-    /// Unit and further units in ascending order, if they are ranks.
+    /// Ranks of all slow units, in ascending order; `None` if they are not MPI ranks.
     pub(crate) ranks: Option<Vec<u64>>,
-    /// Storage targets that the same requests reach: any of these may be the slow one.
+    /// Storage targets that the same requests reach: any of them may be the slow one.
     pub(crate) either: Vec<(Subject, About)>,
-    /// Slow calls; the class with the longest time first.
+    /// Slow calls by operation class; the class with the longest time is first.
     pub(crate) calls: Vec<SlowCalls>,
     pub(crate) sole_user: Option<SoleUser>,
-    /// Load of an overloaded storage target / load of the others.
+    /// Load of the overloaded storage target / load of the others; `None` if it is not overloaded.
     pub(crate) load: Option<f64>,
     /// True if calls get slower until the end of the time span.
     pub(crate) grows: bool,
-    /// `ranks` or `processes`, if the job has several.
+    /// Word for the run's processes, `ranks` or `processes`; `None` if there is only one.
     pub(crate) workers: Option<&'static str>,
 }
 
@@ -156,7 +153,7 @@ impl SlowUnit {
         let others = |all: &[(Subject, About)]| all.iter().map(|(unit, _)| unit.name()).collect::<Vec<String>>();
         let mut name = self.unit.name();
         match &self.ranks {
-            // Many ranks are named as ranges.
+            // Many ranks are named as ranges, e.g. 0-31.
             Some(ranks) if self.more.len() >= NAMED_EXAMPLES => name = format!("ranks {}", units::ranges(ranks)),
             _ => others(&self.more).iter().for_each(|other| name.push_str(&format!(", {other}"))),
         }
@@ -167,7 +164,7 @@ impl SlowUnit {
         }
     }
 
-    /// Returns subject, verb and factor, as in `reads take 2.9 times`.
+    /// Returns subject, verb and factor of the title, e.g. `reads take 2.9 times`.
     fn slow_calls(&self) -> String {
         let Some(first) = self.calls.first() else { return String::new() };
         if self.calls.len() == 1 || !matches!(self.unit, Subject::Span(..)) {
@@ -196,7 +193,8 @@ impl SlowUnit {
         Words::of(title, evidence, hint)
     }
 
-    /// Returns the words on a unit that is slow compared with others; `those` is `on` or `those of`.
+    /// Returns the finding on a unit that is slow compared with other units. `those` is `on` or `those of`, as in `3 times as long as those
+    /// of other ranks`.
     fn slow(&self, those: &str, hint: &str) -> Words {
         let (name, are, others) = (self.name(), self.are(), self.unit.others());
         self.words(format!("{name} {are} slow: {} as long as {those} {others}", self.slow_calls()), hint)
@@ -217,7 +215,7 @@ impl SlowUnit {
     }
 }
 
-/// DXT-V001: a time span in which calls take longer than at other times.
+/// Formats finding DXT-V001: time span in which calls take longer than at other times.
 pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     let (name, calls) = (facts.name(), facts.slow_calls());
     let most = facts.workers.map_or_else(String::new, |workers| format!(", on most {workers}"));
@@ -233,7 +231,7 @@ pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O002: processes that are slow.
+/// Formats finding DXT-O002: processes that are slow.
 pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     let users = match &facts.sole_user {
         Some(SoleUser::Theirs(users)) => users,
@@ -264,7 +262,7 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O003: nodes that are slow.
+/// Formats finding DXT-O003: nodes that are slow.
 pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
     facts.slow(
         "those of",
@@ -272,7 +270,7 @@ pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O004: storage targets that are slow or overloaded.
+/// Formats finding DXT-O004: storage targets that are slow or overloaded.
 pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     if let Some(SoleUser::EitherOnTarget(user, target)) = &facts.sole_user {
         return facts.user_or_target(user, target);
@@ -297,7 +295,7 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     )
 }
 
-/// DXT-O005: files, folders or parts of a file that are slow.
+/// Formats finding DXT-O005: files, folders or parts of a file that are slow.
 pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
     if let Some(SoleUser::Either(user)) = &facts.sole_user {
         let title = format!(

@@ -1,26 +1,26 @@
-//! Sentences on findings of the whole run, and titles that several findings make together.
+//! Sentences on findings about the whole run, and titles that combine several findings.
 
 use super::Words;
 use crate::findings::{About, Evidence, Title};
 use crate::limits::NAMED_TARGETS;
 use crate::text::units;
 
-/// Returns a title that also holds for further files.
+/// Appends to a title that the finding also holds for `files` other files.
 pub(crate) fn and_other_files(title: &Title, files: u64) -> Title {
     format!("{title} (and {})", units::counted(files, "other file")).into()
 }
 
-/// Returns the title of a finding whose ranks work one after another.
+/// Prefixes a title with the statement that the ranks work one after another.
 pub(crate) fn serialized(title: &Title) -> Title {
     format!("ranks are serialized: {title}").into()
 }
 
-/// Returns the titles of two findings on the same calls as one.
+/// Combines the titles of two findings on the same calls.
 pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
     format!("{title}; {other}").into()
 }
 
-/// DXT-C027: data that processes overwrite (`title`) and read back before (`read_back`); `evidence` is that of both findings.
+/// Formats finding DXT-C027: processes overwrite data (`title`) that they read back before (`read_back`). `evidence` is that of both findings.
 pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
     Words::of(
         format!("scratch data: {title}, and {read_back}"),
@@ -30,8 +30,8 @@ pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evide
     )
 }
 
-/// DXT-C013: title and further evidence if the one rank with all I/O also gathers or distributes the data by MPI's calls `gathers` and
-/// `distributes`, for which the others wait `waits_ns`.
+/// Returns title and evidence of finding DXT-C013: one rank does all I/O, and gathers or distributes the data by the MPI calls in `gathers`
+/// and `distributes`, while the other ranks wait for `waits_ns` in total.
 pub(crate) fn one_rank_gathers(
     title: &Title,
     gathers: &[String],
@@ -51,24 +51,23 @@ pub(crate) fn one_rank_gathers(
     (format!("{title}; the rank also {does}").into(), words.into())
 }
 
-/// File whose requests reach few of its storage targets.
+/// File whose requests reach only few of its storage targets.
 #[derive(Clone, Debug)]
 pub(crate) struct Aliased {
-    /// Path of the file.
     pub(crate) file: String,
     /// Stripe size, bytes.
     pub(crate) stripe_size: u64,
     /// Number of the file's storage targets.
     pub(crate) targets: u64,
-    /// Storage targets that requests reach, ascending.
+    /// OST indices of the storage targets that requests reach, in ascending order.
     pub(crate) used: Vec<u32>,
-    /// Share of the file's bytes on these.
+    /// Share of the file's bytes on the reached storage targets, 0 to 1.
     pub(crate) share: f64,
-    /// Length of the range of all requests / (stripe size x stripe count).
+    /// Length of the accessed range of the file / (stripe size x stripe count).
     pub(crate) rows: u64,
 }
 
-/// DXT-V011: requests that reach few of a file's storage targets, and of `other_files` further files'.
+/// Formats finding DXT-V011: requests reach few storage targets of a file, and of `other_files` other files.
 pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
     let which = match facts.used.len() {
         1..=NAMED_TARGETS => {
@@ -101,7 +100,7 @@ pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
     )
 }
 
-/// DXT-V026: reads, or else writes, alternate with computing in a number of bursts; times in ns are means over processes.
+/// Formats finding DXT-V026: reads (or writes) alternate with computing in `bursts` bursts. Times are means over processes, ns.
 pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -> Words {
     let (what, hint) = if reads {
         (
@@ -124,7 +123,7 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
     Words::saying(title, [evidence], hint)
 }
 
-/// DXT-V004: a kind of calls (`what`, plural) with much of the time in I/O, which no finding explains.
+/// Formats finding DXT-V004: one kind of calls (`what`, plural) takes much of the I/O time, and no other finding explains why.
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
@@ -132,24 +131,23 @@ pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     )
 }
 
-/// Threads of a process that never read or write at the same time. Times in ns.
+/// Threads of a process that never read or write at the same time. Times are in ns.
 #[derive(Clone, Debug)]
 pub(crate) struct Threads {
-    /// Name of the process.
     pub(crate) process: String,
-    /// Number of further such processes.
+    /// Number of other processes with such threads.
     pub(crate) others: u64,
-    /// Number of threads with reads or writes.
+    /// Number of threads that read or write.
     pub(crate) count: u64,
-    /// Time with any thread in a call.
+    /// Time during which any thread is in a call.
     pub(crate) busy_ns: u64,
     /// Time in calls, summed over threads.
     pub(crate) sum_ns: u64,
-    /// Time in calls of the busiest thread.
+    /// Time in calls of the thread that spends most time in calls.
     pub(crate) most_ns: u64,
 }
 
-/// DXT-V012: threads whose calls are serialized.
+/// Formats finding DXT-V012: threads of a process whose calls are serialized.
 pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     let busy = units::duration(facts.busy_ns);
     let others = match facts.others {
@@ -174,32 +172,30 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     )
 }
 
-/// Asynchronous I/O that nothing overlaps. Times in ns, summed over processes.
+/// Asynchronous I/O that does not overlap with computing. Times are in ns, summed over processes.
 #[derive(Clone, Debug)]
 pub(crate) struct NoOverlap {
-    /// True if most of the time is in MPI-IO.
+    /// True if most of the time is in MPI-IO calls.
     pub(crate) mpi: bool,
-    /// True if the submitting calls do the work.
+    /// True if the I/O is done inside the calls that should only submit it.
     pub(crate) inside_submit: bool,
     pub(crate) in_flight_ns: u64,
-    /// Time in calls that submit or wait.
+    /// Time in calls that submit I/O or wait for its completion.
     pub(crate) kept_ns: u64,
     pub(crate) submitting_ns: u64,
     pub(crate) calls: u64,
-    /// Number of processes.
     pub(crate) processes: u64,
-    /// Process with the longest time in such calls, and this time; `None` if there is one process.
+    /// Process that spends most time in calls that submit or wait, and this time; `None` if there is one process.
     pub(crate) most: Option<(String, u64)>,
 }
 
 impl NoOverlap {
-    /// Returns the name of the operations.
     pub(crate) const fn operation(&self) -> &'static str {
         if self.mpi { "nonblocking MPI-IO" } else { "asynchronous I/O" }
     }
 }
 
-/// DXT-V016: asynchronous I/O during which the program computes nothing.
+/// Formats finding DXT-V016: asynchronous I/O during which the program computes nothing.
 pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     let (what, time) = (facts.operation(), units::duration(facts.kept_ns));
     let submitting = units::duration(facts.submitting_ns);

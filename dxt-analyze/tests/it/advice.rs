@@ -1,5 +1,4 @@
-//! Tests of `advise` and `commands` on simulated jobs with a known fault: the output fits the file system, the MPI library and the job's
-//! size.
+//! Tests that the output of `advise` and `commands` on simulated jobs with a known fault fits the file system, the MPI library and the job's size.
 
 use crate::common::facts::assert_found;
 use crate::common::{json, text as path_text};
@@ -31,7 +30,7 @@ fn text(folder: &tempfile::TempDir, name: &str) -> String {
     std::fs::read_to_string(folder.path().join("hints").join(name)).unwrap_or_default()
 }
 
-/// Returns the lines of an output file without comments and empty lines.
+/// Returns the lines of an output file, without comments and empty lines.
 fn settings(folder: &tempfile::TempDir, name: &str) -> Vec<String> {
     text(folder, name).lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect()
 }

@@ -38,24 +38,24 @@ fn close(value: &Value, expected: f64) {
 fn a_pause_is_in_the_span_and_not_in_the_time_of_the_slowest() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &paused());
-    for (verb, list) in [("layers", "layers"), ("summary", "bandwidths"), ("counters", "bandwidths")] {
-        let found = json(&[verb, "--peak", "31457.28MB/s", "--format", "json", &path], 0);
+    for (subcommand, list) in [("layers", "layers"), ("summary", "bandwidths"), ("counters", "bandwidths")] {
+        let found = json(&[subcommand, "--peak", "31457.28MB/s", "--format", "json", &path], 0);
         let writes = row(&found[list], "POSIX", "program", "write");
-        assert_eq!((&writes["slowest_ns"], &writes["span_ns"]), (&400_000.into(), &500_200_000.into()), "{verb}");
+        assert_eq!((&writes["slowest_ns"], &writes["span_ns"]), (&400_000.into(), &500_200_000.into()), "{subcommand}");
         let bytes = f64::from(6 << 20);
         close(&writes["by_slowest"], bytes / 400e-6);
         close(&writes["over_span"], bytes / 0.5002);
         close(&writes["effective"], bytes / 800e-6);
         close(&writes["of_peak"], 0.5);
-        // The close belongs to rank 0, whose time is then 250 µs: still not the slowest rank. The close follows the writes.
+        // Rank 0's close follows its writes and brings its time to 250 µs, so it is still not the slowest rank.
         let all = row(&found[list], "POSIX", "program", "all");
         assert_eq!(
             (&all["slowest_ns"], &all["span_ns"], &all["calls"]),
             (&400_000.into(), &501_050_000.into(), &7.into())
         );
-        let shown = stdout(&[verb, "--peak", "31457.28MB/s", &path], 0);
+        let shown = stdout(&[subcommand, "--peak", "31457.28MB/s", &path], 0);
         assert!(["By slowest", "Over span", "Of peak", "0.50 x"].iter().all(|word| shown.contains(word)), "{shown}");
-        let plain = stdout(&[verb, &path], 0);
+        let plain = stdout(&[subcommand, &path], 0);
         assert!(plain.contains("By slowest") && !plain.contains("Of peak"), "{plain}");
     }
     for bad in ["0", "fast", "10Mb/s", "-3GB/s"] {
@@ -76,14 +76,14 @@ fn bandwidths_are_of_each_layer_and_caller() {
     let path = put(folder.path(), "a.dxt", &trace(&job("layered", 1), vec![process]));
     let found = json(&["layers", "--format", "json", &path], 0);
     let rows = &found["layers"];
-    // 200 bytes in 200 µs of calls within 2 ms.
+    // MPI-IO writes 200 bytes in 200 µs of calls, within 2 ms.
     let mpiio = row(rows, "MPIIO", "program", "write");
     assert_eq!(
         [&mpiio["effective"], &mpiio["by_slowest"], &mpiio["over_span"]],
         [1e6, 1e6, 1e5].map(Value::from).each_ref()
     );
     let posix = row(rows, "POSIX", "MPI-IO", "write");
-    // 800 bytes in 60 µs; from 50 µs after the first call's start to 80 µs after the second's.
+    // POSIX writes 800 bytes in 60 µs, from 50 µs after the first call's start to 80 µs after the second's.
     assert_eq!(posix["span_ns"], 1_930_000);
     close(&posix["effective"], 800.0 * 1e9 / 60_000.0);
     let all = row(rows, "POSIX", "MPI-IO", "all");
@@ -91,7 +91,7 @@ fn bandwidths_are_of_each_layer_and_caller() {
 }
 
 /// Bandwidth equals `agg_perf_by_slowest` of `darshan-parser --perf` (3.4), in MiB/s. The logs have records per rank, shared records, and
-/// shared records whose reads and writes also have DXT segments.
+/// shared records with DXT segments of their reads and writes.
 #[test]
 fn of_darshan_logs_it_is_what_darshan_says() {
     let said = [

@@ -1,6 +1,6 @@
-//! Tests of causes described in papers on parallel I/O, on traces in which every call is known. Cases: every rank handles HDF5 metadata
-//! itself; ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a
-//! healthy counterpart.
+//! Tests of causes described in papers on parallel I/O, on traces in which every call is known: every rank handles HDF5 metadata itself;
+//! ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a healthy
+//! counterpart.
 
 use crate::common::facts::{assert_saves_ms, assert_stated, of_code, says};
 use crate::common::{Builder, job, json, op, process, put, trace};
@@ -30,8 +30,8 @@ fn report(mut processes: Vec<Builder>, run_ms: u64) -> Value {
 }
 
 /// Returns the JSON report on eight synthetic ranks. Each makes `small` reads of 512 bytes in the first 20 KiB, 2 ms each, and ten large
-/// reads of HDF5 data sets. If `data` is true, the program requested the small reads from a data set, too; otherwise they are HDF5's own
-/// reads of metadata.
+/// reads of HDF5 data sets. If `data` is true, the program requested the small reads from a data set; otherwise HDF5 reads its metadata by
+/// them.
 fn hdf5(small: u64, data: bool) -> Value {
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
@@ -59,21 +59,21 @@ fn metadata_of_hdf5_that_each_rank_reads_is_named() {
     let sick = hdf5(100, false);
     let found = assert_stated(&sick, "DXT-V010", &value!({"file": FILE, "calls": 8 * 100, "processes": 8}));
     assert!(found["hint"].as_str().unwrap().contains("H5Pset_all_coll_metadata_ops"));
-    // 180 ms on each rank, of which an eighth would remain.
+    // The small reads take 180 ms on each rank, of which an eighth would remain.
     assert_saves_ms(found, 140.0..=170.0);
     assert!(of_code(&hdf5(3, false), "DXT-V010").is_none(), "three reads of each rank are no burden");
     assert!(of_code(&hdf5(100, true), "DXT-V010").is_none(), "these are the data sets' own reads");
 }
 
 /// Returns the JSON report on eight synthetic ranks that write 1 MiB every 10 ms to a file on eight OSTs, each rank into its own block of
-/// 64 MiB. If `shift` is true, ranks begin at different OSTs, otherwise all at the same. If `queues` is true, writes queue on their OST;
-/// otherwise each takes 1 ms.
+/// 64 MiB. If `shift` is true, ranks begin at different OSTs, otherwise all at the same one. If `queues` is true, writes queue on their
+/// OST; otherwise each takes 1 ms.
 fn striped(shift: bool, queues: bool) -> Value {
     let at = |rank: u64, step: u64| (rank * 64 + if shift { step / 8 * 8 + (step + rank) % 8 } else { step }) * MIB;
     striped_at(&at, MIB, queues)
 }
 
-/// Returns the JSON report as [`striped`] does, for requests of `length` bytes at offset `at(rank, step)`.
+/// Returns a JSON report as [`striped`] does, for requests of `length` bytes at offset `at(rank, step)`.
 fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -98,11 +98,11 @@ fn ranks_that_meet_on_one_target_after_another_are_named() {
     // Rank r waits for r of every r + 1 ms; the others wait for rank 7.
     assert_saves_ms(found, 400.0..=450.0);
     assert_eq!(found["cost_ns"], 64 * (0..8).sum::<u64>() * MS);
-    // Blocks are 64 stripes apart: on 7 targets, each rank begins at a different one.
+    // Blocks are 64 stripes apart, so on 7 targets each rank begins at another one.
     assert_eq!(found["commands"][0]["lines"][0], "lfs setstripe -c 7 -S 1M /lustre", "{found}");
     assert!(of_code(&striped(true, true), "DXT-V011").is_none(), "each rank begins at another target");
     assert!(of_code(&striped(false, false), "DXT-V011").is_none(), "nobody waits");
-    // All in one stripe at a time: the stripe is shared.
+    // All requests of a step lie in one stripe, which is then shared.
     let shared = striped_at(&|rank, step| step * MIB + rank * MIB / 8, MIB / 8, true);
     assert_eq!(of_code(&shared, "DXT-V011"), None);
 }

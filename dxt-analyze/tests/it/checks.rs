@@ -41,14 +41,14 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
-/// Returns the second condition of a check: what it counts, the measured value, and the minimum.
+/// Returns the second condition of a check: counted things, measured value, and minimum.
 fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     let also = &row(found, code)["also"];
     let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));
     (also["what"].as_str().expect("what is counted"), amount("measured"), amount("least"))
 }
 
-/// Adds a read of `length` bytes at `offset` that starts at `time` and lasts 1,000 ns.
+/// Adds a read of `length` bytes at `offset` that starts at `time` (ns) and lasts 1,000 ns.
 fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) {
     process.add(path, op::POSIX_READ, 0, offset as i64, length, time, time + 1000);
 }
@@ -56,7 +56,7 @@ fn read(process: &mut Builder, path: &str, offset: u64, length: u64, time: u64) 
 #[test]
 fn bytes_read_again_are_counted_exactly_and_their_time_shared_out() {
     let mut one = process(0, "n");
-    // 8 MiB once; then the last 4 MiB again and 2 MiB beyond; then 2 MiB, of which the first 1 MiB - 100 bytes were read before.
+    // The process reads 8 MiB once; then the last 4 MiB again and 2 MiB beyond; then 2 MiB, of which the first 1 MiB - 100 bytes were read before.
     (0..8).for_each(|i| read(&mut one, "/in", i * MIB, MIB, i * 2000));
     read(&mut one, "/in", 4 * MIB, 6 * MIB, 100_000);
     read(&mut one, "/in", 9 * MIB + 100, 2 * MIB, 110_000);
@@ -75,9 +75,9 @@ fn what_was_written_or_cut_in_between_is_not_read_again() {
     let mut one = process(0, "n");
     one.write("/f", 0, 4 * MIB, 0, 1000);
     read(&mut one, "/f", 0, 4 * MIB, 2000); // read back
-    one.write("/f", 0, 4 * MIB, 4000, 5000); // written again
-    read(&mut one, "/f", 0, 4 * MIB, 6000); // read back, not again
-    read(&mut one, "/f", 0, 2 * MIB, 8000); // again
+    one.write("/f", 0, 4 * MIB, 4000, 5000); // overwritten
+    read(&mut one, "/f", 0, 4 * MIB, 6000); // read back, not reread
+    read(&mut one, "/f", 0, 2 * MIB, 8000); // reread
     one.add("/f", POSIX_TRUNCATE, 0, -1, 0, 10_000, 10_100);
     one.write("/f", 0, 4 * MIB, 11_000, 12_000); // overwrites nothing
     read(&mut one, "/f", 0, 4 * MIB, 13_000); // read back
@@ -108,7 +108,7 @@ fn what_all_ranks_read_could_be_read_once() {
     let processes = (0..ranks as i32).map(|rank| {
         let mut one = process(rank, "n");
         read(&mut one, "/in/table", 0, 3 * MIB, 1000);
-        // Each rank reads its own part: no bytes are read twice.
+        // Each rank reads its own part, so no bytes are read twice.
         read(&mut one, "/in/parts", rank as u64 * 2 * MIB, 2 * MIB, 5000);
         one
     });
@@ -126,19 +126,19 @@ fn mpi_io_that_reads_more_than_asked() {
     let nested = stream_flags::NESTED;
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");
-        // Data sieving: MPI-IO reads 4 MiB for 1 MiB requested.
+        // Data sieving: MPI-IO reads 4 MiB for a request of 1 MiB.
         one.add("/f", op::POSIX_READ, nested, 0, 4 * MIB, 110, 190);
         one.add("/f", MPIIO_READ, 0, 0, MIB, 100, 200);
-        // Read-modify-write: 2 MiB read for a write.
+        // Read-modify-write: MPI-IO reads 2 MiB for a write.
         one.add("/f", op::POSIX_READ, nested, 0, 2 * MIB, 310, 350);
         one.add("/f", op::POSIX_WRITE, nested, 0, 2 * MIB, 350, 390);
         one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, MIB, 300, 400);
-        // Collective: rank 0 reads for both ranks exactly the bytes requested.
+        // In the collective read, rank 0 reads exactly the bytes that both ranks requested.
         if rank == 0 {
             one.add("/f", op::POSIX_READ, nested, 0, 6 * MIB, 510, 590);
         }
         one.add("/f", MPIIO_READ_ALL, 0, 0, 3 * MIB, 500, 600);
-        // The program's own read is not sieving.
+        // The program's own read is no data sieving.
         read(&mut one, "/other", 0, MIB, 1000);
         one
     });
@@ -152,7 +152,7 @@ fn mpi_io_that_reads_more_than_asked() {
     assert_eq!(also(&found, "DXT-C022"), ("nodes", 1.0, 2.0));
     assert!(of_code(&found, "DXT-C021").is_none() && of_code(&found, "DXT-C022").is_none());
     assert!(row(&found, "DXT-C021")["looked_at"].as_str().unwrap().ends_with("gaps without I/O (at least 2 required)"));
-    // With one rank alone, the bytes that the aggregator read for others are unknown.
+    // If only one rank is selected, the bytes that the aggregator read for other ranks are unknown.
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
     one.add("/f", op::POSIX_READ, nested, 0, 6 * MIB, 510, 590);
@@ -173,7 +173,7 @@ fn runs_of_small_writes_and_syncs_that_justify_them() {
         one.add("/journal", POSIX_SYNC, 0, -1, 0, time + 100, time + 900);
     }
     let found = checked(vec![one], 0);
-    // 2 MiB in requests of 1 MiB are 2 calls.
+    // In requests of 1 MiB, 2 MiB are 2 calls.
     assert_eq!(value(&found, "DXT-C030"), 2046.0);
     assert_eq!(of_code(&found, "DXT-C030").unwrap()["cost_ns"].as_u64(), Some(2048 * 50 * 2046 / 2048));
     assert_eq!(value(&found, "DXT-C032"), 1.0);
@@ -185,7 +185,7 @@ fn turns_and_gaps() {
     let second = 1_000_000_000;
     let processes = (0..4).map(|rank| {
         let mut one = process(rank, "n");
-        // First all ranks write together for 1 s; then 10 s without I/O; then they write serialized, 1 s each.
+        // All ranks write together for 1 s; after 10 s without I/O, they write serialized, 1 s each.
         one.write("/f", i64::from(rank) << 20, MIB, 0, second);
         let start = 11 * second + rank as u64 * second;
         one.write("/f", (i64::from(rank) + 8) << 20, MIB, start, start + second);
@@ -225,7 +225,7 @@ fn one_rank_for_all_and_unequal_shares() {
     let found = with(&[2 * MIB, 2 * MIB, 4 * MIB, 2 * MIB]);
     assert_eq!(also(&found, "DXT-C017"), ("moved in that file", 10.0 * mib, mib));
     assert_eq!(also(&found, "DXT-C018"), ("moved in shared files by independent calls", 10.0 * mib, 1.0));
-    // Mean 2.5, maximum 4: (4 - 2.5) / 4 * 4 / 3 = 0.5.
+    // With mean 2.5 and maximum 4, the imbalance is (4 - 2.5) / 4 * 4 / 3 = 0.5.
     assert!((value(&found, "DXT-C014") - 0.5).abs() < 1e-9 && (value(&found, "DXT-C017") - 0.5).abs() < 1e-9);
     let found = with(&[2 * MIB; 5]);
     assert_eq!((value(&found, "DXT-C014"), value(&found, "DXT-C017")), (0.0, 0.0));
@@ -248,7 +248,7 @@ fn a_file_opened_again_and_again() {
     assert_eq!(value(&found, "DXT-C035"), 1.0);
     assert_eq!(value(&found, "DXT-C036"), 2400.0 / 3600.0);
     assert_eq!(of_code(&found, "DXT-C036").unwrap()["cost_ns"].as_u64(), Some(2400 * 100));
-    // 4,800 calls in 12 ms: too few for a storm, whatever the rate within the 12 ms.
+    // The 4,800 calls in 12 ms are too few for a storm, whatever the rate within the 12 ms.
     assert_eq!(value(&found, "DXT-C037"), 4800.0);
 }
 
@@ -285,7 +285,7 @@ fn random_and_small_writes_of_thousands_of_ranks_agree_with_a_plain_count() {
     assert_eq!(value(&found, "DXT-C009"), random as f64 / placed as f64);
     assert_found(&found, "DXT-C009", &json!({ "operation": "writes", "calls": random }));
     assert_found(&found, "DXT-C005", &json!({ "operation": "writes", "calls": 16_384, "bytes": 16_384_u64 << 16 }));
-    // Both conditions with their values: a share far above its threshold is no finding if it counts too few.
+    // Each row has both conditions with their values: a share far above its threshold is no finding if too few calls count.
     let also = json!({ "what": "small calls", "measured": { "unit": "count", "value": 16_384 }, "least": { "unit": "count", "value": 1000 } });
     assert_eq!(row(&found, "DXT-C005")["also"], also);
     assert!(stdout(&["checks", &path], 0).contains("1,000 small calls, here 16,384"));
@@ -302,7 +302,7 @@ fn consecutive_small_writes_of_thousands_of_ranks_are_runs_and_interleaved_ones_
     let folder = tempfile::tempdir().unwrap();
     let args = |pattern| [pattern, "-n", "2000", "--segments", "16", "--transfer", "64K"];
     let found = json(&["checks", "--format", "json", &synthetic(&folder, &args("ior-shared"))], 0);
-    // 16 consecutive writes of 64 KiB are 1 MiB: one call.
+    // Sixteen consecutive writes of 64 KiB are 1 MiB, which one call could write.
     assert_eq!(value(&found, "DXT-C030"), 2000.0 * 15.0);
     let found = json(&["checks", "--format", "json", &synthetic(&folder, &args("ior-strided"))], 0);
     assert_eq!(value(&found, "DXT-C030"), 0.0);
@@ -370,7 +370,7 @@ fn the_largest_numbers_that_a_trace_can_hold_do_no_harm() {
     stdout(&["compare", &path, &path], 3);
 }
 
-/// Reading back written bytes of a shared file is a finding only if each rank wrote the bytes that it reads.
+/// Reading back bytes of a shared file is a finding only if each rank wrote the bytes that it reads.
 #[test]
 fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let rank = |rank: i32, over: bool| {
@@ -388,13 +388,13 @@ fn bytes_read_back_from_a_shared_file_are_judged_by_who_wrote_them() {
     let found = checked(vec![rank(0, false), rank(1, false)], 2);
     assert_eq!(value(&found, "DXT-C026"), 1.0);
     assert!(of_code(&found, "DXT-C026").is_some(), "{found}");
-    // A third rank that only reads changes nothing; nor does one that writes elsewhere.
+    // A third rank that only reads, or writes elsewhere, changes nothing.
     let mut other = process(2, "n");
     read(&mut other, "/shared", 0, 8 * MIB, 50_000);
     other.write("/shared", (100 * MIB) as i64, MIB, 60_000, 61_000);
     let found = checked(vec![rank(0, false), rank(1, false), other], 3);
     assert_eq!(value(&found, "DXT-C026"), 0.5);
-    // If one rank overwrites another's bytes, there is no finding.
+    // There is no finding if one rank overwrites another rank's bytes.
     let found = checked(vec![rank(0, true), rank(1, true)], 2);
     assert_eq!((&row(&found, "DXT-C026")["measured"], of_code(&found, "DXT-C026")), (&Value::Null, None));
     let why = row(&found, "DXT-C026")["looked_at"].as_str().expect("why");

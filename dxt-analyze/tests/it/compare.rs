@@ -61,10 +61,10 @@ fn an_operation_that_is_slower_by_a_third_is_found() {
         assert!((write[test]["slower"].as_f64().unwrap() - 1.3).abs() < 0.05, "{write}");
         assert!(write[test]["q"].as_f64().unwrap() < 0.001);
     }
-    // Cost: time beyond that of the matching calls before.
+    // The cost is the time in excess of the matching calls before.
     let time = |side: &str| write[side]["time_ns"].as_i64().unwrap();
     assert_eq!(write["extra_ns"].as_i64().unwrap(), time("after") - time("before"));
-    // In reverse order the run is faster, which is no finding.
+    // In reverse order, the second run is faster, which is no finding.
     let back = compare(&two, &one);
     assert_eq!(codes(&back), Vec::<&str>::new());
     let write = back["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap().clone();
@@ -96,7 +96,7 @@ fn layouts_ranks_and_growth() {
     assert!(codes(&found).contains(&"DXT-D005"), "{:?}", codes(&found));
     let changed = &found["layouts"][0];
     assert_eq!((&changed["before"], &changed["after"]), (&"1M x 8".into(), &"1M x 4".into()));
-    // Twice the ranks, each with the same work: nothing grows per rank.
+    // With twice the ranks and equal work per rank, nothing grows per rank.
     let more = synthetic(&folder, "c.dxt", &["ior-shared", "-n", "32", "--segments", "16"]);
     assert_eq!(codes(&compare(&one, &more)), ["DXT-D007"]);
     let longer = synthetic(&folder, "d.dxt", &["ior-shared", "-n", "16", "--segments", "20"]);
@@ -105,7 +105,7 @@ fn layouts_ranks_and_growth() {
     assert_found(&found, "DXT-D002", &json!({ "operation": "POSIX write" }));
     let write = found["operations"].as_array().unwrap().iter().find(|row| row["op"] == "write").unwrap();
     assert_eq!((&write["before"]["calls"], &write["after"]["calls"]), (&256.into(), &320.into()));
-    // Both: numbers per rank are means, not totals.
+    // If both ranks and work grow, the numbers per rank are means, not totals.
     let both = synthetic(&folder, "e.dxt", &["ior-shared", "-n", "32", "--segments", "20"]);
     let found = compare(&one, &both);
     let more = assert_found(&found, "DXT-D002", &json!({ "operation": "POSIX write" }));
@@ -149,7 +149,7 @@ fn longer_requests_are_compared_by_bandwidth() {
         });
         put(folder.path(), name, &trace(&job(name, 10), processes.collect()))
     };
-    // Requests twice as large take twice as long: not slower. Four times as long: half the bandwidth.
+    // Requests twice as large that take twice as long are not slower; at four times the duration, bandwidth is half.
     let one = build("a.dxt", 1000, 5000);
     let read = |found: &Value| found["operations"][0].clone();
     let same = read(&compare(&one, &build("b.dxt", 2000, 10_000)));
@@ -228,7 +228,7 @@ fn another_interface_is_one_finding_and_files_of_ranks_are_one_data_set() {
     assert_eq!(write["before"]["time_ns"], 16e6);
     assert_eq!(write["after"]["inside"], json!([["POSIX", 16.0 * 1_009_800.0]]));
     let text = stdout(&["compare", &posix, &mpiio], 0);
-    // 2 x 512 KiB in 8 ms of the slowest rank, then in 8.08 ms.
+    // The slowest rank moves 2 x 512 KiB in 8 ms before and in 8.08 ms after.
     assert!(
         text.contains("write: POSIX 16.0 ms, 125 MiB/s -> MPI-IO 16.2 ms, of which POSIX 16.2 ms, 124 MiB/s; -1.0 %"),
         "{text}"
@@ -260,7 +260,7 @@ fn repeats_tell_a_change_from_their_own_scatter() {
     assert_eq!((row["before"]["mean"].as_f64(), row["before"]["most"].as_f64()), (Some(50e6), Some(50.8e6)));
     assert!(codes(&slower).contains(&"DXT-D011"), "{:?}", codes(&slower));
     assert!(slower["detailed"][0].as_str().unwrap().ends_with("a5000000.dxt"));
-    // Equal difference of means, with repeats that scatter as much.
+    // The means differ as much, but repeats scatter as much as well.
     let noisy = of(&runs("c", [5_000_000, 9_000_000, 2_000_000]), &runs("d", [6_000_000, 10_000_000, 3_000_000]));
     assert_eq!(number(&noisy, "run_time_ns")["beyond_scatter"], false);
     assert!(!codes(&noisy).contains(&"DXT-D011"));

@@ -1,5 +1,5 @@
 //! Tests of CSV and JSON rows of the LDMS-Darshan connector as input. Rows written by `live` read back as the original trace; files found
-//! at sites are read if possible.
+//! at sites are read as far as possible.
 
 use crate::common::{Builder, EPOCH, json, op, put, run, stdout};
 use dxt_analyze::live::about::{Process, Target};
@@ -15,8 +15,8 @@ use trace_format::meta::{Job, stream_flags};
 const HEAD: &str = "uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,\
                     irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp";
 
-/// Returns a CSV row of the connector. `what` holds exe, job, rank, file, record, module, op, off and len, separated by `|`; `end` is the
-/// timestamp.
+/// Returns a CSV row of the connector. `what` contains exe, job, rank, file, record, module, op, off and len, separated by `|`; `end` is
+/// the timestamp.
 fn row(what: &str, end: &str) -> String {
     let part: Vec<&str> = what.split('|').collect();
     let [exe, job, rank, file, record, module, op, off, len] = part[..] else { panic!("{what}") };
@@ -78,7 +78,7 @@ fn events(job: &Job, processes: &[Builder]) -> Vec<Event> {
     out
 }
 
-/// Returns each call as `export --to json` shows it, without what the connector's format lacks: operation modes, and times below 1 µs.
+/// Returns each call as `export --to json` shows it, without properties that the connector's format lacks: operation modes, and times below 1 µs.
 fn calls(path: &str) -> Vec<String> {
     let lines = stdout(&["export", "--to", "json", "-o", "-", path], 0);
     let mut out: Vec<String> = lines
@@ -95,7 +95,7 @@ fn calls(path: &str) -> Vec<String> {
     out
 }
 
-/// Returns number of calls and bytes, by layer, operation, and whether nested in MPI-IO.
+/// Returns number of calls and bytes by layer, operation, and nesting in MPI-IO.
 fn sums(path: &str) -> BTreeMap<String, (u64, u64)> {
     let summary = json(&["summary", "--format", "json", path], 0);
     let rows = summary["operations"].as_array().unwrap().iter();
@@ -111,7 +111,7 @@ fn what_live_writes_is_read_as_the_trace_is() {
     let folder = tempfile::tempdir().unwrap();
     let (job, mut processes) = crate::common::small();
     for process in &mut processes {
-        // Opens and closes do not overlap any MPI-IO call, so that times alone do not make them nested.
+        // Opens and closes do not overlap any MPI-IO call, so times alone do not show that they are nested.
         for stream in &mut process.process.streams {
             if matches!(stream.op, op::POSIX_OPEN | op::POSIX_CLOSE) {
                 stream.flags = 0;
@@ -133,7 +133,7 @@ fn what_live_writes_is_read_as_the_trace_is() {
         outlet.begin(None).unwrap();
         events.chunks(5).for_each(|events| outlet.events(events));
         let path = path.to_str().unwrap();
-        // Each row of CSV is one line: line breaks in names are escaped.
+        // Each CSV row is one line, so line breaks in names are escaped.
         let named = |call: String| if form == "csv" { call.replace(r"/log\n", r"/log\\n") } else { call };
         assert_eq!(calls(path), calls(&trace).into_iter().map(named).collect::<Vec<_>>(), "{form}");
         assert_eq!(sums(path), sums(&trace), "{form}");
@@ -151,10 +151,10 @@ fn every_verb_takes_it() {
         "e.csv",
         format!("#{HEAD}\n{}{}", row(OPEN, "1743618559.1"), row(WRITE, "1743618560")).as_bytes(),
     );
-    for verb in
+    for subcommand in
         ["check", "outliers", "timeline", "stripes", "layers", "causes", "ledger", "dump", "summary", "signatures"]
     {
-        assert!(!stdout(&[verb, &path], 0).is_empty(), "{verb}");
+        assert!(!stdout(&[subcommand, &path], 0).is_empty(), "{subcommand}");
     }
     let (page, dxt) = (folder.path().join("r.html"), folder.path().join("c.dxt"));
     stdout(&["report", &path, "-o", page.to_str().unwrap()], 0);
@@ -185,7 +185,7 @@ fn files_are_named_by_opens_and_never_guessed() {
     let text = [
         HEAD.into(),
         "\r\n".into(),
-        // Write that precedes its open, which another rank's stream may deliver later.
+        // A write precedes its open, which another rank's stream may deliver later.
         row(WRITE, "1743618559.0"),
         row(OPEN, "1743618559.1").replace("/scratch/a", "\"/scratch/a,b\"\"\""),
         row("N/A|77|1|N/A|124|MPIIO|read|5|10", "1743618559.2"),
@@ -213,7 +213,7 @@ fn files_are_named_by_opens_and_never_guessed() {
 }
 
 #[test]
-fn damaged_rows_are_told_once_and_the_rest_is_read() {
+fn damaged_rows_are_reported_once_and_the_rest_is_read() {
     let text = [
         HEAD.into(),
         "\n".into(),
@@ -255,7 +255,7 @@ fn refused(bytes: &str) -> String {
 }
 
 #[test]
-fn what_is_no_such_file_is_told_what_it_lacks() {
+fn what_is_no_such_file_is_reported_what_it_lacks() {
     assert!(refused("").contains("it is empty"));
     assert!(refused(&format!("{HEAD}\n")).contains("no row follows"));
     assert!(

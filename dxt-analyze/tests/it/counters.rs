@@ -4,8 +4,7 @@ use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use serde_json::Value;
 use trace_format::meta::{Mount, stream_flags};
 
-/// Returns two ranks: rank 0 writes `/scratch/shared` and reads it with a gap; rank 1 writes it, writes a file of its own, and calls
-/// MPI-IO.
+/// Returns two ranks: rank 0 writes `/scratch/shared` and reads it with a gap; rank 1 writes it, writes a file of its own, and calls MPI-IO.
 fn ranks() -> Vec<Builder> {
     let mut zero = process(0, "a");
     zero.add("/scratch/shared", op::POSIX_OPEN, 0, -1, 0, 0, 10_000);
@@ -47,7 +46,7 @@ fn accesses_patterns_times_and_files() {
         (&writes["calls"], &writes["nested"], &writes["bytes"]),
         (&12.into(), &1.into(), &(2000 + (1 << 20)).into())
     );
-    // Rank 1 begins behind byte 0, which is sequential; its own file and rank 0's begin at 0.
+    // Rank 1 begins behind byte 0, which counts as sequential; its own file and rank 0's begin at 0.
     assert_eq!(
         (&writes["consecutive"], &writes["sequential"], &writes["ordered"]),
         (&9.into(), &10.into(), &12.into())
@@ -66,7 +65,7 @@ fn accesses_patterns_times_and_files() {
         .collect();
     assert_eq!(strides, [(100, 3)], "stride 0 takes none of the places");
 
-    // Rank 0: 5 µs in writes, 0.4 in reads, 10 in open; rank 1: 4 + 10 nested, 12 in MPI-IO, 7 in a failed write.
+    // Rank 0 spends 5 µs in writes, 0.4 in reads, 10 in open; rank 1 spends 4 + 10 nested, 12 in MPI-IO, 7 in a failed write.
     let writes = row(&found, "times", &[("layer", "POSIX".into()), ("kind", "write".into())]);
     assert_eq!(
         (&writes["max_ns"], &writes["min_ns"], &writes["slowest"]),
@@ -107,7 +106,7 @@ fn files_belong_to_the_innermost_mount() {
 #[test]
 fn the_result_does_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a folder");
-    // More access sizes and strides than a profile has room for: those kept depend on the order of merging profiles.
+    // A profile has no room for all of these access sizes and strides, so the order of merging profiles decides which are kept.
     let many = (0..40).map(|rank| {
         let mut process = process(rank, "n");
         for call in 0..3000_u64 {

@@ -1,4 +1,4 @@
-//! Tests of all commands on Darshan logs: totals equal the log's own counters, and calls equal its DXT segments.
+//! Tests of all commands on Darshan logs: totals equal the log's counters, and calls equal its DXT segments.
 //!
 //! Logs missing from `testdata/darshan` are taken from the folder named by `DXT_DARSHAN_LOGS`.
 
@@ -35,7 +35,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Returns a log's calls and bytes, by layer and operation class: from counters or from DXT segments, whichever has more.
+/// Returns calls and bytes of a log by layer and operation class, from counters or from DXT segments, whichever has more.
 fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
     let mut out: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
     let mut log = Log::open(path).expect("a log");
@@ -71,7 +71,7 @@ fn sums(path: &Path) -> BTreeMap<(&'static str, &'static str), (u64, u64)> {
             }
         }
     }
-    // Segments can cover fewer calls than the counters, or come without counters.
+    // DXT segments can cover fewer calls than the counters, or come without counters.
     for (key, segments) in traced {
         let sum = out.entry(key).or_default();
         *sum = (sum.0.max(segments.0), sum.1.max(segments.1));
@@ -142,7 +142,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
         let before = records(&path);
         let log = Log::open(&path).expect("a log");
         let names = log.info();
-        // Ids in an anonymized log do not match its names; synthetic logs have segments without counters.
+        // Record IDs in an anonymized log do not match its names; synthetic logs have segments without counters.
         let anonymized = names.names.iter().any(|(id, name)| darshan_log::record_id(name.as_bytes()) != id);
         let made_up = text(&path).contains("synth-");
         let whole = log.partial().next().is_none() && !before.is_empty();
@@ -168,7 +168,7 @@ fn a_log_made_of_a_log_has_the_same_records() {
     assert!(compared > 20, "{compared}");
 }
 
-/// Calls on HDF5 data sets are shown as in the log, but do not count twice in the program's totals.
+/// Tests that calls on HDF5 data sets are shown as in the log, but do not count twice in the program's totals.
 #[test]
 fn data_sets_are_those_of_the_log() {
     let Some(folder) = std::env::var_os("DXT_DARSHAN_LOGS") else {
@@ -209,7 +209,7 @@ fn every_verb_reads_every_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
     for path in logs() {
-        for verb in [
+        for subcommand in [
             vec!["outliers"],
             vec!["outliers", "--by", "rank"],
             vec!["outliers", "--by", "ost"],
@@ -221,9 +221,9 @@ fn every_verb_reads_every_log() {
             vec!["check"],
             vec!["report", "-o", text(&page)],
         ] {
-            let output = run(&[verb.as_slice(), &[text(&path)]].concat());
-            assert!(matches!(output.status.code(), Some(0 | 3)), "{verb:?} {}: {output:?}", path.display());
-            assert!(!output.stdout.is_empty(), "{verb:?} {}", path.display());
+            let output = run(&[subcommand.as_slice(), &[text(&path)]].concat());
+            assert!(matches!(output.status.code(), Some(0 | 3)), "{subcommand:?} {}: {output:?}", path.display());
+            assert!(!output.stdout.is_empty(), "{subcommand:?} {}", path.display());
         }
     }
 }
@@ -284,7 +284,7 @@ fn posix_calls_are_found_inside_those_of_mpi_io() {
     let found = json(&["layers", "--format", "json", text(&of_project("gen-mpi8-rt3.5.0.darshan"))], 0);
     let inside = &found["job"]["mpiio"]["inside"];
     assert_eq!((&inside["reads"]["calls"], &inside["writes"]["calls"]), (&12.into(), &497.into()));
-    // The collective file is written in 64 calls of 16 MiB together; the log's counters say they are collective.
+    // The ranks write the collective file in 64 calls of 16 MiB; the log's counters show that they are collective.
     let file = &found["collective_files"][0];
     assert!(file["calls"] == 64 || file["calls"] == 32, "{file}");
 }
@@ -346,7 +346,7 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
     stdout(&["summary", text(folder.path())], 2);
 }
 
-/// The timeline of a log without DXT is made of its heat maps: totals are equal, and each byte counts once.
+/// The timeline of a log without DXT comes from its heat maps: totals are equal, and each byte counts once.
 #[test]
 fn heat_maps_are_timelines() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -360,7 +360,7 @@ fn heat_maps_are_timelines() {
         .collect();
     assert_eq!(written, [(500_000_000, 3000), (3_000_000_000, 14)], "{found}");
     assert_eq!(found["phases"].as_array().expect("phases").len(), 2);
-    // A log exported from the log has the same sums, in narrower bins.
+    // A log exported from this log has the same sums in narrower bins.
     let again = folder.path().join("again.darshan");
     stdout(&["export", "--to", "darshan", "-o", text(&again), text(&path)], 0);
     let records: Vec<_> = Log::open(&again).expect("a log").heatmaps().expect("heat maps").collect();
@@ -368,7 +368,7 @@ fn heat_maps_are_timelines() {
     assert_eq!(sums, [(0, 1007), (1, 2007)]);
     let page = folder.path().join("page.html");
     stdout(&["report", "-o", text(&page), text(&path)], 0);
-    // Rows of ranks on the page.
+    // The page has a row per rank.
     let html = std::fs::read_to_string(&page).expect("a page");
     let data = html.split_once("<script type=\"application/json\" id=\"data\">").expect("data").1;
     let data: Value = serde_json::from_str(data.split_once("</script>").expect("an end").0).expect("JSON");

@@ -1,6 +1,6 @@
 //! Tests of values derived from the counters in Darshan logs: order and alignment of accesses, attribution to ranks for records reduced
-//! over all ranks, and rejected values. Logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones written by
-//! the tests.
+//! over all ranks, and rejected values. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and some
+//! written by the tests.
 
 use crate::common::facts::has;
 use crate::common::{json, logs, run, text};
@@ -25,7 +25,7 @@ pub(crate) fn row<'a>(found: &'a Value, table: &str, keys: &[(&str, &str)]) -> O
     rows(found, table).into_iter().find(|row| keys.iter().all(|(key, value)| row[*key] == *value))
 }
 
-/// Returns the sum of each counter over a module's records, by counter name.
+/// Returns the sum of each counter over the records of a module, by counter name.
 fn sums(path: &Path, module: Module) -> BTreeMap<&'static str, i64> {
     let mut log = Log::open(path).expect("a log");
     let mut out = BTreeMap::new();
@@ -82,7 +82,7 @@ fn order_alignment_and_switches_are_those_of_the_log() {
     assert!(compared > 20, "{compared}");
 }
 
-/// No share exceeds 1, no file has more processes than the job, and collective and independent calls have the log's counts.
+/// Tests that no share exceeds 1, no file has more processes than the job, and collective and independent calls have the log's counts.
 #[test]
 fn no_number_exceeds_what_the_log_can_hold() {
     for path in logs() {
@@ -120,11 +120,11 @@ fn no_number_exceeds_what_the_log_can_hold() {
     }
 }
 
-/// Form of the records that a module has for a file.
+/// Form of a module's records for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Records {
     None,
-    /// One record reduced over all ranks.
+    /// One record, reduced over all ranks.
     Reduced,
     /// One record for each rank that uses the file.
     PerRank,
@@ -133,7 +133,7 @@ enum Records {
 pub(crate) const FILE: &str = "/scratch/shared";
 pub(crate) const RANKS: i64 = 3;
 
-/// Returns a record of [`FILE`] with the given counters; all others are 0.
+/// Returns a record of [`FILE`] with the given counters; all other counters are 0.
 pub(crate) fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     let mut record = CounterRecord::zero(module, record_id(FILE.as_bytes()), rank).expect("a module with counters");
     for (name, value) in fields {
@@ -238,7 +238,7 @@ fn who_did_what_whichever_records_stand_for_all_ranks() {
                 let found = json(&["summary", "--format", "json", text(&path)], 0);
                 assert_eq!((&found["ranks"], &found["processes"]), (&3.into(), &3.into()), "{case}");
                 assert_eq!(found["nodes"], if dxt { Value::from(1) } else { Value::Null }, "{case}");
-                // Bytes that the program passed: at MPI-IO if used. Each MPI-IO record has one byte more than its calls.
+                // Bytes of the program are those at MPI-IO, if used. Each MPI-IO record has one byte more than its calls.
                 let odd = if mpi == PerRank { 3 } else { 1 };
                 let called = if mpi == None { 24_000 } else { 12_000 + odd };
                 if !dxt || mpi == None {
@@ -338,7 +338,7 @@ fn old_runtimes_add_up_what_no_rank_monitored() {
     }
 }
 
-/// A record with one impossible value is rejected and counted as such; the totals include all other records.
+/// A record with an impossible value is rejected and counted as rejected; the totals include all other records.
 #[test]
 fn what_cannot_be_is_set_aside_and_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -372,7 +372,7 @@ fn what_cannot_be_is_set_aside_and_said() {
         let said = found["missing"]["problems"][0]["what"].to_string();
         assert!(said.contains("1 POSIX record is implausible"), "{counter} {value}: {said}");
     }
-    // Damage in the job record alone loses nothing of the records.
+    // Damage in the job record alone loses no other record.
     let mut damaged = job(RANKS);
     damaged.nprocs = i64::MAX;
     written(&path, &damaged, &records(Module::Posix, Records::PerRank), &[], false);
@@ -423,8 +423,8 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// Records reduced over all ranks name the slowest rank. This rank is found as the cause, whether it moves all bytes (inside MPI-IO or not)
-/// or is only slower.
+/// Records reduced over all ranks name the slowest rank, which is found as the cause, whether it moves all bytes (inside MPI-IO or not) or
+/// is only slower.
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;

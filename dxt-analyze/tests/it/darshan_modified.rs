@@ -1,4 +1,4 @@
-//! Darshan logs that lack records or contradict themselves: modified builds, partial modules, DAOS, PnetCDF.
+//! Tests of Darshan logs that lack records or contradict themselves: modified builds, partial modules, DAOS, PnetCDF.
 
 use crate::common::{json, run, skip_here, text};
 use crate::darshan_counted::{FILE, RANKS, counters, job, record, row, written};
@@ -17,8 +17,8 @@ fn modified(name: &str) -> Option<std::path::PathBuf> {
     Some(path)
 }
 
-/// Runs a command that must exit with 0 or 3; returns its output with each run of white space as one space.
-fn told(args: &[&str]) -> String {
+/// Runs a command that must exit with 0 or 3; returns its output with each run of white space replaced by a single space.
+fn reported(args: &[&str]) -> String {
     let output = run(args);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {output:?}");
     let text = String::from_utf8(output.stdout).expect("text");
@@ -38,7 +38,7 @@ fn logs_of_modified_builds_are_read_and_said_to_be_such() {
         ),
     ] {
         let path = path.with_file_name(name);
-        let summary = told(&["summary", text(&path)]);
+        let summary = reported(&["summary", text(&path)]);
         assert!(summary.contains(part), "{name}: {summary}");
         assert!(!summary.contains("implausible") && !summary.contains("Darshan record 0"), "{name}: {summary}");
     }
@@ -51,7 +51,7 @@ fn logs_of_modified_builds_are_read_and_said_to_be_such() {
 fn sums_of_what_lacks_records_are_lower_bounds() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
-    // A job of 10 s with milliseconds of I/O.
+    // The job takes 10 s, with milliseconds of I/O.
     let posix = record(
         Module::Posix,
         0,
@@ -70,22 +70,22 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         }
         std::fs::write(&path, log).expect("written");
     };
-    // Whether I/O matters, and whether shares are lower bounds.
+    // Returns two facts: if I/O matters, and if shares are lower bounds.
     let facts = |path: &Path| {
-        let report: Value = serde_json::from_str(&told(&["report", "--format", "json", text(path)])).expect("JSON");
+        let report: Value = serde_json::from_str(&reported(&["report", "--format", "json", text(path)])).expect("JSON");
         (report["verdict"]["io_matters"].as_bool(), report["verdict"]["lower_bounds"] == true)
     };
     let printed = || {
         let page = folder.path().join("r.html");
-        told(&["report", text(&path), "-o", text(&page)])
+        reported(&["report", text(&path), "-o", text(&page)])
     };
     // Heat maps and Lustre layouts contain no calls.
     for whole in [None, Some(Module::Heatmap), Some(Module::Lustre)] {
         write(whole, None);
         let said = printed();
         assert_eq!(facts(&path), (Some(false), false), "{whole:?} {said}");
-        assert!(!told(&["summary", text(&path)]).contains("written at least"), "{whole:?}");
-        assert!(told(&["ledger", text(&path)]).contains(" no I/O ") && !said.contains("not recorded"), "{whole:?}");
+        assert!(!reported(&["summary", text(&path)]).contains("written at least"), "{whole:?}");
+        assert!(reported(&["ledger", text(&path)]).contains(" no I/O ") && !said.contains("not recorded"), "{whole:?}");
     }
     for (partial, version) in
         [(Some(Module::Posix), None), (Some(Module::Stdio), None), (None, Some(9)), (Some(Module::MpiIo), None)]
@@ -94,16 +94,16 @@ fn sums_of_what_lacks_records_are_lower_bounds() {
         let said = printed();
         assert_eq!(facts(&path), (Some(false), true), "{partial:?} {said}");
         assert!(said.contains("I/O takes at least"), "{partial:?} {said}");
-        let summary = told(&["summary", text(&path)]);
+        let summary = reported(&["summary", text(&path)]);
         assert!(summary.contains("written at least") && summary.contains("sums are lower bounds"), "{summary}");
         // Time without records is not reported as time without I/O.
-        for text in [said, told(&["ledger", text(&path)])] {
+        for text in [said, reported(&["ledger", text(&path)])] {
             let said = text.matches("not recorded, or no I/O").count();
             assert!(said > 0 && text.matches("no I/O").count() == said, "{text}");
         }
     }
     let Some(path) = modified("mdtest-hard_POSIX-0.darshan") else { return };
-    let said = told(&["report", text(&path), "-o", text(&folder.path().join("r.html"))]);
+    let said = reported(&["report", text(&path), "-o", text(&folder.path().join("r.html"))]);
     assert!(facts(&path).1 && said.contains("I/O takes at least"), "{said}");
     assert!(said.contains("not recorded, or no I/O 99.6 %"), "{said}");
 }
@@ -124,7 +124,7 @@ fn complete_segments_win_over_counters_of_order() {
         record(Module::Posix, rank, &fields)
     };
     let per_rank = |sequential| (0..RANKS).map(|rank| of(rank, 1.0, sequential)).collect::<Vec<_>>();
-    // Counters of all ranks, and whether they contradict the 5 consecutive writes in each rank's segments.
+    // Each case has counters of all ranks, and true if they contradict the 5 consecutive writes in each rank's segments.
     for (records, contradicted) in [
         (per_rank(0.0), true),
         (per_rank(4.0), false),
@@ -136,14 +136,14 @@ fn complete_segments_win_over_counters_of_order() {
         let found = counters(&path);
         let row = row(&found, "accesses", &[("layer", "POSIX"), ("direction", "write")]).expect("writes");
         assert_eq!((&row["ordered"], &row["sequential"], &row["consecutive"]), (&15.into(), &12.into(), &12.into()));
-        let said = told(&["summary", text(&path)]);
+        let said = reported(&["summary", text(&path)]);
         assert_eq!(said.contains("contradict their segments"), contradicted, "{said}");
     }
-    // With incomplete segments, the counters are the only complete source.
+    // If segments are incomplete, only the counters are complete.
     let mut some = per_rank(0.0);
     some.iter_mut().for_each(|record| record.ints[4] = 50);
     written(&path, &job(RANKS), &some, &[], true);
-    assert!(!told(&["summary", text(&path)]).contains("contradict"));
+    assert!(!reported(&["summary", text(&path)]).contains("contradict"));
 }
 
 #[test]
@@ -198,23 +198,22 @@ fn files_and_objects_of_daos_and_variables_of_pnetcdf_are_shown() {
     assert_eq!(sum("DAOS", "write", ""), Some((6, 6000)));
     assert_eq!(sum("DAOS", "read", ""), Some((2, 20)));
     assert_eq!(sum("PNETCDF", "write", "collective"), Some((3, 600)));
-    // DFS writes these bytes to DAOS objects. They count once.
+    // DFS writes the bytes of MPI-IO to DAOS objects, so they count once.
     assert_eq!(found["bytes_written"], 6000, "{found}");
     let (pool, container) = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222");
-    let dump = told(&["dump", text(&path)]);
+    let dump = reported(&["dump", text(&path)]);
     for name in [format!("daos://{pool}/{container}/scratch/shared"), format!("daos://{pool}/{container}/3.4")] {
         assert!(dump.contains(&name), "{name}: {dump}");
     }
-    let said = told(&["summary", text(&path)]);
+    let said = reported(&["summary", text(&path)]);
     assert!(said.contains("temp"), "{said}");
     let page = folder.path().join("r.html");
-    told(&["report", text(&path), "-o", text(&page)]);
+    reported(&["report", text(&path), "-o", text(&page)]);
     assert!(std::fs::read_to_string(&page).expect("a page").contains("DFS"));
-    told(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
+    reported(&["export", text(&path), "--to", "parquet", "-o", text(&folder.path().join("p"))]);
 }
 
-/// Bytes written by MPI-IO to a DAOS file count once, though MPI-IO calls DFS and DFS writes objects. A POSIX file in the same job changes
-/// nothing.
+/// Bytes that MPI-IO writes to a DAOS file count once, though MPI-IO calls DFS and DFS writes objects. A POSIX file in the same job changes nothing.
 #[test]
 fn bytes_of_mpi_io_on_daos_count_once() {
     let folder = tempfile::tempdir().expect("a folder");

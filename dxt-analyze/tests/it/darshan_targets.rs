@@ -1,5 +1,5 @@
-//! Tests of slow storage targets in logs without DXT: counters identify them if files lie on one target each. A rank that used a slow
-//! target is not blamed. Logs are written by the tests; a real log is tested if the folder named by `DXT_DARSHAN_LOGS` has it.
+//! Tests of slow storage targets in logs without DXT: counters identify them if files lie on one target each, and a rank that used a slow
+//! target is not blamed. The tests write the logs; a real log is tested if the folder named by `DXT_DARSHAN_LOGS` has it.
 
 use crate::common::{job as trace_job, json, process, put, run, skip_here, trace};
 use darshan_log::counters::{float_names, int_names};
@@ -16,7 +16,7 @@ struct Written {
     rank: i64,
     osts: Vec<i64>,
     seconds: f64,
-    /// Bytes per call.
+    /// Size of a call, bytes.
     call: i64,
 }
 
@@ -74,7 +74,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Runs `outliers` grouped by `by` (rank, node, OST, ...). Returns the outliers, the number of ranks or nodes that are slow only due to
+/// Runs `outliers` grouped by `by` (rank, node, OST, ...). Returns the outliers, the number of ranks or nodes that are slow only because of
 /// slow targets, and the JSON output.
 fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     let found = json(&["outliers", "--format", "json", "--by", by, "--top", "10000", text(path)], 0);
@@ -86,7 +86,7 @@ fn units(path: &Path, by: &str) -> (Vec<String>, u64, Value) {
     (outliers, spared, found)
 }
 
-/// 64 ranks write a file each on 16 targets; files on OST 9 take 60 times as long. Only OST 9 is named.
+/// Each of 64 ranks writes a file, on 16 targets in total; files on OST 9 take 60 times as long. Only OST 9 is named.
 #[test]
 fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -116,7 +116,7 @@ fn counters_of_files_on_one_target_name_it_and_nobody_else() {
     log(&path, 64, &two);
     assert_eq!(units(&path, "rank").0, ["20"]);
 
-    // Also if it used a slow target in addition.
+    // A rank that is slow on all targets is named even if it also used a slow target.
     let mut two: Vec<Written> = files(|rank, ost| if ost == 9 || rank == 25 { 60.0 } else { 1.0 });
     two.extend(
         (0..64).map(|rank| of(rank, (rank + 5) % 16, if rank == 25 || (rank + 5) % 16 == 9 { 60.0 } else { 1.0 })),
@@ -137,7 +137,7 @@ fn of_files_on_several_targets_only_what_is_certain_counts() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.darshan");
     let wide = |rank: i64, call: i64| Written { osts: vec![rank % 8, 40, 41, 42], call, ..of(rank, 0, 1.0) };
-    // 16 calls of 64 KiB stay within the first stripe; calls of 1 MiB do not.
+    // Sixteen calls of 64 KiB stay within the first stripe; calls of 1 MiB do not.
     for (call, sample) in [(MIB / 16, 8), (MIB, 0)] {
         let files: Vec<Written> = (0..32).map(|rank| wide(rank, call)).collect();
         log(&path, 32, &files);
@@ -149,7 +149,7 @@ fn of_files_on_several_targets_only_what_is_certain_counts() {
     }
 }
 
-/// DXT segments in a trace give the same results as counters.
+/// DXT segments in a trace give the results that counters give.
 #[test]
 fn a_rank_of_a_trace_that_meets_a_slow_target_is_not_blamed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
-//! Tests that counters of a Darshan log are passed on unchanged: per file and layer, in `dump`, in logs exported from it, and in PyDarshan.
-//! DXT segments may end before the calls do. Logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and ones
-//! written by the tests.
+//! Tests that counters of a Darshan log are passed on unchanged: per file and layer, in `dump`, in logs exported from the log, and in
+//! PyDarshan. DXT segments may end before the calls do. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`,
+//! and some written by the tests.
 
 use crate::common::{json, logs, python, run, skip_here, stdout, text};
 use darshan_log::counters::{float_names, int_names};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the rows printed by `dump`: counters of calls without segments, and segments.
+/// Returns the rows that `dump` prints: counters of calls without segments, and segments.
 fn dumped(path: &Path) -> Vec<Value> {
     let output = run(&["dump", "--format", "json", text(path)]);
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {output:?}", path.display());
@@ -59,7 +59,7 @@ fn of_dump(rows: &[Value]) -> BTreeMap<(String, &'static str, bool), Sum> {
     let mut out: BTreeMap<_, Sum> = BTreeMap::new();
     for row in rows {
         let layer = MODULES.iter().find(|(_, _, layer)| row["layer"] == *layer);
-        // The mode follows the name.
+        // The operation's mode follows its name.
         let op = row["op"].as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();
         // Darshan counts the time of syncs as write time; where writes have segments, syncs carry that time.
         let (Some((_, _, layer)), "read" | "write" | "sync") = (layer, op.as_str()) else { continue };
@@ -94,7 +94,7 @@ fn every_file_has_its_logs_totals() {
         for (key, (calls, bytes, seconds)) in &expected {
             let (of_calls, of_bytes, of_seconds) = found.get(key).copied().unwrap_or_default();
             assert_eq!((of_calls, of_bytes), (*calls, *bytes), "{} {key:?}", path.display());
-            // Each segment's time is rounded; of concurrent calls, segments sum all times, records the elapsed time.
+            // The time of each segment is rounded; for concurrent calls, segments sum all times, but records contain the elapsed time.
             let room = 1e-9 * *calls as f64 + 1e-3 * seconds + 1e-6;
             let side_by_side = traced.contains(key) && of_seconds > *seconds;
             let same = (of_seconds - seconds).abs() <= room || side_by_side;
@@ -104,7 +104,7 @@ fn every_file_has_its_logs_totals() {
         let more: Vec<_> = found.keys().filter(|key| !expected.contains_key(*key)).collect();
         assert!(more.is_empty(), "{}: {more:?}", path.display());
 
-        // The row of a file that is used through one layer only matches the job's sums for it.
+        // The row of a file used through only one layer equals the job's sums for the file.
         let shown = json_of(&["counters", "--format", "json", "--top", "1000000", text(&path)]);
         let shown: BTreeMap<&str, &Value> = shown["files"]
             .as_array()
@@ -133,7 +133,7 @@ fn json_of(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Totals match the output of Darshan's own tool where that is stored beside the logs.
+/// Totals equal the output of Darshan's own tool, where that is stored beside the logs.
 #[test]
 fn sums_are_those_of_darshans_own_tool() {
     let mut compared = 0;
@@ -179,8 +179,7 @@ fn record(module: Module, rank: i64, fields: &[(&str, f64)]) -> CounterRecord {
     record
 }
 
-/// Writes a log in which rank r makes `ranks[r].0` writes of 1,000 bytes until 9 s. Only `ranks[r].1` of these have DXT segments, one per
-/// 0.1 s.
+/// Writes a log in which rank r makes `ranks[r].0` writes of 1,000 bytes until 9 s. Only `ranks[r].1` of these have DXT segments, one per 0.1 s.
 fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     let mut job = Job::default();
     (job.nprocs, job.exe, job.start_sec, job.end_sec) =
@@ -247,7 +246,7 @@ fn written(path: &Path, ranks: &[(i64, u32)], mpi: &[CounterRecord]) {
     std::fs::write(path, writer.finish().expect("a log").into_inner()).expect("written");
 }
 
-/// The number of calls counted, the number with segments, and the end of the last segment are reported per rank and file.
+/// Number of calls counted, number with segments, and end of the last segment are reported per rank and file.
 #[test]
 fn where_segments_end_is_said_by_rank_and_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -291,7 +290,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     let found = json(&["summary", "--format", "json", text(&path)], 0);
     assert_eq!((&found["missing"]["cut_count"], &found["missing"]["segments_end_ns"]), (&0.into(), &Value::Null));
     assert_eq!(drawn(0)["ranks"]["unseen"], serde_json::json!([]));
-    // With many ranks, the worst are listed and the others counted.
+    // With many ranks, those with most calls without segments are listed and the others counted.
     let many: Vec<(i64, u32)> = (0..40).map(|rank| (100 + rank, 5)).collect();
     written(&path, &many, &[]);
     let found = json(&["summary", "--format", "json", text(&path)], 3);
@@ -299,7 +298,7 @@ fn where_segments_end_is_said_by_rank_and_file() {
     assert_eq!((rows.len(), &rows[0]["rank"], &found["missing"]["cut_count"]), (5, &39.into(), &40.into()));
 }
 
-/// `dump` contains the Darshan counters that summarize all accesses to a file.
+/// `dump` prints the Darshan counters that summarize all accesses to a file.
 #[test]
 fn dump_has_what_was_counted_of_all_accesses() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -319,7 +318,7 @@ fn dump_has_what_was_counted_of_all_accesses() {
     let lines = String::from_utf8(run(&["dump", text(&path)]).stdout).expect("text");
     let line = lines.lines().find(|line| line.starts_with("# whole: rank 0")).expect("a line");
     assert!(line.contains("writes ordered 50 consecutive 49 sequential 49 memory_alignment 8 accesses 50"), "{line}");
-    // A trace of this tracer has none.
+    // A trace of this project's tracer has no such counters.
     let (job, processes) = crate::common::small();
     let trace = crate::common::put(folder.path(), "a.dxt", &crate::common::trace(&job, processes));
     assert!(!stdout(&["dump", &trace], 0).contains("whole"));
@@ -341,7 +340,7 @@ fn a_log_made_of_a_log_keeps_when_files_were_opened_and_closed() {
         let of = ["OPEN_START", "OPEN_END", "CLOSE_START", "CLOSE_END", "WRITE_START", "WRITE_END"].map(time);
         assert_eq!(of, [0.25, -1.0, -1.0, 9.5, 1.0, last]);
     }
-    // A trace of this tracer has all four times.
+    // A trace of this project's tracer has all four times.
     let (job, mut processes) = crate::common::small();
     processes[0].add("/scratch/timed", crate::common::op::POSIX_OPEN, 0, -1, 0, 1_000_000_000, 2_000_000_000);
     processes[0].write("/scratch/timed", 0, 10, 2_500_000_000, 3_000_000_000);

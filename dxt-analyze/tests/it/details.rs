@@ -88,7 +88,7 @@ fn counters_have_the_extents_of_datatypes_by_file_and_role() {
     let one = stdout(&["counters", "--files", "1.h5", "--format", "csv", "--table", "datatype_extents", &path], 0);
     assert!(one.contains("/scratch/1.h5,filetype") && !one.contains("/scratch/0.h5"), "{one}");
     assert!(stdout(&["counters", &path], 0).contains("Calls by extent of the datatype, bytes"));
-    // Two processes with the same use of one file.
+    // Two processes use one file in the same way.
     let mut processes: Vec<_> = (0..2).map(|rank| crate::common::process(rank, "n")).collect();
     for process in &mut processes {
         process.add("/one", crate::common::op::MPIIO_WRITE_ALL, 0, 0, 8, 10, 20);
@@ -120,7 +120,7 @@ fn the_dump_tells_the_data_set_and_what_lies_inside() {
     assert!(stdout(&["dump", &path], 0).contains("/scratch/1.h5:/grid/t"));
 }
 
-/// HDF5 does not know the file offsets of its data. Without POSIX calls, `stripes` therefore uses the MPI-IO calls.
+/// HDF5 does not know the file offsets of its data, so without POSIX calls `stripes` uses the MPI-IO calls.
 #[test]
 fn a_stripe_audit_looks_at_the_layer_that_knows_offsets() {
     let folder = tempfile::tempdir().unwrap();

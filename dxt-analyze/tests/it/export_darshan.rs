@@ -79,21 +79,21 @@ fn there_and_back_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, log) = exported(folder.path());
     assert_eq!(data(&path), data(&log));
-    // Layout, shared stripes and the findings on these are equal.
+    // Layouts, shared stripes and the findings on stripes are equal.
     let stripes = |path: &str| json(&["stripes", "--format", "json", path], 0);
     let (of_trace, of_log) = (stripes(&path), stripes(&log));
     for key in ["reads", "writes", "bytes", "unaligned", "crossing", "targets"] {
         assert_eq!(of_trace["files"][0][key], of_log["files"][0][key], "{key}");
     }
     assert_eq!(of_trace["files"][0]["layout"]["components"][0]["osts"], serde_json::json!([7, 8, 9, 11]));
-    // C streams have no segments in the log: findings on their files are missing.
+    // C streams have no segments in the log, so findings on their files are missing.
     let codes = |found: &Value| {
         let rows = found["findings"].as_array().expect("findings").iter();
         let of_shared = rows.filter(|row| row["title"].to_string().contains("/scratch/shared"));
         of_shared.map(|row| row["code"].to_string()).collect::<Vec<String>>()
     };
     assert_eq!(codes(&of_trace), codes(&of_log));
-    // Single calls, at the precision of seconds in floating point.
+    // Single calls agree at the precision of seconds in floating point.
     let calls = |path: &str| json(&["outliers", "--metric", "duration", "--format", "json", path], 0);
     let groups = |found: &Value| {
         let rows = found["operations"].as_array().expect("groups").clone();
@@ -126,7 +126,7 @@ fn the_text_of_the_parser() {
     let plain = text(&[]);
     assert!(plain == stdout(&["dump", "--format", "dxt-parser", &log], 0), "the same as of the log");
     assert!(plain == text(&["--layout", "3.5"]));
-    // First write of rank 1: 64 KiB at 64 KiB, from 1.001 to 1.09 ms. Stripe 0 is on OST 7.
+    // Rank 1 first writes 64 KiB at offset 64 KiB from 1.001 to 1.09 ms, to stripe 0 on OST 7.
     let row = " X_POSIX       1  write        0           65536           65536      0.0010      0.0011    [7]";
     assert!(plain.lines().any(|line| line == row), "{row}");
     let rows = |text: &str, api: &str| text.lines().filter(|line| line.starts_with(api)).count();
@@ -137,7 +137,7 @@ fn the_text_of_the_parser() {
         |tid: u32| with_threads.lines().filter(|row| row.starts_with(" X_") && row.ends_with(&tid.to_string())).count();
     assert_eq!([1000, 1001, 1002, 1003].map(of_thread), [120; 4], "a thread for each rank");
     assert_eq!(with_threads.lines().filter(|line| *line == "# DXT, number of threads: 1").count(), 8);
-    // Used together with a file of stripe layouts.
+    // The option works together with a file of stripe layouts.
     let layouts = put(folder.path(), "layouts", b"/scratch/* size=64K count=2 osts=20,21\n");
     let moved = text(&["--layout", "3.5", "--layout", &layouts]);
     assert!(moved.contains("[21]") && !plain.contains("[21]"));
@@ -213,7 +213,7 @@ fn darshans_own_tools_take_it() {
         "common": 65_536, "dxt": [4, 200, 80], "mpi_segments": 200, "hosts": ["node1", "node2"], "heat": 200 * 65_536,
     });
     assert_eq!(found, expected);
-    // PyDarshan's summary page, and Drishti's findings.
+    // PyDarshan makes its summary page, and Drishti its findings.
     let page = folder.path().join("page.html");
     let args = ["-m", "darshan", "summary", &log, "--output", page.to_str().expect("a path")];
     let output = Command::new(&python).args(args).current_dir(folder.path()).output().expect("it runs");
@@ -226,7 +226,7 @@ fn darshans_own_tools_take_it() {
         found.sort();
         found
     };
-    // MPI-IO, POSIX and C streams: twice 200 writes of 64 KiB; 20 reads of 1,000 bytes and 10 writes of 80 by each of four ranks.
+    // MPI-IO and POSIX: 200 writes of 64 KiB each. C streams: each of four ranks makes 20 reads of 1,000 bytes and 10 writes of 80.
     assert_eq!(shown("bytes read"), ["0 Bytes", "0 Bytes", "78.12 KiB"]);
     assert_eq!(shown("bytes written"), ["12.50 MiB", "12.50 MiB", "3.12 KiB"]);
     let drishti = Path::new(&python).with_file_name("drishti");

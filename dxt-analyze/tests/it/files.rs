@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use trace_format::meta::path_hash;
 
 /// Commands that read traces and print findings, with the options that each needs.
-const VERBS: [&[&str]; 17] = [
+const SUBCOMMANDS: [&[&str]; 17] = [
     &["summary"],
     &["ledger"],
     &["counters"],
@@ -78,13 +78,13 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
         &["serve"],
     ];
     for (name, what) in odd {
-        for verb in reads {
-            let output = bounded(folder.path(), &[verb, &[name]].concat());
+        for subcommand in reads {
+            let output = bounded(folder.path(), &[subcommand, &[name]].concat());
             let words = words(&output);
-            assert_ne!(output.status.code(), Some(0), "{verb:?} {name}: {words}");
-            assert!(words.contains(what) && words.contains(name), "{verb:?} {name}: {words}");
+            assert_ne!(output.status.code(), Some(0), "{subcommand:?} {name}: {words}");
+            assert!(words.contains(what) && words.contains(name), "{subcommand:?} {name}: {words}");
         }
-        // Files named as options beside a trace.
+        // Options beside a trace also name files.
         for option in ["--thresholds", "--layout"] {
             let output = bounded(folder.path(), &["stripes", &good, option, name]);
             let words = words(&output);
@@ -98,7 +98,7 @@ fn what_is_no_regular_file_is_called_by_its_name_and_nobody_is_waited_for() {
             assert!(output.status.code() != Some(0) && is_said && words.contains(name), "{args:?}: {words}");
         }
     }
-    // In a directory, they do not keep the other files from being read.
+    // Special files in a directory do not keep the other files from being read.
     let all = bounded(folder.path(), &["summary", "."]);
     let said = words(&all);
     assert_eq!(all.status.code(), Some(3), "{said}");
@@ -119,9 +119,9 @@ fn open_pipes_and_files_on_standard_input_are_read() {
         "\"$0\" summary /dev/stdin <\"$1\"",
         "cat \"$1\" | \"$0\" summary -",
         "cat \"$1\" | \"$0\" summary /proc/self/fd/0",
-        // Pipe whose writer has exited.
+        // The pipe's writer has exited before reading starts.
         "exec 7< <(cat \"$1\"); sleep 0.3; \"$0\" summary /dev/fd/7",
-        // Reading starts at the current offset.
+        // Reading starts at the current offset of the descriptor.
         "(printf xx; cat \"$1\") >both; { dd bs=1 count=2 status=none >/dev/null; \"$0\" summary -; } <both",
     ] {
         let output = Command::new("timeout")
@@ -173,15 +173,19 @@ fn a_hole_of_terabytes_costs_nothing() {
         &["corpus"],
     ];
     for (path, code) in [(&cut, 3), (&log, 0), (&rows, 3), (&empty, 1)] {
-        for verb in uses {
-            let output = bounded(folder.path(), &[verb, &[path.as_str()]].concat());
-            let code = if verb == ["corpus"] { output.status.code().unwrap_or(9) } else { code };
+        for subcommand in uses {
+            let output = bounded(folder.path(), &[subcommand, &[path.as_str()]].concat());
+            let code = if subcommand == ["corpus"] { output.status.code().unwrap_or(9) } else { code };
             // Some logs are incomplete by themselves.
             let may = output.status.code() == Some(code) || path == &log && output.status.code() == Some(3);
-            assert!(may && output.status.code().is_some_and(|code| code < 4), "{verb:?} {path}: {}", words(&output));
+            assert!(
+                may && output.status.code().is_some_and(|code| code < 4),
+                "{subcommand:?} {path}: {}",
+                words(&output)
+            );
         }
     }
-    // A hole in the middle: the data behind it is found.
+    // Data behind a hole in the middle of a file is found.
     let whole_bytes = bytes();
     let middle = folder.path().join("middle.dxt");
     let file = File::create_new(&middle).unwrap();
@@ -330,7 +334,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
             }
         }
     }
-    // A replaced file, too; an output that no one could read gets rights for its user.
+    // A replaced file gets these rights as well; an output that no one could read gets rights for its user.
     let page = at("page.html");
     let report = |mode: u32, before: u32, expected: u32| {
         std::fs::set_permissions(&one, Permissions::from_mode(mode)).unwrap();
@@ -343,7 +347,7 @@ fn what_is_made_of_a_trace_has_its_access_rights() {
     report(0o444, 0, 0o644);
     report(0o600, 0o664, 0o600);
     report(0o644, 0o600, 0o600);
-    // For a file of another group, only rights that all have are kept.
+    // For a file of another group, only rights that everybody has are kept.
     std::fs::set_permissions(&one, Permissions::from_mode(0o640)).unwrap();
     if std::os::unix::fs::chown(&one, None, Some(12_345)).is_ok() {
         let made = make(makes[0], "other-group", &[]);
@@ -410,16 +414,16 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         out
     };
     let two: [&[&str]; 1] = [&["compare"]];
-    for verb in VERBS.iter().chain(&two) {
+    for subcommand in SUBCOMMANDS.iter().chain(&two) {
         for form in ["table", "json", "csv"] {
-            let form = if verb == &["dump"] && form == "table" { "text" } else { form };
-            let inputs: &[&str] = match verb[0] {
+            let form = if subcommand == &["dump"] && form == "table" { "text" } else { form };
+            let inputs: &[&str] = match subcommand[0] {
                 "explain" => &[],
                 "compare" => &[&path, &path],
                 _ => &[&path],
             };
-            let mut args = [verb, inputs, &["--format", form]].concat();
-            if form != "json" && !matches!(verb[0], "explain" | "dump") {
+            let mut args = [subcommand, inputs, &["--format", form]].concat();
+            if form != "json" && !matches!(subcommand[0], "explain" | "dump") {
                 args.extend(["--color", "never"]);
             }
             let output = bounded(folder.path(), &args);
@@ -430,7 +434,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
             }
             let text = shown(&format!("{args:?}"), &output.stdout);
             if form == "csv" {
-                // One row per line.
+                // Each row is a single line.
                 let odd = text.lines().find(|line| line.matches('"').count() % 2 == 1);
                 assert_eq!(odd, None, "{args:?}");
             }
@@ -447,7 +451,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
     let json = String::from_utf8(command(&["dump", &path, "--format", "json"]).output().unwrap().stdout).unwrap();
     let row: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert!(row["file"].as_str().unwrap().contains(HIDDEN), "{row}");
-    // Outputs for people, and for scripts that read lines.
+    // Hidden characters must not appear in outputs for people or for scripts that read lines.
     for (args, name) in [
         (&["export", "--to", "csv", "-o", "rows.csv", &path][..], "rows.csv"),
         (&["report", "-o", "page.html", &path], "page.html"),
@@ -464,7 +468,7 @@ fn names_show_all_their_characters_in_tables_csv_and_pages() {
         for path in made.iter().filter(|path| path.exists()) {
             let mut text = std::fs::read_to_string(path).unwrap();
             if name.ends_with("html") {
-                // The page's own scripts and styles contain tabs and similar characters, names do not.
+                // Tabs and similar characters occur in the page's own scripts and styles, but not in names.
                 text = text.replace(['\t', '\u{feff}', '\u{ad}', '\u{2028}'], "");
             }
             shown(name, text.as_bytes());

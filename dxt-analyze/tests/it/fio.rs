@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Reads and writes of one thread per file and operation: file (last part of its path), operation, number of calls, bytes, access pattern.
 type Thread = Vec<(String, String, u64, u64, String)>;
 
-/// Returns an access pattern without its times, which end each loop as `every N ns cv N of N`.
+/// Returns an access pattern without times, which end each loop as `every N ns cv N of N`.
 fn without_times(signature: &str) -> String {
     let mut out = String::new();
     let mut rest = signature;
@@ -33,7 +33,7 @@ fn times_are_no_part_of_what_is_compared() {
     assert_eq!(without_times("no pattern"), "no pattern");
 }
 
-/// Returns the access patterns of reads and writes at the POSIX and STDIO layers, per thread, sorted.
+/// Returns the access patterns of reads and writes at the POSIX and STDIO layers, sorted, per thread.
 fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
     let args = [
         "signatures",
@@ -57,7 +57,7 @@ fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
         if !matches!(word("layer").as_str(), "POSIX" | "STDIO") {
             continue;
         }
-        // Names cleaned as by the export.
+        // File names are cleaned as by the export.
         let file = word("file").rsplit('/').next().unwrap().replace(' ', "_");
         let (operation, signature) = (word("operation"), without_times(&word("signature")));
         let thread = threads.entry((word("process"), number("thread"))).or_default();
@@ -72,7 +72,7 @@ fn signatures(traces: &Path, files: &str) -> Vec<Thread> {
 /// Reads and writes per thread, in order: file, kind (read or write), offset, length.
 type Calls = Vec<Vec<(String, String, u64, u64)>>;
 
-/// Returns the reads and writes at the POSIX and STDIO layers, call by call.
+/// Returns each read and write at the POSIX and STDIO layers.
 fn calls(traces: &Path, files: &str) -> Calls {
     let text = stdout(&["export", "--to", "json", "-o", "-", "--files", files, text(traces)], 0);
     let mut threads: BTreeMap<(u64, u64, u64), Vec<_>> = BTreeMap::new();
@@ -96,7 +96,7 @@ fn calls(traces: &Path, files: &str) -> Calls {
     out
 }
 
-/// I/O of a run as compared between original and replay: access patterns, and single calls.
+/// I/O of a run for comparing original and replay: access patterns, and single calls.
 #[derive(Debug, PartialEq)]
 struct Done {
     signatures: Vec<Thread>,
@@ -107,7 +107,7 @@ fn done(traces: &Path, files: &str) -> Done {
     Done { signatures: signatures(traces, files), calls: calls(traces, files) }
 }
 
-/// Exports `trace` to fio jobs, replays these under the tracer, and returns the recorded I/O.
+/// Exports `trace` to fio jobs, replays the jobs under the tracer, and returns the recorded I/O.
 fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     let jobs = scratch.root().join("jobs");
     let args = ["export", "--to", "fio", "-o", text(&jobs)];
@@ -115,7 +115,7 @@ fn played(scratch: &Scratch, trace: &Path, more: &[&str]) -> Done {
     replayed(scratch)
 }
 
-/// Replays already exported fio jobs under the tracer, and returns the recorded I/O.
+/// Replays the exported fio jobs under the tracer, and returns the recorded I/O.
 fn replayed(scratch: &Scratch) -> Done {
     let jobs = scratch.root().join("jobs");
     if jobs.join("prepare.fio").exists() {
@@ -300,7 +300,7 @@ fn signatures_are_expanded_to_the_accesses_of_their_trace() {
 }
 
 #[test]
-fn what_is_expanded_is_told_by_the_command_line() {
+fn what_is_expanded_is_reported_by_the_command_line() {
     let of_ranks = ["expand", "2 x {write 0+10 [40]}", "--ranks", "2", "--per-rank", "10", "--file", "out.*"];
     let expected = "rank,file,operation,offset,length\n0,out.0,write,0,10\n0,out.0,write,40,10\n\
                     1,out.1,write,10,10\n1,out.1,write,50,10\n";

@@ -1,5 +1,5 @@
 //! Tests of the iterator over a trace's segments in batches. Batches are equal for any number of threads and made only on demand; reading
-//! ends when the consumer stops. Row contents are compared with Parquet by python/tests.
+//! ends when the consumer stops. python/tests compares row contents with Parquet.
 
 #![cfg(feature = "parquet")]
 
@@ -29,7 +29,7 @@ fn inputs(trace: &Path, ranks: Option<&str>) -> Inputs {
     }
 }
 
-/// Returns the number of rows (calls) in each batch.
+/// Returns the number of rows (one per call) in each batch.
 fn rows(mut segments: Segments) -> Vec<usize> {
     let mut out = Vec::new();
     loop {
@@ -47,7 +47,7 @@ fn blocks_are_put_together_and_chosen() {
     let job = Opened::new(&inputs(&trace(folder.path(), 200, 1000), None), None).unwrap();
     let all = rows(job.segments(None, Damage::Fails).unwrap());
     assert_eq!(all.iter().sum::<usize>() as u64, segments(&job));
-    // Each process has at least one block, and far fewer batches than blocks are made.
+    // Each process has at least one block, but there are far fewer batches than blocks.
     assert!(all.len() < 10 && all.iter().all(|&rows| rows > 0 && rows <= 1 << 16), "{all:?}");
     let part = job.part(&inputs(Path::new(""), Some("3:4"))).unwrap();
     let columns = ["rank".to_owned()];

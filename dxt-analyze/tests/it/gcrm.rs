@@ -1,10 +1,10 @@
-//! The GCRM case of the DXT paper (Xu et al., CUG 2017, Figure 4): 256 ranks write one shared file with 4 MiB stripes,
-//! most writes near 1.4 GB/s, and fourteen small ones that take 3.5 s because they fall into the same few stripes.
+//! Tests of the GCRM case of the DXT paper (Xu et al., CUG 2017, Figure 4): 256 ranks write one shared file with 4 MiB stripes, most writes
+//! near 1.4 GB/s, and fourteen small ones take 3.5 s because they fall into the same few stripes.
 
 use crate::common::facts::{assert_found, of_code};
 use crate::common::{Builder, job, json, process, put, stdout, trace};
 
-/// Slow writes: rank, offset, length, start and end in hundredths of a second.
+/// Slow writes: rank, offset and length (bytes), start and end (hundredths of a second).
 const SLOW: [(i32, i64, u64, u64, u64); 14] = [
     (0, 96, 40, 2487, 2841),
     (1, 800, 40, 2488, 2838),
@@ -31,7 +31,7 @@ fn gcrm(scattered: bool) -> Vec<u8> {
             let node = if scattered { rank % 16 } else { rank / 16 };
             let mut process = process(rank, &format!("nid{node:05}"));
             for step in 0..8_u64 {
-                // Whole stripes far behind the small writes, near 1.4 GB/s with some spread.
+                // These writes cover whole stripes far behind the small ones, near 1.4 GB/s with some spread.
                 let stripe = 1000 + step * 256 + rank as u64;
                 let duration = 4 * MIB * 1000 / (1400 + (stripe * 7919) % 101);
                 let start = 1_000_000_000 + step * 10_000_000;
@@ -107,7 +107,7 @@ fn stripes_names_the_falsely_shared_stripes() {
 #[test]
 fn ranks_of_one_node_share_without_passing_locks() {
     let folder = tempfile::tempdir().unwrap();
-    // All fourteen are among the first sixteen ranks: one node.
+    // The fourteen slow writes are all by the first sixteen ranks, on one node.
     let path = put(folder.path(), "gcrm.dxt", &gcrm(false));
     let layout = put(folder.path(), "layout", b"* size=4M count=52");
     let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);

@@ -1,5 +1,5 @@
-//! Tests of the source code's structure: in all crates, imports between modules form no circle except those listed, so that each module
-//! can be understood from those that it uses.
+//! Tests of the source code's structure: in all crates, imports between modules form no cycle except those listed, so that a module can be
+//! understood from the modules that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ fn module(src: &Path, file: &Path) -> String {
     parts.join("::")
 }
 
-/// Returns the paths starting with `crate` or `super` that a source file uses, with groups in braces expanded. Unit tests are skipped.
+/// Returns the paths beginning with `crate` or `super` that a source file uses, with groups in braces expanded; skips unit tests.
 fn named(module: &str, text: &str) -> BTreeSet<String> {
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -109,7 +109,7 @@ fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     graph.keys().any(|start| visit(start, graph, &mut way, &mut done)).then_some(way)
 }
 
-/// Crates, and the imports between their modules that close circles (`from>to`). Delete an entry once it is cut; never add one.
+/// Crates, with the imports between their modules that close cycles (`from>to`). Delete an entry once its cycle is cut; never add one.
 const CRATES: [(&str, &str); 10] = [
     ("dxt-analyze", ""),
     ("dxt-analyze/base", ""),
@@ -133,7 +133,7 @@ const CRATES: [(&str, &str); 10] = [
     ),
 ];
 
-/// Returns the imports (from, to) between the files below `src`, as module paths.
+/// Returns the imports (from, to) between the files below `src` as module paths.
 fn imports(src: &Path) -> BTreeSet<(String, String)> {
     let mut all = Vec::new();
     files(src, &mut all);
@@ -151,7 +151,7 @@ fn imports(src: &Path) -> BTreeSet<(String, String)> {
     out
 }
 
-/// Returns a cycle among folders or among files that the imports form without those in `left`.
+/// Returns a cycle among folders or files that the imports form without the imports in `left`.
 fn circle_without(left: &[(&str, &str)], imports: &BTreeSet<(String, String)>) -> Option<Vec<String>> {
     fn top(path: &str) -> &str {
         path.split("::").next().unwrap_or_default()
@@ -247,8 +247,7 @@ fn lines_with(words: &[&str]) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// Files are opened for reading in `input.rs` only, which decides what may be read: opening a FIFO blocks, and reading a device may never
-/// end.
+/// Only `input.rs` opens files for reading, and decides what may be read: opening a FIFO blocks, and reading a device may never end.
 #[test]
 fn files_are_opened_for_reading_in_one_place() {
     let words = [
@@ -265,10 +264,10 @@ fn files_are_opened_for_reading_in_one_place() {
     found.values_mut().for_each(|lines| lines.retain(|line| !line.contains("\"/proc/")));
     found.retain(|_, lines| !lines.is_empty());
     let expected = [
-        // Separate library that gets open files here.
+        // A separate library, which receives open files from `input.rs`.
         ("darshan-log/src/log.rs", 1),
         ("base/src/input.rs", 1),
-        // Below /proc.
+        // Opens files below /proc.
         ("base/src/spools/owner.rs", 2),
         // Opens a directory.
         ("base/src/spools/stale.rs", 1),
@@ -281,8 +280,7 @@ fn files_are_opened_for_reading_in_one_place() {
     assert_eq!(places, expected, "input::open opens files: {found:#?}");
 }
 
-/// Output files are created and replaced in `written/` only, which decides what may be replaced: a link or another user's file may exist at
-/// the path.
+/// Only `written/` creates and replaces output files, and decides what may be replaced: a link or another user's file may exist at the path.
 #[test]
 fn files_are_made_and_replaced_in_one_place() {
     let found = lines_with(&[
@@ -304,11 +302,11 @@ fn files_are_made_and_replaced_in_one_place() {
         ".persist(",
     ]);
     let expected = [
-        // Between its own directories and the requested one.
+        // Moves files between its own directories and the requested one.
         ("src/export/jobs.rs", 1),
         ("src/export/parquet/mod.rs", 3),
         ("src/topics/corpus/days.rs", 6),
-        // A state file written beside its path, then renamed.
+        // Writes a state file beside its path, then renames it.
         ("live/src/state.rs", 2),
         ("base/src/written/access.rs", 2),
         ("base/src/written/mod.rs", 10),

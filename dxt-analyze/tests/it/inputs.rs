@@ -32,19 +32,19 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     for file in [std::path::Path::new(&path), &log] {
         let file_text = file.to_str().unwrap();
         let bytes = std::fs::read(file).unwrap();
-        for verb in ["summary", "checks", "dump"] {
-            let (named, came) = (run(&[verb, file_text]), piped(&[verb, "-"], &bytes));
-            assert_eq!(named.status.code(), came.status.code(), "{verb} {file_text}: {}", said(&came));
-            assert!(named.stdout == came.stdout, "{verb} {file_text}");
+        for subcommand in ["summary", "checks", "dump"] {
+            let (named, came) = (run(&[subcommand, file_text]), piped(&[subcommand, "-"], &bytes));
+            assert_eq!(named.status.code(), came.status.code(), "{subcommand} {file_text}: {}", said(&came));
+            assert!(named.stdout == came.stdout, "{subcommand} {file_text}");
         }
     }
-    // Named twice, it is read once.
+    // Standard input that is named twice is read once.
     let twice = piped(&["summary", "-", "-"], &std::fs::read(&path).unwrap());
     assert_eq!(twice.status.code(), Some(0), "{}", said(&twice));
     let nothing = piped(&["summary", "-"], b"");
     assert_eq!(nothing.status.code(), Some(1));
     assert!(said(&nothing).contains("failed to read standard input: it is empty"), "{}", said(&nothing));
-    // Damage is reported under the same name.
+    // Damage is reported with standard input's name as well.
     let whole = std::fs::read(&log).unwrap();
     let half = piped(&["check", "-"], &whole[..whole.len() / 2]);
     let words = said(&half) + &String::from_utf8_lossy(&half.stdout);
@@ -52,7 +52,7 @@ fn a_trace_or_a_log_may_come_through_a_pipe() {
     let many = piped(&["corpus", "-"], &whole);
     assert_eq!(many.status.code(), Some(2));
     assert!(said(&many).contains("this command reads files and directories"), "{}", said(&many));
-    // Named by its descriptor, and converted. A named pipe: `files.rs`.
+    // Standard input can be named by its descriptor, and be converted. (`files.rs` tests a named pipe.)
     let came = piped(&["summary", "/dev/stdin"], &whole);
     assert_eq!((came.status.code(), said(&came).contains("unknown type")), (Some(0), false), "{}", said(&came));
     let made = folder.path().join("made.dxt").display().to_string();
@@ -79,7 +79,7 @@ fn what_is_no_trace_is_called_by_its_name() {
         assert_eq!(output.status.code(), Some(1), "{name}");
         let said = said(&output);
         assert!(said.contains(expected) && said.contains(&path) && said.lines().count() == 1, "{said}");
-        // Every command uses the same message.
+        // Every command uses this message.
         let out = folder.path().join("out.dxt").display().to_string();
         for args in [&["convert", "-o", out.as_str(), &path][..], &["corpus", &path], &["scaling", &path]] {
             let output = run(args);
@@ -106,14 +106,15 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (["--time", "1000:2000"], "calls are recorded from "),
     ];
     for (choice, expected) in choices {
-        for verb in ["summary", "dump", "report", "outliers"] {
-            let output = command(&[verb, choice[0], choice[1], &path]).current_dir(folder.path()).output().unwrap();
+        for subcommand in ["summary", "dump", "report", "outliers"] {
+            let output =
+                command(&[subcommand, choice[0], choice[1], &path]).current_dir(folder.path()).output().unwrap();
             let said = said(&output);
-            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{subcommand} {choice:?}: {said}");
             assert!(said.contains(choice[0]) && said.contains(expected), "{said}");
         }
     }
-    // Two filters that each select something but nothing together; a time range between two calls.
+    // Two filters each select something, but nothing together; and a time range lies between two calls.
     let mut two = [process(0, "n"), process(1, "n")];
     two[0].write("/a.h5", 0, 1, 0, 1_000_000_000);
     two[0].write("/a.h5", 1, 1, 3_000_000_000, 4_000_000_000);
@@ -124,11 +125,11 @@ fn a_choice_that_nothing_is_in_says_what_there_is() {
         (&["--time", "2:2.5"], "--time 2:2.5 selects no calls"),
     ];
     for (choice, expected) in choices {
-        for verb in ["summary", "dump", "report"] {
-            let words = [&[verb][..], choice, &[path.as_str()]].concat();
+        for subcommand in ["summary", "dump", "report"] {
+            let words = [&[subcommand][..], choice, &[path.as_str()]].concat();
             let output = command(&words).current_dir(folder.path()).output().unwrap();
             let said = said(&output);
-            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{verb} {choice:?}: {said}");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{subcommand} {choice:?}: {said}");
             assert!(said.contains(expected), "{said}");
         }
     }
@@ -172,8 +173,8 @@ fn man_pages_and_completions_are_written_for_both_programs() {
     let output = run(&["generate", folder.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let share = folder.path().join("share");
-    let verbs = String::from_utf8(run(&["--help"]).stdout).unwrap();
-    let names = verbs.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let subcommands = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    let names = subcommands.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let names: Vec<&str> = names.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
     assert!(names.len() > 20, "{names:?}");
     for name in names.iter().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {

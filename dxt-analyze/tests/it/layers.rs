@@ -30,7 +30,7 @@ fn layered(ranks: u32) -> Job {
 }
 
 /// Adds an independent MPI-IO write of 100 bytes in 100 µs by data sieving. Nested calls: lock 20 µs, read 10 µs, write 30 µs, unlock 5 µs;
-/// the other 35 µs are outside of these.
+/// the other 35 µs are outside of nested calls.
 fn sieved(process: &mut Builder, start: u64) {
     let us = |at: u64| start + at * 1000;
     process.add(FILE, LOCK, NESTED, 0, 400, us(5), us(25));
@@ -50,7 +50,7 @@ fn layers(bytes: &[u8], code: i32) -> Value {
 fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     let processes = (0..2).map(|rank| {
         let mut process = process(rank, "n");
-        // Outside of any call: MPI_Init reads a file.
+        // MPI_Init reads a file outside of any MPI-IO call.
         process.add("/etc/conf", op::POSIX_READ, NESTED, 0, 9, 100, 300);
         for i in 0..10 {
             sieved(&mut process, 1_000_000 + i * 200_000);
@@ -67,12 +67,12 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(job["inside"]["writes"], sum(20, 8000, 600));
     assert_eq!(found["job"]["mpiio_rest_ns"], 700_000);
     assert_eq!((&found["elsewhere"]["reads"]["calls"], &found["unsure"]), (&2.into(), &0.into()));
-    // 8,000 bytes written, and as many read, for 2,000 requested.
+    // For 2,000 bytes requested, 8,000 were written and as many read.
     assert_eq!(found["files"][0]["write_amplification"], 8.0);
     // Locks and unlocks take 25 % of the time.
     let locks = assert_found(&found, "DXT-L001", &value!({"calls": 40, "time_ns": 2_000_000 / 4}));
     assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"high".into(), &500_000.into()));
-    // 7/8 of the 800 µs of data calls are spent on bytes that were not requested.
+    // Of the 800 µs of data calls, 7/8 are spent on bytes that were not requested.
     assert_eq!(assert_found(&found, "DXT-L002", &value!({"file": FILE}))["cost_ns"], 700_000);
 }
 
@@ -99,7 +99,7 @@ fn two_phase() -> Vec<Builder> {
 fn means_over_aggregators_stand_beside_those_over_all() {
     let found = layers(&trace(&layered(4), two_phase()), 0);
     let row = &found["collective_files"][0];
-    // Rank 0 spends 35 µs in three calls, of which 18 writing; rank 2 arrives 5 µs late.
+    // Rank 0 spends 35 µs in three calls, 18 of these in writes; rank 2 arrives 5 µs late.
     let means = |whose: &str| ["time_ns", "io_ns", "communication_ns"].map(|what| row[whose][what].as_u64());
     assert_eq!(means("aggregators_mean"), [35_000, 18_000, 17_000].map(Some));
     assert_eq!(means("processes_mean"), [33_750, 4500, 29_250].map(Some));
@@ -153,7 +153,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
         buffering["aggregators"],
         value!([{"process": "rank 0", "node": "n0", "calls": 3, "bytes": 1200, "time_ns": 18_000}])
     );
-    // 15 of 135 µs of waiting is below 15 %; one aggregator is few for two nodes.
+    // Waiting takes 15 of 135 µs, below 15 %; one aggregator is few for two nodes.
     assert!(of_code(&found, "DXT-L003").is_none());
     let few = assert_found(&found, "DXT-L005", &value!({"file": FILE}));
     assert!(few["hint"].as_str().unwrap().contains("cb_nodes=2"), "{few}");
@@ -164,7 +164,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     let late = assert_found(&found, "DXT-L003", &value!({"time_ns": 15_000}));
     assert!(says(late, &["rank 2"]) && late["cost_ns"] == 15_000, "{late}");
-    // 12 of 30 µs without system calls, on four ranks.
+    // Four ranks spend 12 of 30 µs without system calls.
     let strict = put(folder.path(), "strict.toml", b"communication_share = 0.4\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     assert_eq!(assert_found(&found, "DXT-L004", &value!({"time_ns": 12_000}))["cost_ns"], 48_000);
@@ -179,7 +179,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
 fn a_collective_call_that_failed_has_its_place() {
     let mut ranks = two_phase();
     for (rank, process) in ranks.iter_mut().enumerate() {
-        // Before all others: a collective call that fails on rank 0 only.
+        // Before all other calls, a collective call fails on rank 0 only.
         let failed = if rank == 0 { stream_flags::FAILED } else { 0 };
         let mut first = crate::common::process(rank as i32, "n0");
         first.add(FILE, op::MPIIO_WRITE_ALL, failed, 0, 100, 1000, 2000);
@@ -214,7 +214,7 @@ fn calls_without_segments_are_in_the_sums_and_break_the_order() {
     assert_eq!((&row["rank"], &row["folded"]), (&0.into(), &2.into()));
     assert_eq!((&row["mpiio"]["calls"], &row["mpiio"]["time_ns"]), (&5.into(), &135_000.into()));
     assert_eq!((&row["mpiio"]["inside"]["locks"]["time_ns"], &row["mpiio_rest_ns"]), (&40_000.into(), &77_000.into()));
-    // The table of calls contains only recorded calls.
+    // The table of calls contains only calls with segments.
     assert_eq!(found["calls"][0]["calls"], 12);
     assert_eq!(found["collectives"]["followed"], 0);
     assert!(found["collectives"]["not_matched"].as_str().unwrap().contains("not recorded individually"));
@@ -242,7 +242,7 @@ fn a_call_has_what_its_own_thread_did() {
     process.process.threads.push(ThreadDef { index: 1, tid: 7 });
     process.add(FILE, op::POSIX_WRITE, NESTED, 0, 10, 1100, 1200);
     process.add(FILE, WRITE, 0, 0, 10, 1000, 3000);
-    // No call encloses this one in its thread, though the other thread has a call at that time.
+    // No call of its own thread encloses this write, though the other thread has a call at that time.
     process.add(FILE, op::POSIX_WRITE, NESTED, 0, 7, 5000, 5100);
     let (inner, outer) = (process.stream(FILE, op::POSIX_WRITE, NESTED), process.stream(FILE, WRITE, 0));
     let segments = vec![
@@ -276,7 +276,7 @@ fn a_call_can_have_more_inside_than_a_block_holds() {
 #[test]
 fn hdf5_mpi_io_and_posix_share_out_the_time() {
     let found = layers(&hdf5(), 0);
-    // Each of two ranks: a write of 10 µs with 5 µs of MPI-IO, 3 µs of these in POSIX; a read of 5 µs with 1 µs of POSIX.
+    // Each of two ranks makes a write of 10 µs with 5 µs of MPI-IO, 3 µs of these in POSIX, and a read of 5 µs with 1 µs of POSIX.
     let job = &found["job"];
     assert_eq!((&job["hdf5"]["calls"], &job["hdf5"]["time_ns"]), (&4.into(), &30_000.into()));
     let inside = &job["hdf5"]["inside"];
@@ -292,7 +292,7 @@ fn hdf5_mpi_io_and_posix_share_out_the_time() {
 fn calls_in_flight_are_counted_over_all_ranks() {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, "n");
-        // All four ranks in MPI-IO for 40 µs; their POSIX calls serialized, 8 µs each.
+        // All four ranks are in MPI-IO for 40 µs; their POSIX calls are serialized, 8 µs each.
         let start = 10_000 + rank as u64 * 10_000;
         process.add(FILE, op::POSIX_WRITE, NESTED, i64::from(rank) * 100, 100, start, start + 8000);
         process.add(FILE, WRITE, 0, i64::from(rank) * 100, 100, 10_000, 50_000);
@@ -309,7 +309,7 @@ fn calls_in_flight_are_counted_over_all_ranks() {
     assert_eq!((&posix["exact"], &found["series"]["start_ns"]), (&true.into(), &10_000.into()));
     let bins = found["series"]["bins"].as_u64().unwrap();
     assert!(bins <= 200 && posix["series"].as_array().unwrap().len() as u64 == bins);
-    // 32 µs with one call, during which three ranks wait; less than the 128 µs without any call.
+    // For 32 µs, one call is in flight and three ranks wait: 96 µs, less than the 128 µs without any call.
     let serial = assert_found(&found, "DXT-L008", &value!({"time_ns": 96_000}));
     assert!(says(serial, &["4 ranks are serialized"]) && serial["cost_ns"] == 96_000, "{serial}");
     let folder = tempfile::tempdir().unwrap();
@@ -339,7 +339,7 @@ fn more_aggregators_than_stripes() {
     let mut ranks = (0..8)
         .map(|rank| {
             let mut process = process(rank, "n");
-            // Every second rank writes for two.
+            // Every second rank writes the data of two.
             if rank % 2 == 0 {
                 process.add(FILE, op::POSIX_WRITE, NESTED, i64::from(rank) * 100, 200, 2000, 8000);
             }
@@ -355,7 +355,7 @@ fn more_aggregators_than_stripes() {
     let many = assert_found(&found, "DXT-L005", &value!({"file": FILE, "operation": "write"}));
     assert_eq!((&many["severity"], &many["cost_ns"]), (&"info".into(), &Value::Null));
     assert!(says(many, &["4 aggregators", "1 stripe"]), "{many}");
-    // A given layout takes precedence over that of the trace.
+    // A layout given as a file takes precedence over that of the trace.
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "many.dxt", &bytes);
     let given = put(folder.path(), "given.layout", b"/scratch/* size=1M count=8\n");
@@ -398,7 +398,7 @@ fn thousands_of_ranks_with_an_aggregator_per_node() {
     assert_eq!((&all["followed"], &all["calls"], &all["followed_one_in"]), (&8.into(), &(2048 * 8).into(), &1.into()));
     assert_eq!(found["files"][0]["write_amplification"], 1.0);
     assert_eq!(found["ranks"].as_array().unwrap().len(), 2048);
-    // The rest of each aggregator is the short time that the generator puts around its calls.
+    // The rest of each aggregator's time is the short time that the generator puts around its calls.
     let rest = found["job"]["mpiio_rest_ns"].as_u64().unwrap() as f64;
     assert!((0.8..1.3).contains(&(rest / (2048.0 * 8.0 * 2.0 * 900.0))), "{rest}");
 }

@@ -1,4 +1,4 @@
-//! Tests of `ledger` (where the time of the processes went) on traces in which every call is known: each part is as expected, and the parts
+//! Tests of `ledger` (division of the processes' run time) on traces in which every call is known: each part is as expected, and the parts
 //! add up to the total time of all processes.
 
 use crate::common::{Builder, job, json, op, process, put, trace};
@@ -123,7 +123,7 @@ fn what_goes_on_in_the_background_is_in_no_part() {
 fn waiting_for_it_is_divided_as_calls_of_its_layer_are() {
     let mut one = process(0, "n");
     for turn in 0..2 {
-        // Two operations in flight for 30 ms; the library's own calls while the program waits for both.
+        // Two operations are in flight for 30 ms; the library makes its own calls while the program waits for both.
         let from = turn * 50 * MS;
         one.add(FILE, IWRITE, 0, 0, 100, from, from + 30 * MS);
         one.add(FILE, op::POSIX_WRITE, NESTED, 0, 100, from + 12 * MS, from + 20 * MS);

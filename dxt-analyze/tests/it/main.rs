@@ -1,5 +1,5 @@
 //! Tests of the analyzer, linked as one program to save build time: each separate program would link the whole analyzer. `bombs` is
-//! separate as it has its own allocator.
+//! separate because it has its own allocator.
 
 #![expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 
@@ -61,8 +61,8 @@ mod signature_views;
 mod signatures;
 mod steps;
 mod stripes;
+mod subcommands;
 mod timeline;
 mod units;
-mod verbs;
 mod verdicts;
 mod what_if;

@@ -1,5 +1,5 @@
 //! Tests of rank comparison in jobs of 65,536 ranks: rate of false alarms in healthy jobs, and rate of detected slow ranks. The tests print
-//! these rates; run with --release and --nocapture to see them.
+//! these rates if run with --release and --nocapture.
 
 use serde_json::Value;
 use std::path::Path;
@@ -42,18 +42,18 @@ fn healthy_jobs_raise_no_hundred_alarms() {
         println!("healthy, {writes} writes per rank, sigma {jitter}: {} false alarms of {RANKS}", found.len());
         alarms += found.len();
     }
-    // With z >= 3.5 alone, normal scores would give 15 in each.
+    // With only z >= 3.5 as a criterion, normal scores would give 15 alarms in each job.
     assert!(alarms <= 4, "{alarms} false alarms in {} healthy jobs", shapes.len());
 }
 
 #[test]
-fn a_slow_rank_is_found_where_others_are_alike() {
+fn a_slow_rank_is_found_where_others_are_similar() {
     a_slow_rank("0.1", &[("1.3", true), ("2", true), ("5", true)]);
 }
 
 #[test]
 fn a_slow_rank_is_found_where_others_differ() {
-    // The first is within the noise of 16 writes.
+    // The first factor is within the noise of 16 writes.
     a_slow_rank("0.5", &[("1.3", false), ("2", true), ("5", true)]);
 }
 

@@ -27,13 +27,13 @@ const OTHERS: [(&str, &str); 7] = [
 /// Returns command lines of all commands with `--format`, as known to clap, each with inputs that the command accepts.
 fn commands(one: &str, two: &str, all: &str) -> Vec<Vec<String>> {
     let mut out = Vec::new();
-    for verb in known().get_subcommands() {
-        let name = verb.get_name();
+    for subcommand in known().get_subcommands() {
+        let name = subcommand.get_name();
         if OTHERS.iter().any(|(other, _)| *other == name) {
             continue;
         }
         assert!(
-            verb.get_arguments().any(|arg| arg.get_id() == "format"),
+            subcommand.get_arguments().any(|arg| arg.get_id() == "format"),
             "{name} has no --format: is it one of OTHERS?"
         );
         let forms: &[&[&str]] = match name {
@@ -120,7 +120,7 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
         rows += 1;
         let of = |wanted: &str| heads.iter().position(|head| head == wanted).and_then(|place| row.get(place));
         for (name, value) in heads.iter().zip(&row) {
-            // Columns with mixed units have the unit in another column.
+            // A column with mixed units has the unit in another column.
             let (name, unit) = match name {
                 "value" | "threshold" => (name, of("unit")),
                 "also_value" | "also_threshold" => (name, of("also_unit")),
@@ -135,8 +135,8 @@ fn check_table(what: &str, csv: &[u8]) -> usize {
     rows
 }
 
-/// Encodes a trace of four ranks that read parts of one file in nested strides, and all of another file. The reads are candidates for
-/// prefetching and for reading once.
+/// Encodes a trace of four ranks that read parts of one file in nested strides, and all of another file: candidates for prefetching and for
+/// reading once.
 fn reads() -> Vec<u8> {
     let processes = (0..4_u64).map(|rank| {
         let mut one = process(rank as i32, &format!("n{}", rank / 2));

@@ -5,7 +5,7 @@ use crate::harness::{Compiler, Launch, Scratch, library, skip, workload, workloa
 use serde_json::Value;
 use std::path::Path;
 
-/// Size of a block of MADBench2, in bytes: 8 for each of 1,564 x 1,564 matrix elements. `GAP` is the size of the gap behind each block.
+/// Size of a block of MADBench2, bytes: 8 for each of 1,564 x 1,564 matrix elements. `GAP` is the size of the gap behind each block.
 const BLOCK: u64 = 8 * 1564 * 1564;
 const GAP: u64 = 1920;
 const RANKS: i32 = 64;
@@ -62,7 +62,7 @@ fn with_datatypes(scratch: &Scratch) -> Option<String> {
     Some(text(&scratch.traces()).to_owned())
 }
 
-/// Records a run that reads a regular pattern at 2 ms a read, and returns its directory.
+/// Records a run that reads a regular pattern at 2 ms per read, and returns its directory.
 fn with_slow_reads(scratch: &Scratch) -> Option<String> {
     let slow = workload_with("delays", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let file = scratch.data().join("regular");
@@ -86,7 +86,7 @@ fn each_table_and_figure_has_a_command_that_makes_it() {
     };
     let one = synth("one.dxt", &["ior-strided", "-n", "4", "--layer", "mpiio", "--segments", "16"]);
     let two = synth("two.dxt", &["file-per-process", "-n", "8", "--segments", "16"]);
-    // Runs that stand for TRACE: each table must have rows for one of them. The first has locks, seeks and HDF5.
+    // These runs stand for TRACE: each table must have rows for one of them. The first has locks, seeks and HDF5.
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/demo/demo.dxt").to_owned();
     let (datatypes, slow_reads) = (Scratch::new(), Scratch::new());
     let recorded = [with_datatypes(&datatypes), with_slow_reads(&slow_reads)];

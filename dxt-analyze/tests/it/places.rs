@@ -1,5 +1,5 @@
-//! Tests of existing files at output paths: a command replaces its own earlier output, and leaves all other files alone unless `--force` is
-//! given. The decision is tested in `base/src/written`; these tests show that every command applies it.
+//! Tests of existing files at output paths: a command replaces its own earlier output, and leaves all other files alone without `--force`.
+//! The decision is tested in `base/src/written`; these tests show that every command applies it.
 
 use crate::common::{put, run, small, stdout, trace};
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ fn no_command_replaces_what_it_did_not_make() {
     let behind = put(folder.path(), "behind", b"behind");
     let link = folder.path().join("link");
     symlink(&behind, &link).unwrap();
-    // Another file, a recorded trace, a link.
+    // Other things at the path are another file, a recorded trace, and a link.
     let others =
         [put(folder.path(), "mine", b"mine"), sample(folder.path(), "u.dxt"), link.to_str().unwrap().to_owned()];
     for place in &others {
@@ -63,7 +63,7 @@ fn what_a_command_made_it_may_make_again() {
         stdout(&["report", &trace, "-o", &page], 0);
         assert!(matches!(run(&["convert", &log, "-o", &converted]).status.code(), Some(0 | 3)));
     }
-    // Output of one command is not replaced by another.
+    // A command does not replace the output of another command.
     assert_eq!(run(&["report", &trace, "-o", &converted]).status.code(), Some(1));
     assert_eq!(run(&["convert", &log, "-o", &page]).status.code(), Some(1));
 }
@@ -76,7 +76,7 @@ fn devices_and_standard_output_are_written_as_they_are() {
     assert!(page.starts_with("<!doctype html>") && page.contains("</html>"));
     stdout(&["report", &trace, "-o", "/dev/null"], 0);
     assert!(stdout(&["export", "--to", "csv", "-o", "/dev/stdout", &trace], 0).starts_with("job,rank,"));
-    // Earlier text on standard output is kept if that is a file.
+    // If standard output is a file, earlier text in it is kept.
     let file = put(folder.path(), "log", b"");
     let script = "exec >\"$1\"; echo before; \"$2\" export --to csv -o /dev/stdout \"$3\"; echo after";
     let words = ["-c", script, "sh", &file, env!("CARGO_BIN_EXE_dxt-analyze"), &trace];

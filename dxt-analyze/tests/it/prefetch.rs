@@ -11,12 +11,11 @@ use std::path::Path;
 
 const READS: u64 = 200;
 const LENGTH: u64 = 4096;
-/// Latency of the file system per request, in ns.
+/// Latency of the file system per request, ns.
 const LATENCY_NS: u64 = 2_000_000;
 const FILE_BYTES: u64 = 100 * 32_768;
 
-/// Returns offset and length of each request for the file `name`, from the file system's log. Requests are sorted, since their order of
-/// arrival varies.
+/// Returns offset and length of each request for the file `name` from the file system's log, sorted, since the order of arrival varies.
 fn requests(log: &Path, name: &str) -> Vec<(u64, u64)> {
     let log = std::fs::read_to_string(log).unwrap_or_default();
     let lines = log.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split_once(' '));
@@ -40,7 +39,7 @@ impl Run {
     }
 }
 
-/// Runs the program with posix_fadvise(2) calls for data that it reads `ahead` calls later (0: without).
+/// Runs the program with posix_fadvise(2) calls for data that it reads `ahead` calls later; 0 means without such calls.
 fn run(mount: &Mount, name: &str, ahead: u64) -> Run {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("foreseen")).arg(mount.at.join(name));
@@ -77,12 +76,12 @@ fn advice_hides_as_many_waits_as_foreseen() {
     let before = run(&mount, "plain", 0);
     let reads = &before.reads;
     assert_eq!((before.waited, reads.len() as u64), (READS, READS), "every read waits for storage");
-    // The minimum, not the mean: a busy machine lengthens some, and timely reads must not depend on these.
+    // The minimum is used since a busy machine lengthens some pauses, and timely reads must not depend on them.
     let between = reads.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns).min().unwrap();
     let cache = Cache { size_bytes: 1 << 20, latency_ns: LATENCY_NS, unit_bytes: LENGTH, file_bytes: Some(FILE_BYTES) };
     let ahead = calls_ahead(&cache, between, LENGTH);
     assert!((1..=2).contains(&ahead), "{ahead}");
-    // Pattern taken from the signature, not from the trace.
+    // The pattern comes from the signature, not from the trace.
     let pattern = || (0..READS).map(|number| (number / 2 * 32_768 + number % 2 * 8_192, LENGTH));
     assert!(reads.iter().map(|read| (read.offset, read.length)).eq(pattern()));
     let foreseen = simulate(reads.iter().copied(), Policy::Signature { next: pattern(), calls: ahead }, &cache);
@@ -95,14 +94,13 @@ fn advice_hides_as_many_waits_as_foreseen() {
     // Reads predicted as late, since the program computes for less than the latency, may still arrive in time.
     let bounds = foreseen.misses..=foreseen.misses + foreseen.late.max(ahead - 1);
     assert!(bounds.contains(&waits), "{waits} reads waited; foreseen: {foreseen:?}");
-    // Nothing is read without being used, or read twice, with or without advice.
+    // No byte is read without being used, or read twice, with or without advice.
     let wanted: Vec<(u64, u64)> = pattern().collect();
     assert_eq!((requests(&log, "plain"), requests(&log, "advised")), (wanted.clone(), wanted));
     gains_what_was_promised(&mount, &before, &after);
 }
 
-/// Asserts that `compare` shows the saving that the advice on the first run promised. Both sum 200 storage latencies; a busy machine adds
-/// to both.
+/// Asserts that `compare` shows the saving that the advice on the first run promised. Both sum 200 storage latencies; a busy machine adds to both.
 fn gains_what_was_promised(mount: &Mount, before: &Run, after: &Run) {
     let [advice] = before.advice.as_slice() else { panic!("{:#?}", before.advice) };
     let promised = advice["saves_ns"].as_u64().unwrap();

@@ -1,5 +1,5 @@
-//! Test that `scripts/read_trace.py`, a reader written from FORMAT.md alone, prints the same as `dump --format csv`. If the outputs differ,
-//! the specification or one of the readers is wrong.
+//! Test that `scripts/read_trace.py`, a reader written from FORMAT.md alone, prints the output of `dump --format csv`. If the outputs
+//! differ, the specification or one of the readers is wrong.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Tests of `report`: it writes one HTML file that is readable without scripts and contains the numbers of the trace.
+//! Tests of `report`: it writes a single HTML file that is readable without scripts and contains the numbers of the trace.
 
 use crate::common::facts::assert_found;
 use crate::common::{job, process, put, run, small, trace};
@@ -66,7 +66,7 @@ fn the_grids_hold_every_byte_call_and_nanosecond() {
             slice["nested"] == false && slice["kind"] == kind
         }
     };
-    // Four ranks, each with two writes of 1,000 bytes in 5 µs through MPI-IO and one read of 500 bytes in 1 µs.
+    // Each of four ranks makes two writes of 1,000 bytes in 5 µs through MPI-IO and one read of 500 bytes in 1 µs.
     for grid in ["ranks", "nodes", "files", "job"] {
         assert_eq!(sums(&data[grid], own("write")), (8, 8000, 40_000), "{grid}");
         assert_eq!(sums(&data[grid], own("read")), (4, 2000, 4000), "{grid}");
@@ -113,7 +113,7 @@ fn findings_and_tables_are_there_without_scripts_and_names_are_only_names() {
     assert!(text.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"), "no name");
     assert!(!text.contains("<img") && !made.html.contains("<img src=x"));
     assert!(text.contains("<table id=\"t-outliers-0\">"));
-    // Nothing is fetched: the only addresses are those of licenses and namespaces in the plotting library.
+    // The page fetches nothing: its only addresses are those of licenses and namespaces in the plotting library.
     for tag in ["<link", "<script src", "<iframe", "@import", "url("] {
         let found = text.matches(tag).count();
         assert_eq!(found, usize::from(tag == "<link"), "{tag}");
@@ -140,7 +140,7 @@ fn a_damaged_trace_is_said_to_be_one_first_and_how_at_the_end_alone() {
     let text = made.text();
     let places = |words: &str| text.match_indices(words).map(|(at, _)| at).collect::<Vec<usize>>();
     let (top, lead, end) = (places("href=\"#missing\""), places("class=\"lead\""), places("id=\"missing\""));
-    // Once in the menu, once above all findings.
+    // The link occurs twice: in the menu, and above all findings.
     assert!(top.len() == 2 && top[1] < lead[0], "{top:?} {lead:?}");
     let how = places("1 rank of the job is not in these inputs");
     assert!(how.len() == 1 && how[0] > end[0], "{how:?} {end:?}");
@@ -207,7 +207,7 @@ fn the_first_screen_has_job_ledger_sentence_table_cards_and_the_rest_in_this_ord
     ];
     let at: Vec<Option<usize>> = order.iter().map(|words| text.find(words)).collect();
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{order:?} {at:?}");
-    // Names are short in running text, and complete on demand.
+    // Names are short in running text, with the full name in the tooltip.
     assert!(text.contains("<span class=\"file\" title=\"/lus/my run/field.dat\">field.dat</span>"), "no short name");
     for words in
         ["python3 heat.py --steps 40", "16 ranks on 2 nodes", "I/O takes", "no I/O ", "DXT-O002", "rank 5", "field.dat"]
@@ -257,7 +257,7 @@ fn json_has_the_verdict_and_csv_the_findings_that_save_something() {
     let parts = verdict["ledger"].as_object().expect("parts");
     let run = verdict["run_ns"].as_u64().expect("a time");
     assert!(parts.values().filter_map(Value::as_u64).sum::<u64>() <= run * 16);
-    // With JSON requested, no page is written.
+    // No page is written if JSON is requested.
     assert!(!folder.path().join("report.html").exists());
     let csv = crate::common::stdout(&["report", &path, "--format", "csv"], 0);
     let mut lines = csv.lines();

@@ -7,8 +7,7 @@ use std::path::Path;
 use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Writes a run of `ranks` ranks, which each write 1 MiB in four calls of `ns` ns each, with pauses of the same length. Returns the trace's
-/// path.
+/// Writes a run of `ranks` ranks, which each write 1 MiB in four calls of `ns` ns each, with pauses of equal length. Returns the trace's path.
 fn run(folder: &Path, name: &str, ranks: u32, ns: u64, args: &[&str]) -> String {
     let mut of = job(name, ranks);
     of.info.args = ["prog"].iter().chain(args).map(|arg| arg.as_bytes().to_vec()).collect();
@@ -47,7 +46,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
     let two = group(&found, "2");
     assert_eq!((two["runs"].as_u64(), found["runs"].as_array().unwrap().len()), (Some(3), 4));
     let bytes = 2.0 * 1048576.0;
-    // By slowest rank: 1 MiB of each of two ranks in the 4 x 2 ms of one; over span: includes the pauses, 7 x 2 ms.
+    // By slowest rank: each of two ranks moves 1 MiB in the 4 x 2 ms of one; over span: the pauses are included, 7 x 2 ms.
     let near = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 1e-9, "{value} {wanted}");
     near(number(two, "posix_write_by_slowest", "median"), bytes / 8e-3);
     near(number(two, "posix_write_by_slowest", "least"), bytes / 16e-3);
@@ -57,7 +56,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
     assert_eq!(number(two, "nodes", "median"), 2.0);
     assert_eq!(two["measures"]["mpiio_read_effective"], Value::Null);
     assert_eq!(two["sizes"][0]["sizes"][4], 24);
-    // Eight times the ranks move eight times the bytes in the median time of the two.
+    // Eight times the ranks move eight times the bytes in the median time of the two-rank runs.
     let many = group(&found, "16");
     assert!(
         (many["efficiency"].as_f64().unwrap() - 1.0).abs() < 0.01 && two["efficiency"] == 1.0,
@@ -72,7 +71,7 @@ fn repeats_are_a_median_with_a_range_and_groups_are_in_the_order_of_numbers() {
 }
 
 #[test]
-fn runs_are_told_apart_by_an_option_of_the_program() {
+fn runs_are_reported_apart_by_an_option_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), "a", 2, 1_000_000, &["-t", "1m"]);
     run(folder.path(), "b", 2, 1_000_000, &["-t", "64k"]);
@@ -109,7 +108,7 @@ fn runs_have_several_keys_and_those_of_other_programs_are_no_repeats() {
         });
         put(folder.path(), &format!("{name}.dxt"), &trace(&of, processes.collect()));
     };
-    // One program packed on one node and scattered over four, and another program on as many ranks.
+    // One program runs packed on one node and scattered over four, and another program on as many ranks.
     of_program("packed", "ior", 4, 1);
     of_program("scattered", "ior", 4, 4);
     of_program("many", "ior", 16, 4);
@@ -155,7 +154,7 @@ fn locks_inside_mpi_io_writes_are_a_share_of_the_writes_alone() {
             one.add("/f", op::POSIX_WRITE, nested, 0, 100, 3200, 8200);
             one.add("/f", 21, nested, 0, 100, 9000, 9500);
             one.add("/f", op::MPIIO_WRITE_ALL, 0, 0, 100, 1000, 11_000);
-            // A read with a longer lock, which does not belong to the writes.
+            // A read with a longer lock does not belong to the writes.
             one.add("/f", 20, nested, 0, 100, 21_000, 29_000);
             one.add("/f", 22, 0, 0, 100, 20_000, 30_000);
             one

@@ -20,7 +20,7 @@ fn a_choice_of_ranks_files_and_layers_is_that_part_of_the_whole() {
     assert_eq!(lines(&["--ranks", "1,3:", &path]), some(&|line| matches!(rank(line), 1 | 3)));
     assert_eq!(lines(&["--files", "*.h5", &path]), some(&has("/scratch/out.h5")));
     assert_eq!(lines(&["--files", "/etc/**", "--files", "nothing", &path]), some(&has("/etc/conf")));
-    // Segment numbers count within the selection: for a whole layer, they are unchanged.
+    // Segment numbers count within the selection, so they are unchanged for a whole layer.
     assert_eq!(lines(&["--layer", "mpiio", &path]), some(&has(",MPIIO,")));
 
     let whole = json(&["summary", "--format", "json", &path], 0);
@@ -96,7 +96,7 @@ fn thresholds_from_a_file_change_verdicts() {
 fn codes_are_explained() {
     let text = stdout(&["explain", "o002"], 0);
     assert!(text.contains("DXT-O002") && text.contains("Iglewicz") && text.contains("modified_z"), "{text}");
-    // With the values that count.
+    // The explanation contains the thresholds in effect.
     let folder = tempfile::tempdir().unwrap();
     let other = put(folder.path(), "t.toml", b"modified_z = 7.25\n");
     assert!(text.contains("3.5") && stdout(&["explain", "o002", "--thresholds", &other], 0).contains("7.25"), "{text}");

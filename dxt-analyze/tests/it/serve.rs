@@ -66,7 +66,7 @@ fn the_page_and_its_tiles_are_served() {
     let (status, body) = server.get("tile?rows=ranks&from=9000&until=26000");
     assert_eq!(status, 200, "{body}");
     let tile: Value = serde_json::from_str(&body).expect("JSON");
-    // Per rank: the first write, of MPI-IO and of POSIX, and the second, which begins inside the time range.
+    // Per rank, the tile has the first write, of MPI-IO and of POSIX, and the second, which begins inside the time range.
     assert_eq!(tile["calls"]["start_ns"].as_array().map(Vec::len), Some(4 * 4));
     assert_eq!(tile["grid"]["rows"].as_array().map(Vec::len), Some(4));
     let (_, body) = server.get("tile?rows=ranks&from=9000&until=26000&first=1&end=3");
@@ -80,7 +80,7 @@ fn the_page_and_its_tiles_are_served() {
     }
 }
 
-/// If output goes to files, as for a server in the background, the address is printed at once, and progress messages come before it.
+/// If output goes to files, as for a server in the background, the address is printed at once, and progress messages precede it.
 #[test]
 fn the_address_is_printed_at_once_also_into_files_with_progress_before_it() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -173,7 +173,7 @@ fn a_scan_that_nobody_waits_for_reads_no_more() {
         }
     }
 
-    /// Stops the scan after the given number of segments.
+    /// Progress that stops the scan after the given number of segments.
     struct Until(u64, AtomicU64);
 
     impl Progress for Until {
@@ -247,14 +247,14 @@ fn connections_that_wait_keep_nobody_from_an_answer() {
         String::new(),
         "GET / HT".to_owned(),
         format!("GET /{}/ HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX: ", server.word, server.port),
-        // Several answers of some MB that are never read.
+        // The client never reads several answers of some MB.
         format!("GET /{}/ HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.word, server.port),
     ];
     for begin in begins {
         let idle: Vec<TcpStream> = (0..500)
             .map(|_| {
                 let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("a connection");
-                // May be closed by now.
+                // The server may have closed the connection by now.
                 let _ = stream.write_all(begin.as_bytes());
                 stream
             })

@@ -8,12 +8,12 @@ const FILE: &str = "/scratch/shared";
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
 
-fn of(verb: &str, mut processes: Vec<Builder>, run_ms: u64, more: &[&str]) -> Value {
+fn of(subcommand: &str, mut processes: Vec<Builder>, run_ms: u64, more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let ranks = processes.len() as u32;
     processes.iter_mut().for_each(|process| process.process.info.end_ns = run_ms * MS);
     let path = put(folder.path(), "a.dxt", &trace(&job("advice", ranks), processes));
-    json(&[&[verb, "--format", "json", &path], more].concat(), 0)
+    json(&[&[subcommand, "--format", "json", &path], more].concat(), 0)
 }
 
 fn rows<'a>(found: &'a Value, name: &str) -> &'a [Value] {
@@ -42,7 +42,7 @@ fn calls(
     one
 }
 
-/// Nested strided reads as in the IOSIG paper: 4 KiB at p and at p + 8 KiB; the next pair is 32 KiB further on. Returns (offset, length).
+/// Returns nested strided reads as in the IOSIG paper, as (offset, length): 4 KiB at p and at p + 8 KiB; the next pair is 32 KiB further on.
 fn nested(rank: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..100).flat_map(move |k| [(rank * 4096 + k * 32768, 4096), (rank * 4096 + k * 32768 + 8192, 4096)])
 }
@@ -118,7 +118,7 @@ fn a_loop_of_strided_writes_is_one_collective_call_with_its_numbers() {
 
 #[test]
 fn stripes_suit_what_is_asked_for() {
-    // Figure 2 of the paper: the first 4 MiB of every 16 MiB on 4 storage nodes, by 4 processes at once.
+    // As in Figure 2 of the paper, 4 processes at once access the first 4 MiB of every 16 MiB on 4 storage nodes.
     let mine = |rank: u64| (0..32).map(move |k| ((rank + 4 * k) << 24, 4 << 20));
     let found = of(
         "signatures",
@@ -135,7 +135,7 @@ fn stripes_suit_what_is_asked_for() {
 
 #[test]
 fn four_phases_have_four_signatures_and_an_advice_each() {
-    // Experiment of the paper: requests of 1, 4, 64 KiB and 1 MiB, each on its own data.
+    // As in the paper's experiment, requests have 1, 4, 64 KiB and 1 MiB, each on its own data.
     let sizes = [1_u64 << 10, 4 << 10, 64 << 10, 1 << 20];
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -157,7 +157,7 @@ fn four_phases_have_four_signatures_and_an_advice_each() {
     advised.sort_unstable();
     assert_eq!(advised, sizes);
     for row in rows(&found, "stripes") {
-        // Whole requests on one target each, within the stripe sizes that Lustre allows.
+        // Each request lies on one target, within the stripe sizes that Lustre allows.
         let request = row["request_bytes"].as_u64().unwrap();
         assert_eq!(row["best_bytes"], request);
         assert!(row["lustre_bytes"].as_u64().unwrap() >= request.max(65536), "{row}");

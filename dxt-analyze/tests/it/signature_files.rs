@@ -106,8 +106,8 @@ fn number(of: &Fields, name: &str) -> u64 {
     value(of, name).parse().unwrap()
 }
 
-/// Writes signatures as protocol buffers, decodes them with protoc, and compares them with the JSON output of the same run. Protoc knows
-/// the schema, but is independent of the encoder.
+/// Writes signatures as protocol buffers, decodes them with protoc, and compares them with the JSON output of the run. Protoc knows the
+/// schema, but is independent of the encoder.
 fn agrees(trace: &str, folder: &Path, level: &str) -> Vec<(String, Said)> {
     let path = folder.join(format!("{level}.pb"));
     let (to, all) = (text(&path), "1000000");
@@ -213,7 +213,7 @@ fn another_decoder_reads_the_blocks_of_a_view() {
     }
 }
 
-/// protoc decodes patterns that other tests lack: nests in nests, triangular and backward loops, growing lengths, and offsets beyond 2^32.
+/// Protoc decodes patterns that other tests lack: nests in nests, triangular and backward loops, growing lengths, and offsets beyond 2^32.
 #[test]
 fn another_decoder_reads_every_kind_of_nest() {
     if !has_protoc() {
@@ -265,7 +265,7 @@ fn files_that_exist_are_replaced_by_force_only() {
     assert_eq!(std::fs::read(&message).unwrap(), first);
 }
 
-/// Returns the number of boxes in an SVG drawing: each is one closed subpath.
+/// Returns the number of boxes in an SVG drawing, each of which is one closed subpath.
 fn boxes(svg: &str) -> usize {
     svg.split(" d=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default().matches('z').count()).sum()
 }
@@ -276,7 +276,7 @@ fn figures(trace: &str, folder: &Path, more: &[&str]) -> [String; 3] {
     ["offsets", "sizes", "bandwidth"].map(|name| std::fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap())
 }
 
-/// Figures of two ranks: each rank writes 3 blocks of 1 MiB in 1 ms each, then reads one block written by the other.
+/// Figures of two ranks: each rank writes 3 blocks of 1 MiB in 1 ms each, then reads a block that the other wrote.
 #[test]
 fn figures_show_what_was_done() {
     let folder = tempfile::tempdir().unwrap();
@@ -303,13 +303,13 @@ fn figures_show_what_was_done() {
     }
     assert!(offsets.contains(">rank 0<") && offsets.contains(">rank 1<") && !offsets.contains(">rank 2<"), "{offsets}");
     assert!(offsets.contains(">6.00 MiB<") && offsets.contains("Each cell is 64.0 KiB of the file by"), "{offsets}");
-    // 1 MiB is 16 rows; two reads and six writes of that size touch no cell twice.
+    // A call of 1 MiB covers 16 rows; two reads and six writes of that size touch no cell twice.
     assert_eq!(boxes(&offsets), 8 * 16);
-    // Distinct start times of calls: one of the reads, three of the writes.
+    // Calls have four distinct start times: one of reads, three of writes.
     assert_eq!(boxes(&sizes), 4);
     assert_eq!(boxes(&bandwidth), 8);
     assert!(bandwidth.contains("One bar for each of 8 calls"), "{bandwidth}");
-    // Another file, on request.
+    // The user can choose another file.
     let [_, _, little] = figures(&trace, &folder.path().join("little"), &["--files", "little"]);
     assert!(little.contains("/scratch/little, POSIX calls") && !little.contains(">Reads<"), "{little}");
 }

@@ -1,5 +1,5 @@
 //! Tests of `signatures` (access patterns) with overlapping calls: logs that do not distinguish threads, and nonblocking operations that
-//! are started and completed by different calls. Calls are ordered by start time, and the output says so.
+//! different calls start and complete. Calls are ordered by start time, and the output states this.
 
 use crate::common::{job, json, op, process, put, stdout, text, trace};
 use darshan_log::write::{DxtVersion, Writer};
@@ -80,8 +80,8 @@ fn calls_of_a_trace_stay_in_its_order() {
     assert!(!stdout(&["signatures", &path], 0).contains("order of their starts"));
 }
 
-/// Operations that are started and completed by different calls, as in the tracer's operation table. The last two fields are their names in
-/// the two output notations.
+/// Operations that different calls start and complete, as in the tracer's operation table. The last two fields are their names in the two
+/// output notations.
 const BEGUN: [(Layer, OpMode, OpClass, &str, &str, &str); 12] = [
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Read, "read", "read_nonblocking", "MPI_IREAD_AT"),
     (Layer::Mpiio, OpMode::Nonblocking, OpClass::Write, "write", "write_nonblocking", "MPI_IWRITE_AT"),
@@ -125,7 +125,7 @@ fn operations_that_are_begun_are_elements_in_the_order_in_which_they_were() {
         let mut job = job("begun", 1);
         job.ops.push(OpDef { code: 50, layer, class, mode, name: name.into() });
         let mut one = process(0, "n");
-        // Four are in flight at a time, and the last of these completes first.
+        // Four operations are in flight at a time, and the last of them completes first.
         for four in 0..25_u64 {
             for k in (0..4).rev() {
                 let n = four * 4 + k;
@@ -150,7 +150,7 @@ fn a_loop_of_a_call_that_waits_and_one_that_does_not_is_one_pattern() {
     let (layer, class, mode) = (Layer::Posix, OpClass::Write, OpMode::Nonblocking);
     job.ops.push(OpDef { code: 50, layer, class, mode, name: "write".into() });
     let mut one = process(0, "n");
-    // Each write is waited for after the next read.
+    // The program waits for each write after the next read.
     for n in 0..60_u64 {
         one.add(FILE, op::POSIX_READ, 0, n as i64 * 100, 100, n * 10_000, n * 10_000 + 500);
         if n > 0 {

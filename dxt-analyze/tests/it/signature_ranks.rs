@@ -10,7 +10,7 @@ use std::path::Path;
 const FILE: &str = "/scratch/checkpoint";
 const BLOCK: u64 = 1 << 20;
 
-/// A call: file, operation, offset, length.
+/// Call of a rank: file, operation code, offset, length.
 type Call = (String, u16, u64, u64);
 
 /// Writes a trace with the calls of each rank, one per 1,000 ns, 500 ns long. Returns its path.
@@ -43,7 +43,7 @@ fn write(offset: u64, length: u64) -> Call {
     (FILE.to_owned(), op::POSIX_WRITE, offset, length)
 }
 
-/// Returns a pseudo-random length between 1,000 and 5,999 bytes: lengths follow no rule.
+/// Returns a pseudo-random length between 1,000 and 5,999 bytes; lengths follow no rule.
 fn vary(n: u64) -> u64 {
     let mixed = (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -117,7 +117,7 @@ fn blocks_that_vary_and_ranks_in_another_order_fill_the_file() {
         assert!(line["shift"].as_str().unwrap().starts_with(words), "{line:#}");
         assert_eq!((&line["processes"], &found["verified"]["covered"]), (&value!("ranks 0-31"), &value!(32)));
     }
-    // Varying blocks at equal distances.
+    // Blocks have varying lengths and equal distances.
     let ranks: Vec<_> = (0..32).map(|rank| (rank, vec![write(rank as u64 * BLOCK, vary(rank as u64))])).collect();
     let found = said(&ranks, &[]);
     let line = one(&found);
@@ -153,7 +153,7 @@ fn accesses_in_no_order_stay_without_a_pattern() {
     let ranks: Vec<_> = (0..16).map(|rank| (rank, vec![write(vary(rank as u64) * BLOCK, BLOCK)])).collect();
     let found = said(&ranks, &[]);
     assert_eq!((&one(&found)["spatial"], &one(&found)["signature"]), (&value!("random"), &value!("")));
-    // Two points always lie on a line.
+    // Two points always lie on a line, so they are no pattern.
     let found = said(&[(0, vec![write(0, BLOCK)]), (1, vec![write(BLOCK, BLOCK)])], &[]);
     assert_eq!(found["verified"]["covered"], 0);
 }
@@ -186,13 +186,13 @@ fn records_that_vary_in_size_are_contiguous() {
             assert_eq!(rows.last().unwrap()["signature"], "", "no loop makes them again");
         }
     }
-    // With occasional jumps, and without an order.
+    // Accesses are tested with occasional jumps, and without an order.
     let jump = |call: Call, n: usize| write(call.2 + n as u64 / 40 * BLOCK, call.3);
     let jumps = log(&vary, false).into_iter().enumerate().map(|(n, call)| jump(call, n)).collect();
     assert_eq!(said(&[(0, jumps)], &[])["global"][0]["spatial"], "combination");
     let nowhere = (0..1000).map(|n| write(vary(n) * 8192, vary(n + 5000))).collect();
     assert_eq!(said(&[(0, nowhere)], &[])["global"][0]["spatial"], "random");
-    // Varying lengths at a fixed stride.
+    // Accesses have varying lengths at a fixed stride.
     let even = (0..1000).map(|n| write(n * 8192, vary(n))).collect();
     assert_eq!(said(&[(0, even)], &[])["global"][0]["spatial"], "fixed stride");
 }

@@ -10,8 +10,7 @@ const FILE: &str = "/lustre/shared";
 const MS: u64 = 1_000_000;
 const SIZES: [u64; 4] = [1 << 10, 4 << 10, 64 << 10, 1 << 20];
 
-/// Returns the experiment of the paper: four phases with requests of 1, 4, 64 KiB and 1 MiB on separate data, 1 s apart, in which 4 ranks
-/// alternate.
+/// Returns the paper's experiment: four phases with requests of 1, 4, 64 KiB and 1 MiB on separate data, 1 s apart, in which 4 ranks alternate.
 fn phases(stripe_bytes: u32, osts: &[u32]) -> Vec<Builder> {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{rank}"));
@@ -97,7 +96,7 @@ fn what_a_replay_does_not_agree_with_is_no_finding() {
     }
 }
 
-/// A layout given as a file and the same layout in the trace lead to the same advice.
+/// A layout given as a file leads to the same advice as that layout in the trace.
 #[test]
 fn layouts_come_from_the_trace_or_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,8 +110,8 @@ fn layouts_come_from_the_trace_or_from_a_file() {
     stdout(&["signatures", "--layout", &folder.path().join("none").to_string_lossy(), &without], 1);
 }
 
-/// Each phase uses its own file range, one after another. The recommended component of each ends on a stripe boundary, before the next
-/// phase's first byte.
+/// Each phase uses its own file range, one after another. The recommended component of each phase ends on a stripe boundary, before the
+/// next phase's first byte.
 #[test]
 fn parts_of_a_file_have_stripes_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -137,14 +136,14 @@ fn parts_of_a_file_have_stripes_of_their_own() {
         let end = part["end"].as_u64();
         assert!(end.is_none_or(|end| end % number(&part["stripe_bytes"]) == 0), "{part}");
     }
-    let told = parts[0]["command"].as_str().unwrap();
-    assert_eq!(told.matches(" -E ").count(), parts.len());
+    let reported = parts[0]["command"].as_str().unwrap();
+    assert_eq!(reported.matches(" -E ").count(), parts.len());
     assert!(
-        told.starts_with("lfs setstripe -E ") && told.contains(" -E -1 -S ") && told.ends_with(" NEW_FILE"),
-        "{told}"
+        reported.starts_with("lfs setstripe -E ") && reported.contains(" -E -1 -S ") && reported.ends_with(" NEW_FILE"),
+        "{reported}"
     );
     for finding in found["findings"].as_array().unwrap().iter().filter(|one| one["code"] == "DXT-I002") {
-        assert!(finding["hint"].as_str().unwrap().contains(told), "{finding}");
+        assert!(finding["hint"].as_str().unwrap().contains(reported), "{finding}");
     }
 }
 
@@ -178,7 +177,7 @@ fn a_layout_that_is_not_known_is_compared_with_nothing() {
     let table = stdout(&["signatures", "--targets", "4", "--format", "csv", "--table", "stripe_sizes", &path], 0);
     let heads: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     assert!(["replayed_stripes", "replayed_costs"].iter().all(|head| heads.contains(head)), "{heads:?}");
-    // For a report, the trace is not read again for the replay.
+    // A report does not read the trace again for the replay.
     let found = json(&["report", "--format", "json", &path], 0);
     assert!(!found.to_string().contains("\"replayed\""));
 }

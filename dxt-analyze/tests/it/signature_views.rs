@@ -52,8 +52,8 @@ impl Program {
         self
     }
 
-    /// Adds the file views to the process; all are on the first file.
-    fn told(mut self, views: Vec<ViewDef>) -> Builder {
+    /// Adds the file views to the process; all views are on the first file.
+    fn reported(mut self, views: Vec<ViewDef>) -> Builder {
         let count = views.iter().map(|view| view.calls).sum();
         let (role, combiner) = (DatatypeRole::Filetype, Combiner::Vector);
         self.of.process.datatypes = vec![DatatypeUse { file: 0, role, combiner, count }];
@@ -109,7 +109,7 @@ fn interleaved() -> ViewDef {
 
 #[test]
 fn a_view_is_the_inner_dimension() {
-    let ranks = || (0..4).map(|rank| strided(rank).told(vec![interleaved()])).collect();
+    let ranks = || (0..4).map(|rank| strided(rank).reported(vec![interleaved()])).collect();
     let (line, unknown) = one_line(ranks());
     let signature = line["signature"].as_str().unwrap();
     let expected = "100 x {32 x {write_collective_in_view 0+4096 [16384, 524288]}} every 1000 ns";
@@ -130,10 +130,10 @@ fn a_view_is_the_inner_dimension() {
 
 #[test]
 fn tiles_of_an_array_are_two_dimensions() {
-    // Rows of 100 bytes in planes of 8 rows, one array after another.
+    // Rows of 100 bytes lie in planes of 8 rows, one array after another.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 1000, 0).writes((0..50).map(|i| (1000 + i * 65_536, 3200)));
-    let (line, unknown) = one_line(vec![one.told(vec![view(0, 1, 100, &[(8, 400), (4, 8192)], 65_536)])]);
+    let (line, unknown) = one_line(vec![one.reported(vec![view(0, 1, 100, &[(8, 400), (4, 8192)], 65_536)])]);
     let expected = "50 x {4 x {8 x {write_collective_in_view 1000+100 [400, 8192, 65536]}}}";
     assert!(line["signature"].as_str().unwrap().starts_with(expected), "{line:#}");
     assert_eq!((unknown, &line["spatial"]), (0, &"3-d strided".into()));
@@ -142,15 +142,15 @@ fn tiles_of_an_array_are_two_dimensions() {
 #[test]
 fn a_view_of_bytes_side_by_side_changes_nothing() {
     for def in [view(0, 1, 1, &[], 1), view(0, 1, 512, &[], 512)] {
-        let (line, unknown) = one_line(vec![strided(0).told(vec![def])]);
+        let (line, unknown) = one_line(vec![strided(0).reported(vec![def])]);
         let signature = line["signature"].as_str().unwrap();
         assert!(signature.starts_with("100 x {write_collective 0+131072 [524288]}"), "{signature}");
         assert_eq!((unknown, line["accesses"].as_u64()), (0, Some(100)));
     }
-    // Nor does a view of which each call touches one block.
+    // A view of which each call touches one block adds no dimension either.
     let mut one = Program::new(0);
     one.open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (i * 16_384, 4096)));
-    let (line, unknown) = one_line(vec![one.told(vec![interleaved()])]);
+    let (line, unknown) = one_line(vec![one.reported(vec![interleaved()])]);
     assert!(line["signature"].as_str().unwrap().starts_with("100 x {write_collective 0+4096 [16384]}"));
     assert_eq!(unknown, 0);
 }
@@ -163,10 +163,10 @@ fn the_view_is_that_which_was_set_last() {
     one.call(SET_VIEW, 0, 0).writes(calls(1 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(2 << 30));
     one.call(SET_VIEW, 0, 0).writes(calls(3 << 30));
-    // Reopened, the file has no view.
+    // After it is reopened, the file has no view.
     one.close().open().writes(calls(4 << 30));
     let views = vec![interleaved(), view(0, 1, 8192, &[], 16_384), view(0, 1, 1, &[], 1)];
-    let found = made(vec![one.told(views)], &[]);
+    let found = made(vec![one.reported(views)], &[]);
     let mut rows: Vec<&str> =
         found["global"].as_array().unwrap().iter().map(|row| row["signature"].as_str().unwrap()).collect();
     rows.sort_unstable();
@@ -199,33 +199,33 @@ fn is_not_known(what: &str, processes: Vec<Builder>) {
 #[test]
 fn what_is_not_known_of_views_is_said() {
     is_not_known("an older trace", vec![strided(0).of]);
-    is_not_known("a filetype of uneven blocks", vec![strided(0).told(vec![view(0, 1, 0, &[], 16_384)])]);
+    is_not_known("a filetype of uneven blocks", vec![strided(0).reported(vec![view(0, 1, 0, &[], 16_384)])]);
     is_not_known("a writer that has stopped", {
-        let mut one = strided(0).told(vec![interleaved()]);
+        let mut one = strided(0).reported(vec![interleaved()]);
         one.process.datatypes[0].count += 1;
         vec![one]
     });
     let uneven = |offset: u64, length: u64| {
         let mut one = Program::new(0);
         one.open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (offset + i * 524_288, length)));
-        vec![one.told(vec![interleaved()])]
+        vec![one.reported(vec![interleaved()])]
     };
     is_not_known("calls that begin within a block", uneven(100, 131_072));
     is_not_known("calls that end within a block", uneven(0, 131_000));
     let mut twice = Program::new(0);
     twice.open().open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (i * 524_288, 131_072)));
-    is_not_known("a file that is open twice", vec![twice.told(vec![interleaved()])]);
+    is_not_known("a file that is open twice", vec![twice.reported(vec![interleaved()])]);
     let mut never = Program::new(0);
     never.writes((0..100).map(|i| (i * 524_288, 131_072))).call(SET_VIEW, 0, 0);
-    is_not_known("calls before anything is known", vec![never.told(vec![interleaved()])]);
+    is_not_known("calls before anything is known", vec![never.reported(vec![interleaved()])]);
 }
 
 #[test]
-fn threads_that_set_views_are_told_apart_if_views_are_alike() {
+fn threads_that_set_views_are_reported_apart_if_views_are_similar() {
     let of_thread = |other: ViewDef| {
         let mut one = Program::new(0);
         one.open().call(SET_VIEW, 0, 0).writes((0..100).map(|i| (i * 524_288, 131_072)));
-        let mut one = one.told(vec![interleaved(), other]);
+        let mut one = one.reported(vec![interleaved(), other]);
         one.process.threads.push(ThreadDef { index: 1, tid: 7 });
         let set = one.stream(FILE, SET_VIEW, 0);
         one.threads.push((1, vec![Segment::new(StreamId(set), 0, 0, 900_000, 900_100)]));
@@ -245,7 +245,7 @@ fn real_programs_have_their_tiles() {
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let found = signatures(text(&scratch.traces()), &["--layer", "mpiio", "--files", text(&file)]);
         let [line] = found["global"].as_array().unwrap().as_slice() else { panic!("{mpi:?}: {found:#}") };
-        // Tiles of 512 rows of 8,192 bytes, 16,384 apart, in a grid of 2 x 2.
+        // The tiles have 512 rows of 8,192 bytes, 16,384 apart, in a grid of 2 x 2.
         let signature = line["signature"].as_str().unwrap();
         let rows = |name: &str| format!("512 x {{{name}_collective_in_view 0+8192 [16384, 0]}}");
         let expected = format!("10 x {{{}, {}}}", rows("write"), rows("read"));

@@ -54,7 +54,7 @@ fn written(folder: &std::path::Path, processes: Vec<Builder>) -> String {
     put(folder, "a.dxt", &trace(&job, processes))
 }
 
-/// Adds one call per access (offset, length), one every 1,000 ns.
+/// Adds one call per access (offset, length), every 1,000 ns.
 fn calls(builder: &mut Builder, file: &str, op: u16, accesses: impl IntoIterator<Item = (u64, u64)>) {
     for (n, (offset, length)) in accesses.into_iter().enumerate() {
         let start = n as u64 * 1000;
@@ -91,7 +91,7 @@ fn files_of_their_own_are_a_line_with_a_star() {
 
 #[test]
 fn files_with_a_random_part_in_their_names_are_a_line() {
-    // Names as made by mkstemp, with a fixed seed; some of 400 look like words.
+    // Names are like those of mkstemp, with a fixed seed; some of the 400 look like words.
     let mut state = 7_u64;
     let mut random = || {
         let signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".as_bytes();
@@ -155,7 +155,7 @@ fn one_rank_that_does_otherwise_is_a_line_of_its_own() {
 
 #[test]
 fn a_header_before_each_block_is_in_the_loop() {
-    // Seven variables of equal size form a loop, and two of other sizes are left.
+    // Seven variables of equal size form a loop, and two of other sizes remain.
     let found = synthetic(&["hacc", "-n", "16", "--segments", "18"], &[]);
     assert!(lines(&found).len() <= 3, "{found:#}");
     assert!(coverage(&found) > 0.75, "{}", coverage(&found));
@@ -258,7 +258,7 @@ fn two_of_a_kind_are_no_pattern() {
     calls(&mut one, FILE, op::POSIX_READ, [(0, 10), (10, 10)]);
     let found = made(vec![one], &[]);
     assert_eq!(found["verified"]["covered"], 0);
-    // No signatures at all give an empty list, not a missing one.
+    // Without any signature, the list is empty, but not missing.
     let found = made(vec![process(0, "n")], &[]);
     assert_eq!((lines(&found).len(), &found["local"]), (0, &serde_json::json!([])));
 }
@@ -285,7 +285,7 @@ fn the_tolerance_says_what_is_fixed() {
 }
 
 #[test]
-fn processes_without_ranks_are_told_by_their_number() {
+fn processes_without_ranks_are_reported_by_their_number() {
     let processes = (0..3).map(|n| {
         let mut one = process(-1, "n");
         one.process.info.pid = 500 + n;
@@ -332,7 +332,7 @@ fn logs_of_darshan_have_signatures() {
     for log in logs() {
         let path = text(&log);
         let out = run(&["signatures", "--format", "json", "--verify", path]);
-        // Exit code of incomplete logs.
+        // Incomplete logs give exit code 3.
         assert!(matches!(out.status.code(), Some(0 | 3)), "{path}: {}", String::from_utf8_lossy(&out.stderr));
         let found: Value = serde_json::from_slice(&out.stdout).unwrap();
         assert_eq!(found["verified"]["wrong"], 0, "{path}");

@@ -1,5 +1,4 @@
-//! Tests of `counters` values that depend on successive calls, on known traces: signed strides, seeks, alignment by mode, and the time that
-//! files were open.
+//! Tests of `counters` values that depend on successive calls, on known traces: signed strides, seeks, alignment by mode, and open time of files.
 
 use crate::common::{job, json, op, process, put, run, stdout, trace};
 use serde_json::{Value, json as value};
@@ -34,12 +33,12 @@ fn counters(bytes: &[u8]) -> Value {
 #[test]
 fn strides_have_signs_and_seeks_are_followed() {
     let mut one = process(0, "n");
-    // Strides: none, 0, +50 (after a seek), -4246 (after two), +1 GiB - 100.
+    // The writes have these strides: none, 0, +50 (after a seek), -4246 (after two seeks), +1 GiB - 100.
     one.write(FILE, 4096, 100, 10, 20).write(FILE, 4196, 100, 20, 30);
     one.add(FILE, SEEK, 0, 4346, 0, 30, 31).write(FILE, 4346, 100, 40, 50);
     one.add(FILE, SEEK, 0, 9, 0, 50, 51).add(FILE, SEEK, 0, 200, 0, 51, 52).write(FILE, 200, 100, 60, 70);
     one.write(FILE, 1 << 30, 8, 70, 80);
-    // Another direction: no stride, and no seek before it. Then a read after a seek on another file, which does not count.
+    // A read has no stride to a write, and no seek before it; the second read follows a seek on another file, which does not count.
     one.add(FILE, op::POSIX_READ, 0, 0, 4096, 80, 90);
     one.add("/scratch/other", SEEK, 0, 0, 0, 90, 91).add(FILE, op::POSIX_READ, 0, 4096, 4096, 91, 99);
     let found = counters(&trace(&with_more(1), vec![one]));
@@ -59,7 +58,7 @@ fn strides_have_signs_and_seeks_are_followed() {
 }
 
 #[test]
-fn alignment_is_told_by_form_of_call() {
+fn alignment_is_reported_by_form_of_call() {
     let mut one = process(0, "n");
     for i in 0..4 {
         one.add(FILE, op::POSIX_WRITE, NESTED, i * 4096, 4096, 11, 12);
@@ -68,17 +67,17 @@ fn alignment_is_told_by_form_of_call() {
     }
     let found = counters(&trace(&with_more(1), vec![one]));
     let rows = found["alignment"].as_array().unwrap();
-    let told = |row: &Value| (row["called_by"].clone(), row["form"].clone(), row["unaligned"].clone());
+    let reported = |row: &Value| (row["called_by"].clone(), row["form"].clone(), row["unaligned"].clone());
     let is = |called_by: &str, form: &str, unaligned: u64| (value!(called_by), value!(form), value!(unaligned));
     let expected = [is("MPI-IO", "", 0), is("program", "independent", 4), is("program", "collective", 0)];
-    assert_eq!(rows.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(rows.iter().map(reported).collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn files_are_open_from_open_to_close_and_idle_between_calls() {
     let ranks = (0..2).map(|rank| {
         let mut one = process(rank, "n");
-        // Open for 1 ms twice, 8 ms apart; 200 µs of MPI-IO in each, of which 120 µs in POSIX.
+        // The file is open for 1 ms twice, 8 ms apart, with 200 µs of MPI-IO each, 120 µs of these in POSIX.
         for start in [1_000_000, 10_000_000] {
             let us = |at: u64| start + at * 1000;
             one.add(FILE, op::POSIX_OPEN, NESTED, -1, 0, us(10), us(20));
@@ -91,7 +90,7 @@ fn files_are_open_from_open_to_close_and_idle_between_calls() {
         // A file that is never closed is open until the process ends; files opened only by MPI-IO are not listed.
         one.add("/scratch/left", op::POSIX_OPEN, 0, -1, 0, 20_000_000, 20_000_010);
         one.add("/scratch/locktest", op::POSIX_OPEN, NESTED, -1, 0, 100, 200);
-        // Two overlapping handles count as one interval.
+        // Two overlapping opens of one file count as one interval.
         for start in [40_000_000, 40_000_100] {
             one.add("/scratch/twice", op::POSIX_OPEN, 0, -1, 0, start, start + 10);
         }

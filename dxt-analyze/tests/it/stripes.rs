@@ -1,5 +1,5 @@
 //! Tests of `stripes`, the audit of file striping: its counts and advice, with layouts from the trace, from `lfs getstripe -y` output, and
-//! without any.
+//! without any layout.
 
 use crate::common::{Builder, job, json, op, process, put, stdout, trace};
 use dxt_synth::lustre::attribute as lustre;
@@ -22,7 +22,7 @@ fn the_layout_in_the_trace_places_every_byte() {
     let mut one = process(0, "n");
     with_layout(&mut one, "/lus/a", LayoutMoment::Open, lustre(1 << 20, &[1]));
     with_layout(&mut one, "/lus/a", LayoutMoment::Close, lustre(65_536, &[7, 3]));
-    // Three stripes of data starting in the middle of a stripe: half on 7, one on 3, one on 7, half on 3.
+    // Three stripes of data start in the middle of a stripe: half a stripe on OST 7, one on 3, one on 7, half on 3.
     one.write("/lus/a", 32_768, 3 * 65_536, 1000, 7000);
     let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
     let found = json(&["stripes", "--format", "json", &path], 0);
@@ -64,7 +64,7 @@ fn crossing_alignment_and_imbalance_are_found_with_advice() {
     for i in 0..100_u64 {
         // Requests of 1 MiB that straddle the boundaries of 1 MiB stripes.
         one.write("/lus/odd", (i * (1 << 20) + 4096) as i64, 1 << 20, i * 1000 + 1, i * 1000 + 900);
-        // Every eighth stripe: all on the same one of eight targets.
+        // Every eighth stripe is written: all are on the same one of eight targets.
         one.write("/lus/stride", (i * (8 << 20)) as i64, 1 << 20, i * 1000 + 901, i * 1000 + 999);
     }
     let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
@@ -168,7 +168,7 @@ fn what_misalignment_costs_is_estimated_from_operations_of_like_size() {
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
     for i in 0..60_u64 {
-        // Aligned requests of 64 KiB take 100 µs; unaligned ones, 150.
+        // Aligned requests of 64 KiB take 100 µs, unaligned ones 150 µs.
         one.write("/lus/a", (i * 65_536) as i64, 65_536, i * 1_000_000 + 1, i * 1_000_000 + 100_001);
         if i % 2 == 0 {
             one.write("/lus/a", (i * 65_536 + 512) as i64, 65_536, i * 1_000_000 + 200_001, i * 1_000_000 + 350_001);
@@ -182,7 +182,7 @@ fn what_misalignment_costs_is_estimated_from_operations_of_like_size() {
     assert_eq!((&part["aligned_mean_ns"], &part["unaligned_mean_ns"]), (&100_000.into(), &150_000.into()));
     assert_eq!(part["cost_ns"], 30 * 50_000);
     let finding = found["findings"].as_array().unwrap().iter().find(|f| f["code"] == "DXT-S001").unwrap();
-    // 1.5 ms of 10.5 ms.
+    // The excess is 1.5 ms of 10.5 ms.
     assert_eq!((&finding["cost_ns"], &finding["severity"]), (&1_500_000.into(), &"high".into()));
     let text = stdout(&["stripes", "--layout", &layout, &path], 0);
     assert!(text.contains("the cost is an estimate"), "{text}");
@@ -192,7 +192,7 @@ fn what_misalignment_costs_is_estimated_from_operations_of_like_size() {
 fn targets_that_are_used_in_turn_are_seen_over_time() {
     let folder = tempfile::tempdir().unwrap();
     let mut one = process(0, "n");
-    // One stripe after another, 1 s each: in total, all targets get equal amounts.
+    // Stripes are written one after another, 1 s each, so in total all targets get equal amounts.
     for i in 0..8_u64 {
         one.write("/lus/a", (i * 65_536) as i64, 65_536, i * 1_000_000_000, (i + 1) * 1_000_000_000);
     }

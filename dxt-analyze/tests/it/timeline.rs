@@ -6,8 +6,7 @@ use trace_format::meta::stream_flags;
 
 const MS: u64 = 1_000_000;
 
-/// Encodes a trace of two ranks with I/O through MPI-IO: each writes 100 KiB in ten calls from 0 to 100 ms, and reads half of it from 600
-/// to 700 ms.
+/// Encodes a trace of two ranks with I/O through MPI-IO: each writes 100 KiB in ten calls from 0 to 100 ms, and reads half of it from 600 to 700 ms.
 fn write_then_read() -> Vec<u8> {
     let processes = (0..2).map(|rank| {
         let mut one = process(rank, "n");
@@ -33,7 +32,7 @@ fn bytes_and_times_fall_into_their_bins() {
     let found = json(&["timeline", "--format", "json", "--bins", "71", &path], 0);
     assert_eq!((&found["span"]["width_ns"], &found["span"]["bins"]), (&(10 * MS).into(), &70.into()));
     let bins = found["bins"].as_array().expect("bins");
-    // Nested POSIX writes of MPI-IO are not counted again.
+    // POSIX writes inside MPI-IO are not counted again.
     assert_eq!((sum(bins, "bytes_written"), sum(bins, "bytes_read")), (2 * 102_400, 2 * 51_200));
     assert_eq!((sum(bins, "writes"), sum(bins, "reads")), (20, 20));
     assert_eq!((sum(bins, "write_ns"), sum(bins, "read_ns")), (100 * MS, 200 * MS));
@@ -66,7 +65,7 @@ fn phases_are_separated_by_quiet_and_named_by_what_they_do() {
         assert_eq!((&phase["calls"], &phase["files"]), (&calls.into(), &serde_json::json!(["/out"])));
     }
     assert!((phases[1]["concurrency"].as_f64().expect("a number") - 2.0).abs() < 1e-9);
-    // A rule that requires longer silence merges both into one phase.
+    // A rule that requires longer pauses merges both phases into one.
     let rule = put(folder.path(), "rule.toml", b"phase_quiet_share = 0.9\n");
     let one = json(&["timeline", "--format", "json", "--thresholds", &rule, &path], 0)["phases"].clone();
     assert_eq!((one.as_array().map(Vec::len), &one[0]["kind"]), (Some(1), &"read and write".into()));
@@ -92,7 +91,7 @@ fn a_part_of_the_time_is_cut_exactly() {
     let path = put(folder.path(), "a.dxt", &write_then_read());
     let found = json(&["timeline", "--format", "json", "--time", "0.605:0.615", &path], 0);
     let bins = found["bins"].as_array().expect("bins");
-    // Half of the first and half of the second read of each rank.
+    // The time range contains half of the first and half of the second read of each rank.
     assert_eq!((sum(bins, "bytes_read"), sum(bins, "read_ns"), sum(bins, "bytes_written")), (2 * 5120, 20 * MS, 0));
 }
 

@@ -16,7 +16,7 @@ fn ranks(factor: impl Fn(i32, u64) -> u64) -> Vec<Builder> {
             let mut process = process(rank, &format!("node{}", rank / 2));
             for step in 0..8_u64 {
                 let stripe = step * 16 + rank as u64;
-                // Some spread, with the same values for every rank's writes but in another order.
+                // Durations are spread, with the same values for every rank's writes but in another order.
                 let duration = (1_000_000 + (stripe * 7 + rank as u64) % 13 * 1000) * factor(rank, stripe);
                 let start = 1000 + step * 50_000_000;
                 process.write("/lus/shared", (stripe * MIB) as i64, MIB, start, start + duration);
@@ -53,7 +53,7 @@ fn a_slow_rank_is_found_with_what_it_cost() {
         assert_eq!(outliers, ["5"], "{metric}");
         let row = &found["units"][0]["rows"][0];
         assert!((2.9..3.1).contains(&row["slower"].as_f64().unwrap()));
-        // Nine operations of 1 ms that took 3 ms.
+        // Nine operations of 1 ms took 3 ms each.
         let extra = row["extra_ns"].as_i64().unwrap();
         assert!((17_500_000..18_500_000).contains(&extra), "{extra}");
         assert_found(&found, "DXT-O002", &json!({ "rank": 5, "calls": 9 }));
@@ -113,7 +113,7 @@ fn like_is_compared_with_like() {
     assert_eq!(outliers, ["3"]);
     let slower = found["units"][0]["rows"][0]["slower"].as_f64().expect("a ratio");
     assert!((2.5..3.2).contains(&slower), "{slower}");
-    // Each OST serves one rank here: those with small requests are as fast as they can be.
+    // Each OST serves one rank here: those of ranks with small requests are as fast as they can be.
     assert_eq!(units(&["--by", "ost", "--layout", &layout], &path).0, ["3"]);
 }
 
@@ -153,7 +153,7 @@ fn windows_tell_when_a_rank_was_slow() {
 #[test]
 fn phases_are_compared_apart() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Three bursts of ten writes of 2 ms, 1 s apart; rank 9 takes twice as long in the second.
+    // Each rank makes three bursts of ten writes of 2 ms, 1 s apart; rank 9 takes twice as long in the second burst.
     let processes = (0..16).map(|rank| {
         let mut process = process(rank, if rank < 8 { "n0" } else { "n1" });
         for call in 0..30_u64 {
@@ -227,7 +227,7 @@ fn every_output_is_the_same_with_any_number_of_threads() {
     }
     let path = put(folder.path(), "a.dxt", &trace(&job("k", 16), processes));
     let layout = put(folder.path(), "layout", b"* size=64K count=4\n");
-    for verb in [
+    for subcommand in [
         vec!["summary"],
         vec!["outliers"],
         vec!["outliers", "--metric", "duration", "--top", "7"],
@@ -237,11 +237,11 @@ fn every_output_is_the_same_with_any_number_of_threads() {
         vec!["stripes", "--layout", &layout],
     ] {
         let with = |threads: &str| {
-            let mut args = verb.clone();
+            let mut args = subcommand.clone();
             args.extend(["--format", "json", "--threads", threads, path.as_str()]);
             stdout(&args, 0)
         };
-        assert_eq!(with("1"), with("4"), "{verb:?}");
+        assert_eq!(with("1"), with("4"), "{subcommand:?}");
     }
     let csv = |threads: &str| stdout(&["dump", "--format", "csv", "--threads", threads, &path], 0);
     assert!(csv("1") == csv("3"));
@@ -289,7 +289,7 @@ fn units_without_time_end_no_run() {
         }
         stdout(&["report", "-o", &folder.path().join("page.html").display().to_string(), file], 0);
     }
-    // One of 40 ranks takes 1 s for calls that cost the others nothing: no finding.
+    // One of 40 ranks takes 1 s for calls that cost the others nothing, which is no finding.
     let (outliers, _) = units(&["--by", "rank", "--metric", "duration"], &files[7]);
     assert_eq!(outliers, ["0"]);
     let corpus = json(&["corpus", "--format", "json", &folder.path().display().to_string()], 0);

@@ -4,7 +4,7 @@
 use dxt_synth::faults::{Choice, Score, Totals, scores, table, write};
 use std::path::Path;
 
-/// Lower bounds of the scores that the analyzer must reach. Raise them when verdicts improve.
+/// Lower bounds of the analyzer's scores; raise them when verdicts improve.
 mod at_least {
     /// Number of faulty jobs whose first finding names the strongest fault.
     pub(super) const FIRST_RIGHT: usize = 26;
@@ -23,7 +23,7 @@ mod at_least {
 /// Upper bound of the number of cases with a `high` finding that names no fault of the case.
 const MISLEADING: usize = 0;
 
-/// The simulator judges by code: a code that the analyzer does not have would make a criterion that nothing meets.
+/// The simulator judges by code: a code that the analyzer does not have would be a criterion that no finding meets.
 #[test]
 fn the_simulator_knows_only_codes_that_exist() {
     let known: Vec<&str> = dxt_analyze::topics::codes().iter().map(|code| code.name()).collect();

@@ -1,5 +1,4 @@
-//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other stripe layouts. Results are compared with those calculated by
-//! the tests.
+//! Tests of `stripes --what-if` and `--recommend`: the same accesses on other stripe layouts, compared with results that the tests calculate.
 
 use crate::common::{Builder, job, json, op, process, put, run, stdout, trace};
 use serde_json::Value;
@@ -43,7 +42,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
         }
         let found = json(&args, 0);
         let mut costs = Vec::new();
-        // Servers per read, servers in total, ratio of the busiest to the mean.
+        // Columns: stripe size in MiB, servers per read, servers in total, ratio of the busiest to the mean.
         for (size, per_read, used, to_mean) in [(1, 4.0, 4, 1.0), (4, 1.0, 1, 4.0), (8, 1.0, 2, 2.0), (16, 1.0, 4, 1.0)]
         {
             let trial = trial(&found, size * MIB, 4);
@@ -63,7 +62,7 @@ fn a_stride_meets_one_two_or_four_of_four_servers() {
             // Eight readers keep four servers busy anyway, and 4 MiB from one server are fewer requests.
             assert!(four > eight && eight > sixteen && sixteen < one && one < four, "{costs:?}");
         }
-        // The current layout is among the trials, and has the same numbers when calculated the other way.
+        // The current layout is among the trials, with the numbers that it has as a requested layout.
         let (mut today, mut asked) = (found["what_if"][0]["trials"][0].clone(), trial(&found, 4 * MIB, 4));
         (today["kind"], asked["kind"]) = (Value::Null, Value::Null);
         assert_eq!(today, asked);
@@ -118,7 +117,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         (trial(&found, 65_536, 3), 65_536, vec![0, 1, 2]),
         (trial(&found, 262_144, 2), 262_144, vec![9, 2]),
     ];
-    for (told, size, osts) in cases {
+    for (reported, size, osts) in cases {
         let (mut unaligned, mut crossing, mut touched) = (0_u64, 0_u64, 0_u64);
         let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
         let mut writers: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -141,7 +140,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         let several = |of: fn(u32) -> u32| {
             writers.values().filter(move |ranks| ranks.iter().map(|rank| of(*rank)).collect::<BTreeSet<_>>().len() > 1)
         };
-        let number = |key: &str| told[key].as_u64().unwrap();
+        let number = |key: &str| reported[key].as_u64().unwrap();
         assert_eq!(
             (number("operations"), number("unaligned"), number("crossing")),
             (160, unaligned, crossing),
@@ -151,15 +150,15 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
         assert_eq!(number("contested_between_nodes"), several(|rank| rank % 3).count() as u64, "{size}");
         let to_them: usize = several(|rank| rank % 3).map(Vec::len).sum();
         assert_eq!(number("writes_contested_between_nodes"), to_them as u64, "{size}");
-        assert_eq!(told["osts_per_operation"], touched as f64 / 160.0, "{size}");
+        assert_eq!(reported["osts_per_operation"], touched as f64 / 160.0, "{size}");
         let (most, sum) = (*bytes.values().max().unwrap() as f64, bytes.values().sum::<u64>() as f64);
-        let ratio = told["busiest_to_mean"].as_f64().unwrap();
+        let ratio = reported["busiest_to_mean"].as_f64().unwrap();
         assert!((ratio - most * bytes.len() as f64 / sum).abs() < 1e-9, "{size}: {ratio}");
     }
 }
 
-/// 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so that 4 MiB is the best stripe size. Smaller stripes cost requests, and
-/// larger ones are shared by ranks.
+/// Of a file, 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so 4 MiB is the best stripe size. Smaller stripes cost requests,
+/// and larger ones are shared by ranks.
 #[test]
 fn the_stripe_size_of_the_request_is_recommended() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Command line. Sizes take K, M and G (powers of 1024).
+// Command line of `dxt-synth`. Sizes may have the suffixes K, M and G (powers of 1024).
 
 use crate::lustre::Striping;
 use crate::patterns::gcrm;
@@ -62,7 +62,6 @@ pub(crate) struct Args {
     pub(crate) seed: u64,
 }
 
-/// Access patterns that the command line offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PatternName {
     /// One file, a contiguous part per rank (IOR, segmented)
@@ -79,7 +78,6 @@ pub(crate) enum PatternName {
     Gcrm,
 }
 
-/// Direction of data operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Direction {
     /// Write
@@ -88,7 +86,6 @@ pub(crate) enum Direction {
     Read,
 }
 
-/// Interface used by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Interface {
     /// POSIX calls
@@ -98,12 +95,12 @@ pub(crate) enum Interface {
 }
 
 impl Args {
-    /// Returns the number of ranks: the option's value, or the pattern's default.
+    /// Returns the number of ranks: the value of `--ranks`, or the pattern's default.
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks.unwrap_or(if self.pattern == PatternName::Gcrm { 256 } else { 8 }).max(1)
     }
 
-    /// Returns the layout of every file, with the pattern's defaults; `None` for stripe size 0.
+    /// Returns the stripe layout of every file, with the pattern's defaults; `None` if the stripe size is 0.
     pub(crate) fn striping(&self) -> Option<Striping> {
         let (size, count) = match self.pattern {
             PatternName::Gcrm => (gcrm::STRIPE_SIZE, gcrm::STRIPE_COUNT),
@@ -113,18 +110,18 @@ impl Args {
         (size > 0).then(|| Striping { size, count: self.stripe_count.unwrap_or(count) })
     }
 
-    /// Returns the number of nodes, at most one per rank.
+    /// Returns the number of nodes, at most one node per rank.
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes.unwrap_or(self.ranks().div_ceil(16)).clamp(1, self.ranks())
     }
 
-    /// Returns the node of a rank: ranks fill the nodes in order.
+    /// Returns the node of a rank: nodes are filled with ranks in order.
     pub(crate) fn node_of(&self, rank: u32) -> u32 {
         rank / self.ranks().div_ceil(self.nodes())
     }
 }
 
-/// Parses a size such as `4M`, in bytes.
+/// Parses a size such as `4M`; returns bytes.
 fn size(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
@@ -136,7 +133,7 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|&size| size < 1 << 40).ok_or_else(|| format!("'{text}' is too large"))
 }
 
-/// Parses a rank, OST or node with its slowdown factor, such as `3:2.5`.
+/// Parses a number (of a rank, OST or node) with its slowdown factor, such as `3:2.5`.
 fn factor(text: &str) -> Result<(u32, f64), String> {
     let pair = text.split_once(':').and_then(|(which, by)| Some((which.parse().ok()?, by.parse().ok()?)));
     pair.filter(|&(_, by): &(u32, f64)| by.is_finite() && by > 0.0)

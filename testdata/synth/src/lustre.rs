@@ -1,10 +1,10 @@
-//! Lustre stripes: encoding of the `lustre.lov` attribute, and stripe arithmetic. Source: `struct lov_user_md_v1` in Lustre's
-//! `include/uapi/linux/lustre/lustre_user.h`; little-endian, packed.
+// Lustre stripes: encoder of the `lustre.lov` attribute, and stripe arithmetic. Source: `struct lov_user_md_v1` in Lustre's
+// `include/uapi/linux/lustre/lustre_user.h`, little-endian and packed.
 
 const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
 const LOV_PATTERN_RAID0: u32 = 1;
 
-/// Encodes the `lustre.lov` attribute of a plain layout: stripes of `size` bytes, round-robin over `osts`.
+/// Encodes the `lustre.lov` attribute of a plain layout with stripes of `size` bytes, round-robin over `osts`.
 #[must_use]
 pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 + 24 * osts.len());
@@ -26,7 +26,7 @@ pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
 /// Plain layout in which stripe k is on OST `k mod count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Striping {
-    /// Bytes per stripe; at least 1.
+    /// Stripe size in bytes; at least 1.
     pub(crate) size: u64,
     /// Number of OSTs; at least 1.
     pub(crate) count: u16,
@@ -37,7 +37,7 @@ impl Striping {
         attribute(self.size as u32, &(0..u32::from(self.count)).collect::<Vec<u32>>())
     }
 
-    /// Returns the OSTs that hold the `length` bytes at `offset`, without duplicates.
+    /// Returns an iterator over the OSTs that store the `length` bytes at `offset`, without duplicates.
     pub(crate) fn osts(self, offset: u64, length: u64) -> impl Iterator<Item = u32> {
         let (first, last) = (offset / self.size, (offset + length.max(1) - 1) / self.size);
         (first..=last).take(usize::from(self.count)).map(move |stripe| (stripe % u64::from(self.count)) as u32)

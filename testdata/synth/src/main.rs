@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match dxt_synth::run(std::env::args_os()) {
-        Ok(report) if std::env::args_os().nth(1).is_some_and(|verb| verb == "verdicts") => {
-            // The table is the result; a closed pipe is no error.
+        Ok(report) if std::env::args_os().nth(1).is_some_and(|subcommand| subcommand == "verdicts") => {
+            // The table is the program's result; a closed pipe is not an error.
             let _ = writeln!(std::io::stdout(), "{report}");
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! Generator of one rank's process: its accesses as segments, with the streams, files and layouts to which they refer.
+// Generator of one rank's process: the rank's accesses as segments, with streams, files and layouts.
 
 use crate::args::{Args, Direction, Interface};
 use crate::lustre::Striping;
@@ -17,13 +17,13 @@ use trace_format::{Segment, StreamId};
 pub(crate) const EPOCH_UNIX_NS: i64 = 1_704_067_200_000_000_000;
 /// Time of the first open, in ns since the epoch.
 const FIRST_CALL_NS: u64 = 1_000_000;
-/// Typical time of an open, in ns.
+/// Typical duration of an open, in ns.
 const OPEN_NS: f64 = 300_000.0;
-/// Typical time of a close, in ns.
+/// Typical duration of a close, in ns.
 const CLOSE_NS: f64 = 50_000.0;
 /// Typical pause between two calls, in ns.
 const PAUSE_NS: f64 = 500.0;
-/// Typical time of MPI-IO before and after a nested call, in ns.
+/// Typical time that MPI-IO spends before, and again after, a nested call, in ns.
 const WRAP_NS: f64 = 900.0;
 
 /// Returns the process block and the segments of `rank`.
@@ -121,7 +121,7 @@ impl Program {
         });
     }
 
-    /// Adds a call with nested calls, which `inside` adds. The outer segment follows the nested ones, as a tracer records them.
+    /// Adds a call and the nested calls that `inside` adds. As in the tracer, the outer segment follows the nested segments.
     fn around(&mut self, op: OpCode, access: Option<&Access>, inside: impl FnOnce(&mut Self)) {
         let planned = access.and_then(|access| access.at).map_or(0, |(start, _)| start.saturating_sub(WRAP_NS as u64));
         let start = self.now.max(planned);
@@ -142,7 +142,7 @@ impl Program {
         self.push(op, flags, access.offset as i64, access.length, start);
     }
 
-    /// Adds a call without data, such as an open, that takes about `typical_ns`.
+    /// Adds a call without data, such as an open, with a duration of about `typical_ns`.
     fn fixed(&mut self, op: OpCode, flags: u8, typical_ns: f64) {
         let start = self.now;
         self.now += self.timing.about_ns(typical_ns, &mut self.random);

@@ -1,5 +1,5 @@
-//! Duration model: (latency + bytes / bandwidth) times a random log-normal factor, times the factors of slow ranks, nodes and OSTs.
-//! Log-normal, since durations of I/O operations are skewed to the right.
+// Duration model: (latency + bytes / bandwidth) times a random log-normal factor, times the factors of slow ranks, nodes and OSTs. The
+// factor is log-normal because durations of I/O operations are skewed to the right.
 
 use crate::args::Args;
 use crate::lustre::Striping;
@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 
-/// Returns the random number generator of one rank: equal seeds give equal numbers, on every machine.
+/// Returns the random number generator of one rank; equal seeds give equal numbers on every machine.
 pub(crate) fn random(seed: u64, rank: u32) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(u64::from(rank));
@@ -25,7 +25,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Creates the model of `rank`, whose files are striped by `striping`.
+    /// Creates the duration model of `rank`, whose files have the layout `striping`.
     pub(crate) fn new(args: &Args, rank: u32, striping: Option<Striping>) -> anyhow::Result<Self> {
         let node = args.node_of(rank);
         let of = |list: &[(u32, f64)], which: u32| {
@@ -42,7 +42,7 @@ impl Timing {
         })
     }
 
-    /// Returns the time to move `length` bytes at `offset`, in ns; at least 1.
+    /// Returns the time of a transfer of `length` bytes at `offset`, in ns; at least 1.
     pub(crate) fn transfer_ns(&self, offset: u64, length: u64, random: &mut ChaCha8Rng) -> u64 {
         let slowest = self.striping.map_or(1.0, |striping| {
             let factors = striping
@@ -54,7 +54,7 @@ impl Timing {
         (undisturbed * self.own_factor * slowest * self.spread.sample(random)).max(1.0) as u64
     }
 
-    /// Returns the random duration of an operation or pause with median `typical_ns`, in ns.
+    /// Returns a random duration with median `typical_ns`, in ns.
     pub(crate) fn about_ns(&self, typical_ns: f64, random: &mut ChaCha8Rng) -> u64 {
         (typical_ns * self.spread.sample(random)).max(1.0) as u64
     }

@@ -1,5 +1,5 @@
-//! Tests of the traces of simulated jobs, read back: they are complete, in the tracer's form, and move the same bytes as the fault-free
-//! twin unless the fault concerns bytes.
+// Tests of the traces of simulated jobs: traces are complete, in the tracer's form, and move the same bytes as the fault-free twin, unless
+// the fault concerns bytes.
 
 use dxt_synth::faults::{Choice, Truth, write};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use trace_format::meta::{Process, stream_flags};
 use trace_format::op::{Layer, OpClass};
 use trace_format::read::{Decoder, Trace};
 
-/// Fields of one call in a trace, as compared by the tests.
+/// Fields of one call in a trace that the tests compare.
 struct Call {
     rank: i32,
     thread: u32,
@@ -87,7 +87,7 @@ fn barriers_are_on_record_where_the_manifest_says_so() {
         let barriers: Vec<&Call> = calls.iter().filter(|call| call.layer == Layer::Mpi).collect();
         assert_eq!(!barriers.is_empty(), truth.barriers, "{}", truth.name);
         assert!(barriers.iter().all(|call| (call.class, call.offset, call.length) == (OpClass::Communication, 0, 0)));
-        // All ranks leave a barrier together, none before the last has arrived.
+        // All ranks leave a barrier together, and no rank leaves before the last has arrived.
         let mut by_rank: BTreeMap<i32, Vec<&Call>> = BTreeMap::new();
         barriers.into_iter().for_each(|call| by_rank.entry(call.rank).or_default().push(call));
         for nth in 0..by_rank.values().map(Vec::len).max().unwrap_or(0) {
@@ -105,7 +105,7 @@ fn a_slow_machine_moves_the_same_bytes_as_a_healthy_one() {
         let of = |truth: &Truth| calls(&folder.path().join(&truth.log)).iter().map(|call| call.length).sum::<u64>();
         truths.iter().map(of).collect::<Vec<u64>>()
     };
-    // 32 ranks, ten phases of 64 MiB.
+    // 32 ranks, ten phases of 64 MiB per rank.
     for only in ["slow-rank-shared", "slow-ost-own-files", "few-stripes", "healthy-even-32-ranks", "tail-reads"] {
         assert_eq!(bytes(only)[0], 32 * 10 * (64 << 20), "{only}");
     }

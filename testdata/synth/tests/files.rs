@@ -1,11 +1,11 @@
-//! Tests of the trace files that the generator writes, read back.
+// Tests of the trace files that the generator writes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use trace_format::layout::parse_lustre;
 use trace_format::read::{Decoder, Trace};
 
-/// Writes a synthetic trace with these command-line options; returns its bytes.
+/// Writes a synthetic trace with the command-line options `options`; returns the bytes of the trace.
 fn generate(options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path: PathBuf = folder.path().join("trace.dxt");

@@ -1,5 +1,5 @@
-//! Fuzz target: any bytes as the payload of a segment block, and a round trip of any segments. Checksums shield this code from mutated
-//! files.
+// Fuzz target: decodes any bytes as the payload of a segment block, and encodes and decodes any segments. In whole files, checksums would
+// keep mutated bytes from this code.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Decoder from columns to segments.
+// Decoder from columns of an encoded block to segments.
 
 use super::{
     COLUMNS, EXCEPTION_BYTES, HEAD_BYTES, HEADS_BYTES, MAX_EXCEPTIONS, PREDICTORS, column, prediction, unzigzag,
@@ -17,16 +17,16 @@ pub struct Columns {
     pub stream: Vec<u32>,
     /// File offsets in bytes; [`crate::segment::NO_OFFSET`] for operations without an offset.
     pub offset: Vec<i64>,
-    /// Lengths of the transfers, in bytes.
+    /// Lengths of the segments' transfers, in bytes.
     pub length: Vec<u64>,
-    /// Start times, in ns.
+    /// Start times of the segments, in ns.
     pub start: Vec<u64>,
-    /// End times, in ns; never before the start.
+    /// End times of the segments, in ns; never before the start.
     pub end: Vec<u64>,
 }
 
 impl Columns {
-    /// Applies a block's clock-rate correction ([`crate::frame::BlockHead::rate`]) to all times.
+    /// Applies a segment block's clock-rate correction ([`crate::frame::BlockHead::rate`]) to all times.
     pub(crate) fn correct(&mut self, rate: i32) {
         if rate != 0 {
             let times = self.start.iter_mut().chain(&mut self.end);
@@ -40,13 +40,13 @@ impl Columns {
         self.stream.len()
     }
 
-    /// True if there are no segments.
+    /// True if the columns contain no segments.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stream.is_empty()
     }
 
-    /// Clears all columns and reserves memory for `count` segments.
+    /// Clears all columns and reserves memory for `count` segments in each.
     fn begin(&mut self, count: usize) {
         self.stream.clear();
         self.offset.clear();
@@ -59,7 +59,7 @@ impl Columns {
     }
 }
 
-/// Working memory of the decoder, reused between blocks.
+/// Working memory of the column decoder, reused between blocks.
 #[derive(Debug)]
 pub struct Unpacked {
     tile: Box<[[u64; TILE]; COLUMNS]>,
@@ -77,19 +77,19 @@ impl Default for Unpacked {
     }
 }
 
-/// Column of an encoded segment block: base, bytes per value, prediction, exceptions and byte planes.
+/// One column of an encoded segment block: base, bytes per value, prediction, exceptions and byte planes.
 #[derive(Clone, Copy, Default)]
 struct Stored<'a> {
     base: u64,
     width: usize,
     prediction: u8,
-    /// Values that do not fit the byte planes, as pairs of row (u32) and value (u64), in the order of rows.
+    /// Values too large for the byte planes, as pairs of row (u32) and value (u64) in the order of rows.
     exceptions: &'a [u8],
     planes: &'a [u8],
 }
 
 /// Decodes the `count` segments of one block into `into`, whose memory is reused. `raw` is the decompressed payload of the frame at file
-/// offset `at`. After an error the contents of `into` are meaningless.
+/// offset `at`. After an error, the contents of `into` are undefined.
 ///
 /// # Errors
 /// Returns [`Error::Limit`] if `count` is too large, and [`Error::Malformed`] if the sizes do not add up or a value is out of range.
@@ -100,9 +100,9 @@ pub fn decode(raw: &[u8], count: u32, at: u64, work: &mut Unpacked, into: &mut C
     let mut stored = split(raw, count).map_err(malformed)?;
     into.begin(count);
     work.predicted.fill(0);
-    // Must precede the first tile: `patch` removes exceptions from the list.
+    // Must be computed before the first tile: `patch` removes exceptions from the list.
     let one_stream = stored[column::STREAM].width == 0 && stored[column::STREAM].exceptions.is_empty();
-    // Constant columns (usually lengths and streams) fill their tile once.
+    // Constant columns (usually lengths and streams) fill the tile only once.
     let constant = stored.each_ref().map(|stored| stored.width == 0 && stored.exceptions.is_empty());
     for ((stored, values), _) in stored.iter().zip(work.tile.iter_mut()).zip(constant).filter(|(_, constant)| *constant)
     {
@@ -153,7 +153,7 @@ fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS],
             let Stored { width, prediction, .. } = *column;
             return Err(format!("a column of {width} bytes with prediction {prediction} and {exceptions} exceptions"));
         }
-        // Only the length counts until all heads have been read.
+        // Only the number of exceptions matters until all column heads have been read.
         column.exceptions = rest.get(..exceptions * EXCEPTION_BYTES).ok_or("its exceptions are cut short")?;
     }
     for column in &mut columns {
@@ -170,8 +170,8 @@ fn split(raw: &[u8], count: usize) -> std::result::Result<[Stored<'_>; COLUMNS],
     Ok(columns)
 }
 
-/// Assembles a column's values from its byte planes, starting at row `first`, and adds the column's base. Plane *n* holds the *n*-th byte
-/// of every value.
+/// Assembles a column's values from byte planes (plane *n* holds the *n*-th byte of every value), starting at row `first`, and adds the
+/// column's base.
 fn gather(stored: &Stored<'_>, count: usize, first: usize, values: &mut [u64]) {
     match stored.width {
         0 => values.fill(stored.base),
@@ -206,8 +206,8 @@ fn gather_planes<const WIDTH: usize>(stored: &Stored<'_>, count: usize, first: u
     }
 }
 
-/// Merges up to four byte planes (one byte of every value each), lowest byte first, into 32-bit numbers. `into` must be zero and as long as
-/// each plane.
+/// Merges up to four byte planes (each has one byte of every value), lowest byte first, into 32-bit numbers. `into` must be zero and as
+/// long as each plane.
 #[inline]
 fn gather_four(
     first: Option<&[u8]>,
@@ -229,7 +229,7 @@ fn gather_four(
     }
 }
 
-/// Merges up to two byte planes (one byte of every value each) into 16-bit numbers, like [`gather_four`].
+/// Merges up to two byte planes (each has one byte of every value), lowest byte first, into 16-bit numbers.
 #[inline]
 fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     match (first, second) {
@@ -243,8 +243,7 @@ fn gather_two(first: Option<&[u8]>, second: Option<&[u8]>, into: &mut [u16]) {
     }
 }
 
-/// Applies exceptions (values stored separately because they are too large for the column) to rows from `first` on, and removes them from
-/// the column's list.
+/// Writes the exceptions (values too large for the byte planes) of the rows from `first` on into `values`, and removes them from the column's list.
 fn patch(stored: &mut Stored<'_>, first: usize, values: &mut [u64]) -> std::result::Result<(), String> {
     while let Some((row, rest)) = stored.exceptions.split_first_chunk::<4>() {
         let row = u32::from_le_bytes(*row) as usize;
@@ -268,8 +267,7 @@ fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(
     Ok(())
 }
 
-/// Restores file offsets from differences to predicted offsets, if all rows belong to one stream. A single prediction then replaces the
-/// table.
+/// Restores file offsets from differences to predicted offsets if all rows belong to one stream, so that one prediction replaces the table.
 fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
     into.extend(values.iter().zip(lengths).map(|(&value, &length)| {
@@ -295,7 +293,7 @@ fn restore_offsets(
     }));
 }
 
-/// Restores start and end times from gaps and durations; returns the end of the last row.
+/// Restores start and end times from gaps and durations; returns the end time of the last row.
 fn restore_times(
     gaps: &[u64],
     durations: &[u64],

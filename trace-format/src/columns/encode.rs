@@ -1,4 +1,4 @@
-//! Encoder from segments to columns.
+// Encoder from segments to the columns of a block.
 
 use super::{COLUMNS, MAX_EXCEPTIONS, PREDICTORS, TickScale, column, prediction, width_of, zigzag};
 use crate::limits;
@@ -7,14 +7,13 @@ use std::ops::Range;
 
 /// Number of segments (rows) encoded at once, small enough for their columns to stay in the L1 cache.
 const TILE: usize = 256;
-/// Minimum number of segments for a block to have exceptions (values stored separately). In smaller blocks, exceptions take more bytes than
-/// they save.
+/// Minimum number of segments in a block with exceptions (values stored separately): in smaller blocks, exceptions take more bytes than they save.
 const EXCEPTIONS_FROM: usize = 64;
-/// Divisor in the maximum number of exceptions (values stored separately) of a column, `1 + segments / ROWS_PER_EXCEPTION`. With more
-/// exceptions, one more byte for each segment would be cheaper.
+/// Segments per exception (value stored separately): a column has at most `1 + segments / ROWS_PER_EXCEPTION` exceptions, because with more
+/// of them one more byte per segment would be cheaper.
 const ROWS_PER_EXCEPTION: usize = 512;
 
-/// Working memory of the encoder, reused between blocks.
+/// Working memory of the column encoder, reused between blocks.
 #[derive(Debug, Default)]
 pub struct Scratch {
     columns: [Vec<u64>; COLUMNS],
@@ -35,12 +34,12 @@ pub struct Summary {
     pub min_offset: i64,
     /// Highest end offset (offset plus length) of a segment, in bytes.
     pub max_end_offset: i64,
-    /// Filter of stream ids: bit `id % 64` is set for each id in the block.
+    /// Set of stream ids in the block as a 64-bit filter: bit `id % 64` is set for each id.
     pub stream_mask: u64,
     /// Sum of the lengths in bytes, wrapping.
     pub bytes: u64,
-    /// True if all segments have the same stream and length, apart from a few exceptions: the other columns are mostly noise, in which zstd
-    /// finds few repetitions.
+    /// True if all segments have the same stream and length, apart from a few exceptions: the remaining columns are mostly noise, in which
+    /// zstd finds few repetitions.
     pub noise_only: bool,
     /// Size of the encoded columns before the byte planes (heads and exceptions), in bytes. Each plane has one byte per segment.
     pub planes_at: usize,
@@ -62,8 +61,8 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Encodes `segments` as columns, appends them to `out`, and returns their summary. At most [`limits::BLOCK_SEGMENTS`] slots are encoded.
-/// Slots that were never filled (`end` is zero) are skipped, and mark bits in `end` are ignored.
+/// Encodes `segments` as columns, appends the columns to `out` and returns their summary. Takes at most [`limits::BLOCK_SEGMENTS`] slots,
+/// skips slots that were never filled (`end` is zero) and ignores mark bits in `end`.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
     let Scratch { columns, tiles, exceptions } = scratch;
@@ -127,7 +126,7 @@ fn predict(
         for segment in tile.iter().filter(|segment| segment.end != 0) {
             let (stream, length) = (u64::from(segment.stream().0), segment.length());
             if last_word != Some(segment.word) {
-                // Runs of one stream and length are the rule: values that depend on these two only are computed once per run.
+                // Consecutive segments usually have the same stream and length: values that depend on both only are computed once per run.
                 last_word = Some(segment.word);
                 low[column::STREAM] = low[column::STREAM].min(stream);
                 high[column::STREAM] = high[column::STREAM].max(stream);
@@ -154,7 +153,7 @@ fn predict(
             summary.max_end_offset = summary.max_end_offset.max(end_offset);
             summary.bytes = summary.bytes.wrapping_add(length);
         }
-        // Separate from the loop above, which uses all registers.
+        // Separate loop, because the loop above uses all registers.
         for (number, column) in [(column::OFFSET, &*offsets), (column::GAP, gaps), (column::DURATION, durations)] {
             let (least, most) = range(&column[first..count]);
             low[number] = low[number].min(least);
@@ -180,8 +179,7 @@ fn range(values: &[u64]) -> (u64, u64) {
     (low.into_iter().fold(rest.0, u64::min), high.into_iter().fold(rest.1, u64::max))
 }
 
-/// True if offsets are so scattered that storing them takes fewer bits than storing differences from the predicted offsets. Judged by a
-/// sample.
+/// True if a sample shows that storing the offsets takes fewer bits than storing their differences from the predicted offsets.
 fn scattered(segments: &[Segment], differences: &[u64]) -> bool {
     const STEP: usize = 16;
     let bits = |value: u64| u64::from(u64::BITS - value.leading_zeros());
@@ -203,7 +201,7 @@ fn offsets_themselves(segments: &[Segment], column: &mut [u64]) -> Shape {
     Shape { base: low as u64, width, prediction: prediction::NONE, exceptions: 0 }
 }
 
-/// Finds the smallest number of bytes per value that holds all values but a few. These few become exceptions, which are stored separately.
+/// Finds the smallest number of bytes per value that holds all values except a few, which become exceptions and are stored separately.
 fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptions: &mut Vec<(u32, u64)>) -> Shape {
     if column.is_empty() {
         return Shape::default();
@@ -214,7 +212,7 @@ fn narrow(number: usize, column: &mut [u64], base: u64, tiles: &[Tile], exceptio
     let allowed = allowed.min(MAX_EXCEPTIONS);
     let begin = exceptions.len();
     while shape.width > 0 && allowed > 0 {
-        // Only tiles with a value that does not fit the narrower width are searched, and few tiles have one.
+        // Searches only tiles with a value too large for the narrower width; few tiles have one.
         let fits = |value: u64| width_of(value.wrapping_sub(base)) < shape.width;
         let wide_tiles = tiles.iter().filter(|tile| !fits(tile.high[number].max(base)));
         if wide_tiles.clone().count() > allowed {

@@ -1,8 +1,8 @@
 //! Column encoding of a block of segments: five columns of small numbers, each stored as a base, byte planes and a few exceptions.
 //!
-//! Segments of one thread resemble each other: the same stream, the next offset, the same length, a short gap, a typical duration.
-//! Therefore each column holds the residuals of a prediction and takes as many bytes as nearly all of its values need. The same byte of all
-//! values is stored side by side, where zstd finds repetitions. Normative description: `FORMAT.md`, "Columns".
+// Segments of one thread resemble each other: the same stream, the next offset, the same length, a short gap, a typical duration. Each
+// column therefore holds the differences from a prediction, in as many bytes as nearly all of them need. Equal bytes of all values are
+// stored side by side, where zstd finds repetitions. Normative description: `FORMAT.md`, "Columns".
 
 #[cfg(feature = "read")]
 mod decode;
@@ -16,7 +16,7 @@ pub use scale::TickScale;
 
 /// Number of columns of a block: stream, offset, length, gap, duration.
 pub const COLUMNS: usize = 5;
-/// Size of one column's head, in bytes: base (u64), width (u8), prediction (u8), number of exceptions (u16).
+/// Size of a column's head, in bytes: base (u64), width (u8), prediction (u8), number of exceptions (u16).
 const HEAD_BYTES: usize = 12;
 /// Size of all column heads, in bytes.
 pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
@@ -24,10 +24,9 @@ pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
 pub(crate) const EXCEPTION_BYTES: usize = 12;
 /// Maximum number of exceptions (values stored separately because they are too large) per column.
 pub const MAX_EXCEPTIONS: usize = 1024;
-/// Number of slots in the table that predicts the next offset of each stream; a stream uses slot `id % PREDICTORS`.
+/// Number of slots in the table of predicted offsets; a stream uses slot `id % PREDICTORS`.
 pub const PREDICTORS: usize = 1024;
 
-/// Indices of the columns in an encoded segment block.
 mod column {
     pub(super) const STREAM: usize = 0;
     pub(super) const OFFSET: usize = 1;
@@ -38,9 +37,9 @@ mod column {
 
 /// Codes for the prediction of the offset column; all other columns store 0.
 mod prediction {
-    /// Prediction: the offset is the end of the stream's previous segment. The column holds the signed difference, zigzag-encoded.
+    /// The predicted offset is the end of the stream's previous segment; the column holds the signed difference, zigzag-encoded.
     pub(super) const LAST_END: u8 = 0;
-    /// No prediction: the column holds the offset itself.
+    /// The column holds the offset itself, without prediction.
     pub(super) const NONE: u8 = 1;
 }
 
@@ -56,7 +55,7 @@ const fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
-/// Returns the number of bytes needed for `value`: 0 to 8.
+/// Returns the number of bytes (0 to 8) that `value` needs.
 const fn width_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
 }
@@ -76,7 +75,7 @@ mod tests {
         (summary, columns)
     }
 
-    /// Generates any segment. The two highest bits of an end are the mark bits (`segment::MARKS`), which no clock reaches.
+    /// Generates any segment. The two highest bits of the end time stay clear because they are the mark bits (`segment::MARKS`).
     fn any_segment() -> impl Strategy<Value = Segment> {
         (0..MAX_STREAMS, any::<i64>(), 0..=MAX_LENGTH, any::<u64>(), 1..1_u64 << 62).prop_map(
             |(stream, offset, length, start, end)| Segment::new(StreamId(stream), offset, length, start.min(end), end),
@@ -163,7 +162,7 @@ mod tests {
 
     #[test]
     fn one_call_of_another_stream_leaves_the_offsets_of_the_others_alone() {
-        // Long run of one stream with a close, as in every program's last block: one exception in the stream column, in any tile.
+        // Long run of one stream interrupted by a close, as in a program's last block: one exception in the stream column, in any tile.
         for close in [1, 700, 2000, 2999] {
             let segment = |i: u64| match i == close {
                 true => Segment::new(StreamId(8), -1, 0, i * 50 + 1, i * 50 + 9),

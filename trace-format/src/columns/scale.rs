@@ -1,22 +1,19 @@
-//! Conversion of clock ticks to nanoseconds since the process's epoch.
-
-/// Conversion of clock ticks of segments in memory to nanoseconds since the process's epoch: `(ticks - base) * mult / 2^52`.
+/// Conversion of clock ticks in the tracer's memory to nanoseconds since the process's epoch: `(ticks - base) * mult / 2^52`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickScale {
-    /// Ticks at the epoch; earlier ticks count as the epoch.
+    /// Clock ticks at the process's epoch; earlier ticks become 0 ns.
     pub base: u64,
-    /// Nanoseconds per tick, in units of 2^-52.
+    /// Length of a tick in ns, as a multiple of 2^-52.
     pub mult: u64,
 }
 
 impl TickScale {
     const SHIFT: u32 = 52;
 
-    /// Scale of ticks that already are nanoseconds since the epoch.
+    /// Scale for ticks that already are nanoseconds since the epoch.
     pub const IDENTITY: Self = Self { base: 0, mult: 1 << Self::SHIFT };
 
-    /// Computes the scale from two clock readings, between which `ticks` ticks and `nanoseconds` ns passed; `base` is the tick count at the
-    /// epoch.
+    /// Computes the scale from two clock readings that are `ticks` ticks and `nanoseconds` ns apart; `base` is the number of ticks at the epoch.
     #[must_use]
     pub fn measured(base: u64, ticks: u64, nanoseconds: u64) -> Self {
         let mult = (u128::from(nanoseconds) << Self::SHIFT) / u128::from(ticks.max(1));

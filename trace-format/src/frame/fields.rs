@@ -1,9 +1,9 @@
-//! Fixed structures written and read field by field, sealed by a CRC-32 in their last four bytes.
+// Encoding and decoding of fixed structures, field by field. The last four bytes of each structure are the CRC-32 of the others.
 
 use super::crc;
 use crate::error::{Error, Result};
 
-/// Writer of the fields of a fixed structure, which it seals with a CRC.
+/// Writer of the fields of a fixed structure, which appends the CRC-32.
 pub(super) struct Fields<const N: usize> {
     bytes: [u8; N],
     at: usize,
@@ -27,13 +27,13 @@ impl<const N: usize> Fields<N> {
     }
 }
 
-/// Reader of the fields of a structure whose size and CRC have been checked.
+/// Reader of the fields of a structure whose size and CRC-32 have been checked.
 pub(super) struct Parts<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Parts<'a> {
-    /// Checks size and CRC of the structure `what` at file offset `offset`, and returns a reader of its fields.
+    /// Checks size and CRC-32 of the structure `what` at file offset `offset`, and returns a reader of the structure's fields.
     pub(super) fn open<const N: usize>(bytes: &'a [u8], what: &'static str, offset: u64) -> Result<Self> {
         let Some(bytes) = bytes.get(..N) else {
             return Err(Error::Truncated { what, offset, needed: N as u64, available: bytes.len() as u64 });
@@ -46,7 +46,7 @@ impl<'a> Parts<'a> {
         Ok(Self { bytes: &bytes[..N - 4] })
     }
 
-    /// Returns the next `M` bytes. Past the end they are zeros, which cannot happen because all structures have fixed sizes.
+    /// Returns the next `M` bytes; zeros past the end, which is never reached because all structures have fixed sizes.
     pub(super) fn take<const M: usize>(&mut self) -> [u8; M] {
         let mut out = [0; M];
         if let Some((head, rest)) = self.bytes.split_at_checked(M) {

@@ -1,30 +1,30 @@
-//! Structures that occur once in a file: header, index, trailer.
+// Structures that occur once in a trace file (header, trailer) or once per region in its index (index entry).
 
 use super::fields::{Fields, Parts};
 use super::{FILE_HEADER_BYTES, INDEX_ENTRY_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, VERSION_MAJOR, VERSION_MINOR};
 use crate::error::{Error, Result};
 
-/// File header: the first 64 bytes.
+/// File header: the first 64 bytes of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
-    /// Major version of the writer's format.
+    /// Major version of the format that the writer used.
     pub major: u16,
-    /// Minor version of the writer's format.
+    /// Minor version of the format that the writer used.
     pub minor: u16,
-    /// Number of process regions in the file; 0 if unknown when the header was written.
+    /// Number of process regions in the file; 0 if the number was unknown when the header was written.
     pub regions: u32,
-    /// Offset of the first process region: the end of the job frame.
+    /// File offset of the first process region (the end of the job frame), in bytes.
     pub regions_offset: u64,
 }
 
 impl FileHeader {
-    /// Creates a header of this version.
+    /// Creates a header with this crate's format version.
     #[must_use]
     pub fn new(regions: u32, regions_offset: u64) -> Self {
         Self { major: VERSION_MAJOR, minor: VERSION_MINOR, regions, regions_offset }
     }
 
-    /// Encodes the header.
+    /// Encodes the file header.
     #[must_use]
     pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
         Fields::new()
@@ -36,7 +36,7 @@ impl FileHeader {
             .seal()
     }
 
-    /// Decodes the header from the file's first bytes.
+    /// Decodes the header from the first bytes of a file.
     ///
     /// # Errors
     /// Returns [`Error::NotATrace`], [`Error::Version`], [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid header.
@@ -44,7 +44,7 @@ impl FileHeader {
         if !bytes.starts_with(&MAGIC) {
             return Err(Error::NotATrace { found: bytes[..bytes.len().min(8)].to_vec(), expected: MAGIC });
         }
-        // Size and checksum of the header are the same in every version, so a damaged header is not mistaken for a newer one.
+        // Size and checksum of the header are equal in every version, so that a damaged header is not mistaken for a newer version.
         let mut parts = Parts::open::<FILE_HEADER_BYTES>(bytes, "the file header", 0)?;
         parts.take::<8>();
         let (major, minor) = (parts.u16(), parts.u16());
@@ -58,24 +58,24 @@ impl FileHeader {
 /// Index entry: position and counts of one process's region in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
+    /// Rank in `MPI_COMM_WORLD`; in a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Process id.
+    /// Process id of the region's process.
     pub pid: u32,
-    /// Offset of the region in the file, in bytes.
+    /// File offset of the region, in bytes.
     pub offset: u64,
     /// Length of the region, in bytes.
     pub length: u64,
     /// Number of segments stored in the region.
     pub segments: u64,
-    /// Number of recorded calls that are stored in counters only, not as segments.
+    /// Number of recorded calls that are stored in counters instead of segments.
     pub missing: u64,
     /// Number of segment frames in the region.
     pub blocks: u32,
 }
 
 impl IndexEntry {
-    /// Encodes the entry.
+    /// Encodes the index entry.
     #[must_use]
     pub fn encode(&self) -> [u8; INDEX_ENTRY_BYTES] {
         Fields::new()
@@ -89,7 +89,7 @@ impl IndexEntry {
             .seal()
     }
 
-    /// Decodes the entry at file offset `offset`.
+    /// Decodes the index entry at file offset `offset`.
     ///
     /// # Errors
     /// Returns [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid entry.
@@ -110,9 +110,9 @@ impl IndexEntry {
 /// Trailer: the last 32 bytes of a file; an intact trailer marks a complete file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
-    /// Offset of the first index entry in the file, in bytes.
+    /// File offset of the first index entry, in bytes.
     pub index_offset: u64,
-    /// Number of index entries: one per process region.
+    /// Number of index entries, one per process region.
     pub regions: u32,
 }
 
@@ -123,7 +123,7 @@ impl Trailer {
         Fields::new().put(&TRAILER_MAGIC).put(&self.index_offset.to_le_bytes()).put(&self.regions.to_le_bytes()).seal()
     }
 
-    /// Decodes the trailer from the file's last bytes, which begin at `offset`.
+    /// Decodes the trailer from the last bytes of a file, which begin at file offset `offset`.
     ///
     /// # Errors
     /// Returns [`Error::Truncated`], [`Error::Malformed`] or [`Error::Checksum`] if the bytes are not a valid trailer.

@@ -1,28 +1,28 @@
-//! Flush frame: time that a process took to write its part of the trace, by stage. The frame has a fixed size and is not compressed, so
-//! that it can be written again once the stages after the write are known.
+// Flush frame: time that a process took to write its part of the trace, by stage. The frame has a fixed size and is not compressed, so that
+// it can be overwritten when the times of the stages after the write are known.
 
 use super::{FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
 use serde::Serialize;
 
-/// Stage of writing a trace. At every moment of a flush exactly one stage is in progress, so the stages add up to the flush's time.
+/// Stage of writing a trace. Exactly one stage is in progress at any time, so the times of all stages add up to the duration of the flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlushStage {
-    /// Collecting recorded data and applying the filters.
+    /// Collecting the recorded data and applying the filters.
     Gather,
     /// Converting segments to columns and metadata to bytes.
     Encode,
-    /// Compressing with zstd.
+    /// Compressing blocks with zstd.
     Compress,
-    /// Collective steps of all ranks before they write, mostly waiting for the slowest rank.
+    /// Collective steps of all ranks before they write; mostly waiting for the slowest rank.
     Agree,
-    /// Creating and opening the file.
+    /// Creating and opening the trace file.
     Open,
-    /// Writing the processes' regions; if all ranks write together, also closing the file and waiting for the slowest rank.
+    /// Writing the processes' regions; if all ranks write one file, also closing the file and waiting for the slowest rank.
     Write,
-    /// Verify and repair: comparing the file with what MPI was given, writing what is missing, and writing the index.
+    /// Comparing the file with the bytes given to MPI, rewriting bytes that are missing, and writing the index.
     Repair,
-    /// Time in none of the stages above.
+    /// Time that belongs to no other stage.
     Other,
 }
 
@@ -31,7 +31,7 @@ impl FlushStage {
     pub const ALL: [Self; 8] =
         [Self::Gather, Self::Encode, Self::Compress, Self::Agree, Self::Open, Self::Write, Self::Repair, Self::Other];
 
-    /// Returns the name of the stage in lower case.
+    /// Returns the stage's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,12 +47,12 @@ impl FlushStage {
     }
 }
 
-/// Contents of a process's flush frame: the time spent on writing its part of the trace.
+/// Contents of a process's flush frame: time spent on writing the process's part of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlushTimes {
-    /// Time spent in each stage of [`FlushStage::ALL`], in ns, up to the moment when the frame was last written.
+    /// Time spent in each stage, in the order of [`FlushStage::ALL`], in ns, until the frame was last written.
     pub stages_ns: [u64; FlushStage::ALL.len()],
-    /// Number of segments that were encoded and compressed while the program ran. That time is in no stage.
+    /// Number of segments that were encoded and compressed while the program ran, the time of which is in no stage.
     pub packed_segments: u64,
 }
 
@@ -62,7 +62,7 @@ const PAYLOAD_BYTES: usize = 8 * (FlushStage::ALL.len() + 1);
 pub const FLUSH_FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAYLOAD_BYTES;
 
 impl FlushTimes {
-    /// Encodes these times as the flush frame of process region number `region`.
+    /// Encodes the times as the flush frame of process region `region`.
     #[must_use]
     pub fn frame(&self, region: u32) -> [u8; FLUSH_FRAME_BYTES] {
         let mut out = [0; FLUSH_FRAME_BYTES];
@@ -91,7 +91,7 @@ impl FlushTimes {
         self.stages_ns.get(stage as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the duration of the whole flush, in ns.
+    /// Returns the duration of the flush, the sum of all stages, in ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.stages_ns.iter().fold(0, |sum, ns| sum.saturating_add(*ns))

@@ -1,5 +1,5 @@
-//! Fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Each ends in a CRC-32 of the bytes before
-//! it, so a reader can distinguish intact structures from damaged ones wherever it finds them.
+// Fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Each ends in a CRC-32 of its preceding
+// bytes, so that a reader can distinguish intact structures from damaged ones at any place in the file.
 
 mod fields;
 mod file;
@@ -11,13 +11,13 @@ pub use flush::{FLUSH_FRAME_BYTES, FlushStage, FlushTimes};
 use crate::error::{Error, Result};
 use fields::{Fields, Parts};
 
-/// Magic number of a trace file: not text, and changed by any conversion of line ends.
+/// Magic number of a trace file: not a text, and changed by any conversion of line ends.
 pub const MAGIC: [u8; 8] = *b"\x89DXT\r\n\x1a\n";
 /// Magic number of the trailer at the end of a trace file.
 pub const TRAILER_MAGIC: [u8; 8] = *b"DXTend\r\n";
 /// Magic number at the start of each frame.
 pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
-/// Major version of the format: readers refuse a larger one.
+/// Major version of the format; readers refuse files with a larger one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Minor version of the format, raised for additions that older readers may ignore.
 pub const VERSION_MINOR: u16 = 2;
@@ -77,7 +77,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Encodes the header.
+    /// Encodes the frame header.
     #[must_use]
     pub fn encode(&self) -> [u8; FRAME_HEADER_BYTES] {
         Fields::new()
@@ -106,7 +106,7 @@ impl FrameHeader {
         Ok(Self { kind, codec, region: parts.u32(), stored: parts.u32(), raw: parts.u32(), payload_crc: parts.u32() })
     }
 
-    /// Returns the number of bytes from the start of this header to the start of the next one.
+    /// Returns the distance from the start of this frame header to the start of the next frame, in bytes.
     #[must_use]
     pub fn frame_bytes(&self) -> u64 {
         let head = if self.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
@@ -114,34 +114,34 @@ impl FrameHeader {
     }
 }
 
-/// Uncompressed head between the frame header and the columns of a segment frame. Readers can decide by it to skip the block.
+/// Uncompressed head between the frame header and the columns of a segment frame, from which a reader can decide to skip the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHead {
     /// Number of segments in the block.
     pub segments: u32,
     /// Index of the calling thread in the process's thread table.
     pub thread: u32,
-    /// Earliest start, in nanoseconds since the process's epoch.
+    /// Earliest start of a segment, in nanoseconds since the process's epoch.
     pub min_start: u64,
-    /// Latest end, in nanoseconds since the process's epoch.
+    /// Latest end of a segment, in nanoseconds since the process's epoch.
     pub max_end: u64,
-    /// Lowest file offset in the block; [`crate::segment::NO_OFFSET`] counts as an offset.
+    /// Lowest file offset of a segment, in bytes; [`crate::segment::NO_OFFSET`] (-1) counts as an offset.
     pub min_offset: i64,
-    /// Highest end offset (offset plus length) in the block, in bytes.
+    /// Highest end offset (offset plus length) of a segment, in bytes.
     pub max_end_offset: i64,
-    /// Filter of stream ids: bit `id % 64` is set for each id in the block.
+    /// Set of stream ids in the block as a 64-bit filter: bit `id % 64` is set for each id.
     pub stream_mask: u64,
-    /// Sum of the lengths, in bytes (modulo 2^64).
+    /// Sum of the segments' lengths in bytes, modulo 2^64.
     pub bytes: u64,
-    /// Clock-rate correction of the columns' times, in units of 2^-42: see [`corrected`].
+    /// Clock-rate correction of the times in the columns, in units of 2^-42; see [`corrected`].
     pub rate: i32,
 }
 
-/// Fractional bits of [`BlockHead::rate`].
+/// Number of fractional bits of [`BlockHead::rate`].
 const RATE_SHIFT: u32 = 42;
 
-/// Applies a block's clock-rate correction to one of its times: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while
-/// the program ran uses the clock rate known at that time; the writer knows the rate better in the end.
+/// Applies a block's clock-rate correction to a time: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while the program
+/// ran uses the clock rate known then; the writer knows the rate more precisely at the end.
 #[inline]
 #[must_use]
 pub fn corrected(time: u64, rate: i32) -> u64 {
@@ -149,8 +149,8 @@ pub fn corrected(time: u64, rate: i32) -> u64 {
     time.wrapping_add(more as u64)
 }
 
-/// Returns the correction from `old` to `new` nanoseconds per tick, both in the same unit. Rates more than 488 ppm apart (the clock was set
-/// meanwhile, adjtimex(2)) yield the nearest value possible: slightly wrong times are better than lost calls.
+/// Returns the correction from `old` to `new` nanoseconds per tick, both in the same unit. Rates more than 488 ppm apart (the clock was
+/// adjusted meanwhile, adjtimex(2)) yield the nearest possible value: slightly wrong times are better than lost calls.
 fn rate_between(old: u64, new: u64) -> i32 {
     let difference = i128::from(new) - i128::from(old);
     let rate = (difference << RATE_SHIFT) / i128::from(old.max(1));
@@ -158,14 +158,14 @@ fn rate_between(old: u64, new: u64) -> i32 {
 }
 
 impl BlockHead {
-    /// Returns this head with its times converted from `old` to `new` nanoseconds per tick, both in the same unit.
+    /// Returns the head with times converted from `old` to `new` nanoseconds per tick, both in the same unit.
     #[must_use]
     pub fn at_rate(self, old: u64, new: u64) -> Self {
         let rate = rate_between(old, new);
         Self { min_start: corrected(self.min_start, rate), max_end: corrected(self.max_end, rate), rate, ..self }
     }
 
-    /// Encodes the head.
+    /// Encodes the block head.
     #[must_use]
     pub fn encode(&self) -> [u8; BLOCK_HEAD_BYTES] {
         Fields::new()
@@ -181,7 +181,7 @@ impl BlockHead {
             .seal()
     }
 
-    /// Decodes the head at file offset `offset`.
+    /// Decodes the block head at file offset `offset`.
     ///
     /// # Errors
     /// Returns [`Error::Truncated`] or [`Error::Checksum`] if the bytes are not a valid head.
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_cannot_be_told_is_the_nearest_that_can() {
+    fn a_rate_that_cannot_be_reported_is_the_nearest_that_can() {
         let mult = 1 << 52;
         assert_eq!(rate_between(mult, mult), 0);
         assert_eq!((rate_between(mult, mult * 2), rate_between(mult, mult / 2)), (i32::MAX, i32::MIN));

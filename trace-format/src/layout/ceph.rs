@@ -1,10 +1,10 @@
-//! Parser of CephFS's `ceph.file.layout` extended attribute: text, `stripe_unit=%u stripe_count=%u object_size=%u pool=%s` with an optional
-//! `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
+// Parser of CephFS's extended attribute `ceph.file.layout`: text `stripe_unit=%u stripe_count=%u object_size=%u pool=%s`, optionally
+// followed by `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
 
 use super::{Component, Layout};
 use crate::error::{Error, Result};
 
-/// Parses the attribute's value. The storage targets stay unknown, since CRUSH determines them for each object.
+/// Parses the value of a `ceph.file.layout` attribute. Storage targets stay unknown, because CRUSH determines the target of each object.
 ///
 /// # Errors
 /// Returns [`Error::Malformed`] with the reason if the value is invalid.
@@ -29,7 +29,7 @@ pub fn parse_ceph(bytes: &[u8]) -> Result<Layout> {
     Ok(Layout { components: plain.components.into_iter().map(named).collect() })
 }
 
-/// Returns the attribute's `stripe_unit`, in bytes, without allocating.
+/// Returns the attribute's `stripe_unit`, in bytes. Does not allocate.
 pub(super) fn stripe_size(bytes: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(bytes).ok()?.trim_end_matches('\0');
     let unit = text.split_ascii_whitespace().find_map(|field| field.strip_prefix("stripe_unit="))?;

@@ -1,5 +1,5 @@
-//! Parser of Lustre's `lustre.lov` extended attribute: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and packed.
-//! Source: `include/uapi/linux/lustre/lustre_user.h`.
+// Parser of Lustre's extended attribute `lustre.lov`: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and packed.
+// Source: `include/uapi/linux/lustre/lustre_user.h`.
 
 use super::{Component, Layout, Standing, flag, pattern};
 use crate::error::{Error, Result};
@@ -16,14 +16,14 @@ const V3_BYTES: usize = 48;
 const OBJECT_BYTES: usize = 24;
 const COMPOSITE_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 48;
-/// Lustre's own limit on stripes of one file (`LOV_MAX_STRIPE_COUNT`).
+/// Maximum number of stripes of a file, Lustre's own limit (`LOV_MAX_STRIPE_COUNT`).
 const MAX_OBJECTS: usize = 2000;
 
 /// Parses the value of a `lustre.lov` attribute.
 ///
 /// # Errors
-/// Returns [`Error::Malformed`] with the reason if the value is invalid or the layout is foreign (data outside of Lustre), which has no
-/// stripes.
+/// Returns [`Error::Malformed`] with the reason if the value is invalid, or if the layout is foreign (data outside of Lustre) and therefore
+/// has no stripes.
 pub fn parse_lustre(bytes: &[u8]) -> Result<Layout> {
     let components = match u32_at(bytes, 0)? {
         COMPOSITE | SELF_EXTENDING => composite(bytes)?,
@@ -38,7 +38,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
     let header = match magic {
         V1 => V1_BYTES,
         V3 | SPECIFIC => V3_BYTES,
-        // Foreign component of a composite layout: its data is outside of Lustre, and its contents are not needed here.
+        // Foreign component of a composite layout: its data is outside of Lustre, so the contents of the component are ignored.
         FOREIGN => return Ok(foreign()),
         other => return Err(malformed(&format!("unknown magic {other:#010x}"))),
     };
@@ -64,7 +64,7 @@ fn plain(bytes: &[u8]) -> Result<Component> {
         end: u64::MAX,
         stripe_size: stripe_size.max(1),
         stripe_count: stripe_count.max(1),
-        // Objects of an uninitialized component are missing, or incomplete.
+        // The list of objects is missing or incomplete if the component is uninitialized.
         targets: if targets.len() as u32 == stripe_count { targets } else { Vec::new() },
         pool,
         mirror: 0,
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(bytes.len(), 264, "the size that LAYOUTS of this shape have");
         let layout = parse_lustre(&bytes).unwrap();
         assert_eq!(layout.locate(3 << 20).unwrap().target, Some(7));
-        // Byte 12 MiB is in stripe 3 of 4 MiB stripes: object 3 % 2 = 1.
+        // Byte 12 MiB is in stripe 3 of 4 MiB stripes, that is in object 3 % 2 = 1.
         assert_eq!(layout.locate(12 << 20).unwrap().target, Some(2));
         assert_eq!(stripe_size(&bytes), Some(1 << 20));
         (0..bytes.len()).for_each(|cut| assert!(matches!(stripe_size(&bytes[..cut]), None | Some(0x10_0000))));

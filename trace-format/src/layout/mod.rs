@@ -9,7 +9,7 @@ pub use ceph::parse_ceph;
 pub use lustre::parse_lustre;
 pub use standing::{Standing, flag, pattern};
 
-/// Returns the stripe size, in bytes, of the first part of the file that is on storage targets, or `None` if the attribute gives none. Does
+/// Returns the stripe size, in bytes, of the first part of the file that is on storage targets; `None` if the attribute states none. Does
 /// not allocate.
 #[must_use]
 pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
@@ -20,56 +20,56 @@ pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// Location of one byte of a file in its stripe layout.
+/// Stripe and storage target of one byte of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Stripe number, counted from the start of the file (Lustre's own arithmetic).
+    /// Stripe number, counted from the start of the file, as in Lustre's own arithmetic.
     pub stripe: u64,
-    /// First byte of the stripe.
+    /// File offset of the first byte of the stripe, but not before the component's start.
     pub stripe_start: u64,
-    /// One past the last byte of the stripe, cut at the component's end.
+    /// File offset after the last byte of the stripe, but not after the component's end.
     pub stripe_end: u64,
-    /// Storage target: OST index on Lustre. `None` if the layout does not give one (not yet allocated, no objects listed).
+    /// Storage target, the OST index on Lustre; `None` if the layout does not state the target (not yet allocated, no objects listed).
     pub target: Option<u32>,
 }
 
-/// Extent of a file with one stripe size and one list of targets.
+/// Component of a layout: extent of a file with one stripe size and one list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// First byte of the extent.
+    /// File offset of the first byte of the extent.
     pub start: u64,
-    /// One past the last byte of the extent; `u64::MAX` if it reaches to the end of the file.
+    /// File offset after the last byte of the extent; `u64::MAX` if the extent reaches to the end of the file.
     pub end: u64,
-    /// Stripe size in bytes; never 0.
+    /// Stripe size of the component, in bytes; never 0.
     pub stripe_size: u64,
-    /// Number of stripes (objects); at least 1.
+    /// Number of stripes (objects) of the component; at least 1.
     pub stripe_count: u32,
-    /// Storage target of each object, `stripe_count` of them, or empty if they are not known.
+    /// Storage target of each of the `stripe_count` objects; empty if unknown.
     pub targets: Vec<u32>,
-    /// Name of the storage pool; empty if none.
+    /// Name of the storage pool; empty without a pool.
     pub pool: String,
-    /// Mirror id of the component; 0 for files without mirrors.
+    /// Id of the mirror that the component belongs to; 0 for files without mirrors.
     pub mirror: u16,
-    /// True if the bytes are on the metadata target (data on MDT), and therefore on no OST.
+    /// True if the component's bytes are on the metadata target (data on MDT) and therefore on no OST.
     pub on_metadata: bool,
-    /// True if the component's objects exist and hold the file's current bytes. Otherwise [`Component::standing`] gives the reason, and
-    /// [`Layout::locate`] ignores the component.
+    /// True if the component's objects exist and contain the file's current bytes. Otherwise [`Component::standing`] returns the reason,
+    /// and [`Layout::locate`] ignores the component.
     pub active: bool,
-    /// Lustre's flag bits of the component, see [`flag`]; [`flag::INIT`] for a non-composite layout.
+    /// Lustre's flag bits of the component, see [`flag`]; [`flag::INIT`] in a non-composite layout.
     pub flags: u32,
     /// Lustre's pattern bits of the component, see [`pattern`].
     pub pattern: u32,
 }
 
-/// Stripe layout of a file: one component, or several if the layout is composite.
+/// Stripe layout of a file: one component, or several components if the layout is composite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Components, in the order in which the file system lists them.
+    /// Components of the layout, in the order in which the file system lists them.
     pub components: Vec<Component>,
 }
 
 impl Layout {
-    /// Creates a non-composite layout: one component for the whole file.
+    /// Creates a non-composite layout: one component that covers the whole file.
     #[must_use]
     pub fn plain(stripe_size: u64, stripe_count: u32, targets: Vec<u32>) -> Self {
         Self {
@@ -89,9 +89,9 @@ impl Layout {
         }
     }
 
-    /// Returns the component that holds the byte at `offset`. If several mirrors hold it, a mirror preferred for reads wins, then the one
-    /// with the lowest id; no interface reports the mirror that a client really reads from. A write leaves only one mirror that is not
-    /// stale.
+    /// Returns the component that contains the byte at `offset`. Of several mirrors with that byte, a mirror preferred for reads is chosen,
+    /// then the mirror with the lowest id; no interface reports from which mirror a client really reads. After a write, only one mirror is
+    /// not stale.
     #[inline]
     #[must_use]
     pub fn component(&self, offset: u64) -> Option<&Component> {
@@ -104,7 +104,7 @@ impl Layout {
             .min_by_key(|component| (component.flags & flag::PREFERRED_FOR_READING == 0, component.mirror))
     }
 
-    /// Returns the ids of the mirrors with data that is not stale, in order. If there are several, reads may have gone to any of them.
+    /// Returns the sorted ids of the mirrors with data that is not stale. Reads may have gone to any of these mirrors.
     #[must_use]
     pub fn mirrors_in_use(&self) -> Vec<u16> {
         let mut mirrors: Vec<u16> =
@@ -114,7 +114,7 @@ impl Layout {
         mirrors
     }
 
-    /// Returns the location of the byte at `offset`; `None` if no active component holds it.
+    /// Returns the location of the byte at `offset`; `None` if no active component contains the byte.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Option<Location> {
@@ -123,8 +123,8 @@ impl Layout {
 }
 
 impl Component {
-    /// Returns the number of the stripe that holds the byte at `offset`. Stripe sizes are mostly powers of two, for which a shift costs a
-    /// tenth of a division.
+    /// Returns the number of the stripe that contains the byte at `offset`. Stripe sizes are mostly powers of two, for which a shift costs
+    /// a tenth of a division.
     #[inline]
     #[must_use]
     pub fn stripe_of(&self, offset: u64) -> u64 {
@@ -132,7 +132,7 @@ impl Component {
         if size.is_power_of_two() { offset >> size.trailing_zeros() } else { offset / size.max(1) }
     }
 
-    /// Returns the number of the object that holds stripe number `stripe`: an index into `targets`.
+    /// Returns the number of the object that contains stripe `stripe`: an index into `targets`.
     #[inline]
     #[must_use]
     pub fn object_of(&self, stripe: u64) -> usize {
@@ -140,7 +140,7 @@ impl Component {
         (if count.is_power_of_two() { stripe & (count - 1) } else { stripe % count.max(1) }) as usize
     }
 
-    /// Returns the location of the byte at `offset`, which must be inside the component.
+    /// Returns the location of the byte at `offset`, which must be within the component.
     #[inline]
     #[must_use]
     pub fn locate(&self, offset: u64) -> Location {

@@ -1,62 +1,62 @@
-//! Status of layout components: whether their objects hold the file's bytes, by flags and pattern.
+// Status of layout components, derived from flags and pattern: in use, or the reason why the component holds no current data.
 
 use super::Component;
 
-/// Flags of a component: `LCME_FL_*` in Lustre's `lustre_user.h`.
+/// Flags of a layout component: `LCME_FL_*` in Lustre's `lustre_user.h`.
 pub mod flag {
-    /// Component that is out of date: another mirror was written since.
+    /// The component is out of date, because another mirror was written since.
     pub const STALE: u32 = 0x1;
-    /// Mirror preferred for reads.
+    /// The mirror is preferred for reads.
     pub const PREFERRED_FOR_READING: u32 = 0x2;
-    /// Mirror preferred for writes.
+    /// The mirror is preferred for writes.
     pub const PREFERRED_FOR_WRITING: u32 = 0x4;
-    /// Component whose targets are not to be used.
+    /// The component's targets are not to be used.
     pub const OFFLINE: u32 = 0x8;
-    /// Component whose objects have been allocated.
+    /// The component's objects have been allocated.
     pub const INIT: u32 = 0x10;
-    /// Reserved extent into which the previous component may grow (self-extending layouts); never has objects.
+    /// The component is a reserved extent into which the previous component may grow (self-extending layouts); it never has objects.
     pub const EXTENSION: u32 = 0x40;
-    /// Component that holds parity of another mirror instead of the file's bytes.
+    /// The component contains parity of another mirror instead of the file's bytes.
     pub const PARITY: u32 = 0x80;
 }
 
-/// Pattern bits of a component: `LOV_PATTERN_*` in Lustre's `lustre_user.h`.
+/// Pattern bits of a layout component: `LOV_PATTERN_*` in Lustre's `lustre_user.h`.
 pub mod pattern {
-    /// Striped over targets.
+    /// Data of the component is striped over storage targets.
     pub const RAID0: u32 = 0x1;
-    /// Data on the metadata target.
+    /// Data of the component is on the metadata target.
     pub const METADATA: u32 = 0x100;
-    /// Overstriping: several objects possible on one target.
+    /// Overstriping: one target may have several objects of the component.
     pub const OVERSTRIPED: u32 = 0x200;
-    /// Data outside of Lustre.
+    /// Data of the component is outside of Lustre.
     pub const FOREIGN: u32 = 0x400;
-    /// Data moved to an archive.
+    /// Data of the component was moved to an archive (released).
     pub const RELEASED: u32 = 0x8000_0000;
 }
 
 /// Status of a layout component: in use, or the reason why it holds no current data of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Component whose objects hold the file's bytes.
+    /// Objects of the component contain the file's current bytes.
     InUse,
-    /// Component without objects, since nothing was written there yet.
+    /// Component has no objects, because nothing was written to its extent yet.
     NotInitialized,
-    /// Component that is out of date: another mirror was written since.
+    /// Component is out of date, because another mirror was written since.
     Stale,
-    /// Component whose targets are not to be used.
+    /// Targets of the component are not to be used.
     Offline,
-    /// Reserved extent into which the previous component may grow.
+    /// Component is a reserved extent into which the previous component may grow.
     Extension,
-    /// Parity of another mirror instead of the file's bytes.
+    /// Component contains parity of another mirror instead of the file's bytes.
     Parity,
-    /// Data outside of Lustre.
+    /// Data of the component is outside of Lustre.
     Foreign,
-    /// Data moved to an archive.
+    /// Data of the component was moved to an archive.
     Released,
 }
 
 impl Standing {
-    /// Returns the name shown in reports.
+    /// Returns the status's name as shown in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Standing {
         }
     }
 
-    /// Returns the status implied by a component's flags and pattern.
+    /// Returns the status that a component's flags and pattern imply.
     #[must_use]
     pub const fn of(flags: u32, pattern: u32) -> Self {
         if pattern & pattern::FOREIGN != 0 {
@@ -101,7 +101,7 @@ impl Component {
         Standing::of(self.flags, self.pattern)
     }
 
-    /// True if one target has several objects of the component.
+    /// True if one target stores several objects of the component.
     #[must_use]
     pub fn is_overstriped(&self) -> bool {
         let mut targets = self.targets.clone();

@@ -1,10 +1,10 @@
 //! Encoding of section values; the only file that uses bincode. Configuration: bincode 2 "standard", that is little-endian with
 //! variable-length integers (bincode 2 specification, spec.md).
 //!
-//! bincode is no longer maintained (RUSTSEC-2025-0141), which matters little while its input is metered here and its output is pinned by
-//! the test below. The alternative is a serde codec of the same few rules: integers below 251 in one byte, else 251, 252 or 253 and 2, 4 or
-//! 8 bytes; signed integers as zigzag; lengths and variants as integers; options, booleans and single bytes in one byte. A replacement has
-//! to pass that test, the golden traces and `tests/sections.rs`.
+// bincode is no longer maintained (RUSTSEC-2025-0141), which matters little while its input is metered here and its output is pinned by the
+// test `bytes_are_pinned`. The alternative is a serde codec with a few rules: integers below 251 in one byte, else 251, 252 or 253 and 2, 4
+// or 8 bytes; signed integers as zigzag; lengths and variants as integers; options, booleans and single bytes in one byte. A replacement
+// has to pass that test, the golden traces and `tests/sections.rs`.
 
 #[cfg(feature = "read")]
 use super::metered::Metered;
@@ -17,7 +17,7 @@ use serde::Serialize;
 #[cfg(feature = "read")]
 use serde::de::DeserializeOwned;
 
-/// Appends a section to a metadata block: tag, length and encoded `value`. Values of this crate's types always encode.
+/// Appends a section to a metadata block: tag, length and encoded `value`. All types of this crate can be encoded.
 pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     let Ok(bytes) = bincode::serde::encode_to_vec(value, bincode::config::standard()) else { return };
     out.extend_from_slice(&tag.to_le_bytes());
@@ -25,14 +25,14 @@ pub(super) fn section<T: Serialize>(tag: u16, value: &T, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes);
 }
 
-/// Appends a list as a section, like [`section`]; an empty list is omitted, which has the same meaning.
+/// Appends a list as a section, like [`section`]. An empty list is omitted; readers treat a missing section as an empty list.
 pub(super) fn list_section<T: Serialize>(tag: u16, list: &[T], out: &mut Vec<u8>) {
     if !list.is_empty() {
         section(tag, &list, out);
     }
 }
 
-/// Decodes one section's bytes, charging the memory to `meter`. Bytes after the value come from a newer writer and are ignored.
+/// Decodes the bytes of one section, charging the memory to `meter`. Bytes after the value come from a newer writer and are ignored.
 #[cfg(feature = "read")]
 pub(super) fn value<T: DeserializeOwned>(
     what: &'static str,
@@ -48,7 +48,7 @@ pub(super) fn value<T: DeserializeOwned>(
     })
 }
 
-/// Yields the sections of a metadata block as (tag, bytes). A truncated section ends the iteration with an error.
+/// Returns an iterator over the sections of a metadata block as (tag, bytes). A truncated section ends the iteration with an error.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "the writing half does not decode"))]
 pub(super) fn sections(mut block: &[u8], offset: u64) -> impl Iterator<Item = Result<(u16, &[u8])>> {
     std::iter::from_fn(move || {
@@ -92,7 +92,7 @@ mod tests {
         kinds: Vec<Kind>,
     }
 
-    /// Compares with bytes written by hand from the specification; a replacement of bincode must read and write these.
+    /// Compares encoded values with bytes written by hand from the bincode specification; a replacement of bincode must read and write these bytes.
     #[test]
     fn bytes_are_pinned() {
         let value_of = Everything {

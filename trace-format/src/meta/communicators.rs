@@ -1,20 +1,20 @@
-//! MPI communicators whose collective calls are recorded. A segment of layer MPI holds the id of its communicator in the field for the file
-//! offset; the table here defines these ids.
+// MPI communicators whose collective calls are recorded. A segment of layer MPI holds its communicator's id in the field for the file
+// offset; the communicator table defines these ids.
 
 use serde::{Deserialize, Serialize};
 
 /// Id of `MPI_COMM_WORLD` in every process.
 pub const WORLD: u32 = 0;
 
-/// MPI communicator, as seen by one process. Ids are never reused, even if a communicator is freed.
+/// MPI communicator, as seen by one process. Ids are never reused, even after a communicator is freed.
 ///
-/// Each process assigns its own ids. Communicators of two processes can be the same one only if `size`, `first`, `members` and
-/// `remote_size` are equal. If several are equal in all of these, the *n*-th of one process is the *n*-th of the other.
+/// Each process assigns its own ids. Communicators of two processes may be the same communicator only if `size`, `first`, `members` and
+/// `remote_size` are equal. If several communicators agree in all four fields, the *n*-th of one process is the *n*-th of the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommunicatorDef {
-    /// Communicator id, which segments of collective calls hold in the field for the file offset.
+    /// Communicator id: the value that segments of collective calls hold in the field for the file offset.
     pub number: u32,
-    /// Number of processes in the communicator; for an intercommunicator, in the local group.
+    /// Number of processes in the communicator, or in the local group of an intercommunicator.
     pub size: u32,
     /// Rank of this process in the communicator.
     pub rank: i32,

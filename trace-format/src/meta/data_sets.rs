@@ -1,22 +1,22 @@
-//! Data sets: the arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: its streams
-//! belong to the file that contains it, and the table here assigns them to data sets.
+// Data sets: arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: streams belong
+// to the file that contains the data set, and the data-set table assigns streams to data sets.
 
 use serde::{Deserialize, Serialize};
 
-/// Form of the elements selected by a transfer to or from a data set. Its code is its index in [`DataSetAccess::selections`].
+/// Form of the elements selected by a transfer to or from a data set. The form's code is its index in [`DataSetAccess::selections`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
-    /// No elements, as for processes that transfer nothing in a collective call.
+    /// No elements, as in processes that transfer nothing in a collective call.
     None,
-    /// Whole data set.
+    /// All elements of the data set.
     All,
-    /// A regular hyperslab: one start, stride, count and block per dimension.
+    /// Regular hyperslab: one start, stride, count and block per dimension.
     RegularHyperslab,
     /// Any other union of hyperslabs.
     IrregularHyperslab,
-    /// A list of points.
+    /// List of single elements (points).
     Points,
-    /// Any other selection.
+    /// Any other form of selection.
     Other,
 }
 
@@ -28,7 +28,7 @@ impl Selection {
     /// Number of forms of selections, including [`Self::Other`].
     pub const COUNT: usize = 6;
 
-    /// Returns the name shown in all outputs.
+    /// Returns the selection form's name as shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,22 +45,22 @@ impl Selection {
 /// Accesses of one stream (one operation on one file) to a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetAccess {
-    /// Id of the stream.
+    /// Id of the stream (operation on a file).
     pub stream: u32,
-    /// Number of calls by form of selection, in the order of [`Selection`].
+    /// Number of calls by form of the selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
-    /// Number of elements selected, summed over the calls.
+    /// Number of selected elements, summed over the calls.
     pub elements: u64,
 }
 
 /// Data set (array) inside a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetDef {
-    /// Index into the process's file table.
+    /// Index of the containing file in the process's file table.
     pub file: u32,
-    /// Path inside the file; empty if there is none or it is unknown.
+    /// Path of the data set inside the file; empty if unknown or if the data set has no path.
     pub path: Vec<u8>,
-    /// Size of an element in the file, in bytes; 0 if unknown.
+    /// Size of an element as stored in the file, in bytes; 0 if unknown.
     pub element_bytes: u32,
     /// Extent when last queried: number of elements per dimension, slowest first; empty for a scalar.
     pub extent: Vec<u64>,

@@ -1,10 +1,9 @@
-//! Job block: data shared by all processes of a file.
+// Job block: the part of a trace file's metadata that all processes share.
 
 use super::codec;
 use crate::op::OpDef;
 use serde::{Deserialize, Serialize};
 
-/// Section tags of the job block.
 mod tag {
     pub(super) const INFO: u16 = 1;
     pub(super) const OPS: u16 = 2;
@@ -29,59 +28,59 @@ pub struct Mpi {
 pub struct JobInfo {
     /// Key of the job: files with the same key belong to one job.
     pub key: String,
-    /// Job id of the scheduler, as `SLURM_JOB_ID=123`; empty without one.
+    /// Job id of the scheduler, as `SLURM_JOB_ID=123`; empty without a scheduler.
     pub scheduler: String,
-    /// User id.
+    /// User id of the job's processes.
     pub uid: u32,
     /// Path of the executable of the process that wrote this block.
     pub exe: Vec<u8>,
     /// Arguments of the process that wrote this block, the program's name first.
     pub args: Vec<Vec<u8>>,
-    /// Working directory, at its start, of the process that wrote this block.
+    /// Working directory of the process that wrote this block, when the process started.
     pub cwd: Vec<u8>,
-    /// Start time of the process that wrote this block, by the wall clock, in ns since 1970-01-01 UTC.
+    /// Wall-clock start time of the process that wrote this block, in ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// MPI library and number of ranks, if the job used MPI.
+    /// MPI library and number of ranks; `None` if the job did not use MPI.
     pub mpi: Option<Mpi>,
-    /// Version of the tracer.
+    /// Version of the tracer that recorded the job.
     pub tracer: String,
 }
 
-/// Path used by several processes and stored once; their file tables hold only its hash.
+/// Path used by several processes and stored once; the processes' file tables contain only the hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedName {
-    /// Hash of the path, by [`super::path_hash`].
+    /// Hash of the path, computed by [`super::path_hash`].
     pub hash: u64,
-    /// Path with this hash.
+    /// Path whose hash is `hash`.
     pub path: Vec<u8>,
 }
 
-/// Mounted file system.
+/// File system that was mounted during the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// Mount point.
+    /// Path of the mount point.
     pub path: Vec<u8>,
     /// File system type, as in mountinfo: `lustre`, `ext4`, ...
     pub kind: String,
 }
 
-/// Job block: data shared by all processes of a file.
+/// Job block: metadata shared by all processes of a trace file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Job {
-    /// Description of the job.
+    /// Description of the job: user, program, arguments, time.
     pub info: JobInfo,
     /// Operation table: definitions of the operation codes in streams.
     pub ops: Vec<OpDef>,
     /// Paths stored once for all processes of the file.
     pub names: Vec<SharedName>,
-    /// Tracer settings that shaped the trace, as (variable, value).
+    /// Tracer settings that affected the content of the trace, as (variable, value).
     pub settings: Vec<(String, String)>,
-    /// Mounted file systems that can hold data, in the kernel's order, as seen by the process that wrote the block.
+    /// Mounted file systems that can hold data, in the kernel's order, as seen by the process that wrote this block.
     pub mounts: Vec<Mount>,
 }
 
 impl Job {
-    /// Encodes the block as a list of tagged sections.
+    /// Encodes the job block as a list of tagged sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -98,13 +97,13 @@ impl Job {
     /// Decodes the decompressed payload of the job frame at file offset `offset`.
     ///
     /// # Errors
-    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables take too much memory.
+    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables exceed the memory limit.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// Decodes the block like [`Self::decode`], charging the memory to `meter`.
+    /// Decodes the job block like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut job = Self::default();

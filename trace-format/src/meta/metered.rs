@@ -1,5 +1,5 @@
-//! Deserializer that counts the memory of the values it creates, and fails when the memory limit is reached. An element of a list counts
-//! with its size in memory and again with its fields, which covers the growth of lists by doubling; texts count with their lengths.
+// Deserializer that counts the memory of the values it creates and fails when the memory limit is reached. A list element counts once with
+// its size in memory and once more with its fields, which covers the growth of lists by doubling; texts count with their lengths.
 
 use crate::read::Meter;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
@@ -140,7 +140,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Metered<'_, '_, V> {
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, inner: A) -> Result<V::Value, A::Error> {
-        // Enums of the format are numbers; none of them holds a list.
+        // The format stores its enums as numbers; none of them contains a list.
         self.inner.visit_enum(inner)
     }
 }

@@ -1,5 +1,5 @@
-//! Metadata blocks: descriptions of the job and of each process. On disk a block is a list of tagged sections: new data gets a new tag, and
-//! readers skip tags they do not know (`FORMAT.md`, "Metadata").
+// Metadata blocks: descriptions of the job and of each process. On disk, a block is a list of tagged sections: new data gets a new tag, and
+// readers skip unknown tags (`FORMAT.md`, "Metadata").
 
 mod codec;
 mod communicators;
@@ -25,7 +25,7 @@ pub use process::{
 pub use views::{DimensionDef, ViewDef};
 pub use whole::{Order, WholeDef};
 
-/// Returns the id of a file: the FNV-1a hash (64 bits) of its path. A file has the same id in every process of a job.
+/// Returns the id of a file: the 64-bit FNV-1a hash of its path. A file has the same id in every process of a job.
 #[must_use]
 pub const fn path_hash(path: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;

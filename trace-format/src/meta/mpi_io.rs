@@ -1,26 +1,26 @@
-//! MPI-IO metadata besides transfers: hints, and the datatypes that describe file views and memory buffers.
+// MPI-IO metadata other than transfers: hints, and the datatypes of file views and memory buffers.
 
 use crate::coded::coded;
 use crate::counters::{SIZE_BINS, size_bin};
 use serde::{Deserialize, Serialize};
 
-/// Source of an MPI-IO hint.
+/// Source of an MPI-IO hint: the program or the MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum HintOrigin {
-    /// Requested by the program when it opened the file.
+    /// Hint requested by the program when it opened the file.
     Asked,
-    /// Reported by the library for the open file.
+    /// Hint reported by the MPI library for the open file.
     InEffect,
-    /// Source unknown to this version.
+    /// Hint source that this version does not know.
     Other,
 }
 
 coded!(HintOrigin { Asked = 0, InEffect = 1, Other = 0xffff_ffff } else Other);
 
 impl HintOrigin {
-    /// Returns the name shown in all outputs.
+    /// Returns the hint source's name as shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,40 +31,40 @@ impl HintOrigin {
     }
 }
 
-/// Hint of a file opened through MPI-IO (MPI 4.0, 14.2.8).
+/// Hint (key and value) of a file opened through MPI-IO (MPI 4.0, 14.2.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HintDef {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
-    /// Source of the hint.
+    /// Source of the hint: the program or the MPI library.
     pub origin: HintOrigin,
-    /// Key of the hint.
+    /// Key of the hint, such as `cb_nodes`.
     pub key: Vec<u8>,
-    /// Value of the hint.
+    /// Value of the hint, as text.
     pub value: Vec<u8>,
 }
 
-/// Use of a datatype in an MPI-IO call.
+/// Purpose for which an MPI-IO call uses a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum DatatypeRole {
-    /// Elementary type of a file view.
+    /// Elementary type (etype) of a file view.
     Etype,
-    /// Filetype of a file view.
+    /// Filetype of a file view (the repeated pattern of etypes).
     Filetype,
-    /// Memory datatype of a read.
+    /// Memory datatype of a read call.
     ReadBuffer,
-    /// Memory datatype of a write.
+    /// Memory datatype of a write call.
     WriteBuffer,
-    /// Role that this version of the format does not know.
+    /// Purpose that this version does not know.
     Other,
 }
 
 coded!(DatatypeRole { Etype = 0, Filetype = 1, ReadBuffer = 2, WriteBuffer = 3, Other = 0xffff_ffff } else Other);
 
 impl DatatypeRole {
-    /// Returns the name shown in all outputs.
+    /// Returns the purpose's name as shown in all outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,46 +77,46 @@ impl DatatypeRole {
     }
 }
 
-/// Constructor of a datatype (MPI 4.0, 5.1.13), in the numbers of this format, since each MPI library has its own.
+/// Constructor of an MPI datatype (MPI 4.0, 5.1.13), with codes of this format, because each MPI library has its own codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum Combiner {
     /// Predefined datatype: `MPI_BYTE`, `MPI_DOUBLE`, ...
     Named,
-    /// `MPI_Type_dup`.
+    /// Made by `MPI_Type_dup`.
     Dup,
-    /// `MPI_Type_contiguous`.
+    /// Made by `MPI_Type_contiguous`.
     Contiguous,
-    /// `MPI_Type_vector`.
+    /// Made by `MPI_Type_vector`.
     Vector,
-    /// `MPI_Type_create_hvector`.
+    /// Made by `MPI_Type_create_hvector`.
     Hvector,
-    /// `MPI_Type_indexed`.
+    /// Made by `MPI_Type_indexed`.
     Indexed,
-    /// `MPI_Type_create_hindexed`.
+    /// Made by `MPI_Type_create_hindexed`.
     Hindexed,
-    /// `MPI_Type_create_indexed_block`.
+    /// Made by `MPI_Type_create_indexed_block`.
     IndexedBlock,
-    /// `MPI_Type_create_hindexed_block`.
+    /// Made by `MPI_Type_create_hindexed_block`.
     HindexedBlock,
-    /// `MPI_Type_create_struct`.
+    /// Made by `MPI_Type_create_struct`.
     Struct,
-    /// `MPI_Type_create_subarray`.
+    /// Made by `MPI_Type_create_subarray`.
     Subarray,
-    /// `MPI_Type_create_darray`.
+    /// Made by `MPI_Type_create_darray`.
     Darray,
-    /// `MPI_Type_create_f90_integer`.
+    /// Made by `MPI_Type_create_f90_integer`.
     F90Integer,
-    /// `MPI_Type_create_f90_real`.
+    /// Made by `MPI_Type_create_f90_real`.
     F90Real,
-    /// `MPI_Type_create_f90_complex`.
+    /// Made by `MPI_Type_create_f90_complex`.
     F90Complex,
-    /// `MPI_Type_create_resized`.
+    /// Made by `MPI_Type_create_resized`.
     Resized,
-    /// `MPI_Type_get_value_index` (MPI 4.1).
+    /// Made by `MPI_Type_get_value_index` (MPI 4.1).
     ValueIndex,
-    /// Constructor unknown to this version.
+    /// Datatype constructor that this version does not know.
     Other,
 }
 
@@ -130,7 +130,7 @@ impl Combiner {
     /// Number of known datatype constructors, excluding [`Self::Other`].
     pub const COUNT: usize = 17;
 
-    /// Returns the name shown in all outputs: MPI's name in lower case.
+    /// Returns the constructor's name as shown in all outputs: MPI's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -159,28 +159,28 @@ impl Combiner {
 /// Number of MPI-IO calls on one file that used datatypes with the same constructor for the same purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeUse {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
     /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,
-    /// Constructor of the datatypes.
+    /// Constructor of the MPI datatypes that the calls used.
     pub combiner: Combiner,
-    /// Number of calls.
+    /// Number of MPI-IO calls that used such datatypes for this purpose.
     pub count: u64,
 }
 
-/// Extents of the datatypes used on a file for one purpose.
+/// Extents of the MPI datatypes used on one file for one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatatypeExtents {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
     /// Purpose for which the datatypes were used.
     pub role: DatatypeRole,
-    /// Number of calls by the extent of the datatype in bytes, in the bins of [`extent_bin`].
+    /// Number of MPI-IO calls by the datatype's extent in bytes, in the bins of [`extent_bin`].
     pub extents: [u64; SIZE_BINS],
 }
 
-/// Returns the histogram bin of a datatype's extent in bytes; a negative extent (resized type) counts in the first bin.
+/// Returns the index of the histogram bin for a datatype's extent in bytes; a negative extent (resized type) counts in the first bin.
 #[must_use]
 pub fn extent_bin(extent: i64) -> usize {
     size_bin(u64::try_from(extent).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! Process block: the description of one process, its files and streams, and the data that has no segments.
+// Process block: description of one process, its files and streams, and statistics of calls that have no segments.
 
 use super::codec;
 use super::communicators::CommunicatorDef;
@@ -14,7 +14,6 @@ use crate::profile::Profile;
 use crate::spread::Spread;
 use serde::{Deserialize, Serialize};
 
-/// Section tags of the process block.
 mod tag {
     pub(super) const INFO: u16 = 1;
     pub(super) const THREADS: u16 = 2;
@@ -36,17 +35,17 @@ mod tag {
     pub(super) const VIEWS: u16 = 18;
 }
 
-/// Clock that the times of segments were read from.
+/// Clock with which the times of segments were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum ClockSource {
-    /// `clock_gettime(CLOCK_MONOTONIC)`.
+    /// System call `clock_gettime(CLOCK_MONOTONIC)`.
     #[default]
     Monotonic,
-    /// The processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
+    /// Processor's invariant counter (x86-64 TSC, aarch64 CNTVCT).
     Counter,
-    /// Clock unknown to this version.
+    /// Clock that this version does not know.
     Other,
 }
 
@@ -55,29 +54,29 @@ coded!(ClockSource { Monotonic = 0, Counter = 1, Other = 0xffff_ffff } else Othe
 /// Identity, clock and recording times of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
-    /// Rank in `MPI_COMM_WORLD`; for a process without MPI the launcher's process number, or -1.
+    /// Rank in `MPI_COMM_WORLD`; in a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Name of the node that the process ran on.
+    /// Name of the node on which the process ran.
     pub node: String,
-    /// Process id.
+    /// Process id of the recorded process.
     pub pid: u32,
-    /// Parent's process id.
+    /// Process id of the parent process.
     pub ppid: u32,
-    /// Path of the executable.
+    /// Path of the process's executable.
     pub exe: Vec<u8>,
-    /// Wall clock at the process's time zero (its epoch), in ns since 1970-01-01 UTC.
+    /// Wall-clock time of the process's epoch (time zero), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Clock that all times were read from.
+    /// Clock with which all times of the process were read.
     pub clock: ClockSource,
-    /// Clock rate in ticks per second, measured over the whole run.
+    /// Clock rate in ticks per second, measured over the process's whole run.
     pub clock_hz: u64,
-    /// Time when the process left the barrier at startup that aligns the clocks of the ranks, in ns since the process's epoch.
+    /// Time at which the process left the barrier that aligns the ranks' clocks at startup, in ns since the process's epoch.
     pub sync_ns: Option<u64>,
-    /// End of recording, in ns since the epoch.
+    /// Time at which recording ended, in ns since the process's epoch.
     pub end_ns: u64,
     /// Name of the call that ended the recording: `MPI_Finalize`, `exit`, `_exit`, ...
     pub ended_by: String,
-    /// Number of segments stored in the trace.
+    /// Number of the process's segments stored in the trace.
     pub segments: u64,
     /// Number of recorded calls that are stored in counters ([`Missing`]) instead of segments.
     pub missing: u64,
@@ -85,16 +84,16 @@ pub struct ProcessInfo {
     pub blocks: u32,
 }
 
-/// Thread that recorded segments.
+/// Thread of a process that recorded segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
-    /// Index of the thread, used by block heads.
+    /// Index of the thread, to which block heads refer.
     pub index: u32,
-    /// Kernel thread id.
+    /// Thread id in the kernel (gettid(2)).
     pub tid: u32,
 }
 
-/// Type of a file.
+/// Type of a file, as in `st_mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
@@ -115,21 +114,21 @@ coded!(FileKind { Unknown = 0, Regular = 1, Block = 2, Character = 3 } else Unkn
 /// File used by a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDef {
-    /// Hash of the path, by [`super::path_hash`].
+    /// Hash of the path, computed by [`super::path_hash`].
     pub hash: u64,
-    /// Absolute path; `None` if the path is among the job block's shared names.
+    /// Absolute path; `None` if the path is one of the shared names in the job block.
     pub path: Option<Vec<u8>>,
-    /// File type.
+    /// Type of the file.
     pub kind: FileKind,
-    /// Device number (`st_dev`), 0 if unknown.
+    /// Device number (`st_dev`); 0 if unknown.
     pub device: u64,
-    /// Inode number, 0 if unknown.
+    /// Inode number (`st_ino`); 0 if unknown.
     pub inode: u64,
-    /// Preferred I/O size in bytes (`st_blksize`), 0 if unknown.
+    /// Preferred I/O size (`st_blksize`), in bytes; 0 if unknown.
     pub block_size: u32,
 }
 
-/// Bits of [`StreamDef::flags`], each of which describes all calls of a stream.
+/// Bits of [`StreamDef::flags`], each of which applies to all calls of a stream.
 pub mod stream_flags {
     /// Calls made inside an MPI-IO call of the same thread.
     pub const NESTED: u8 = 1;
@@ -137,8 +136,8 @@ pub mod stream_flags {
     pub const FAILED: u8 = 2;
     /// Calls made inside an HDF5 call of the same thread.
     pub const IN_HDF5: u8 = 8;
-    /// Calls whose offsets are estimates: others, such as a process that shares the open file description (open(2)), may have moved the
-    /// file position or the end of the file at the same time.
+    /// Calls whose offsets are estimates: another process or thread, such as one that shares the open file description (open(2)), may have
+    /// moved the file position or the end of the file at the same time.
     pub const ESTIMATED: u8 = 16;
     /// Synchronous calls, which returned after storage had the bytes: O_SYNC or O_DSYNC (open(2)), RWF_SYNC or RWF_DSYNC (pwritev2(2)).
     pub const THROUGH: u8 = 32;
@@ -151,43 +150,43 @@ pub mod stream_flags {
 /// Stream: all calls of one operation on one file with the same flags and error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamDef {
-    /// Id used by segments.
+    /// Stream id, to which segments refer.
     pub id: u32,
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
     /// Operation code, defined in the job's operation table.
     pub op: u16,
-    /// Bits of [`stream_flags`].
+    /// Flags of the stream: bits of [`stream_flags`].
     pub flags: u8,
-    /// Error number if all calls of the stream failed with it, else 0.
+    /// Error number with which all calls of the stream failed; 0 for successful calls.
     pub errno: u16,
 }
 
-/// Source of a stripe layout, which determines its encoding.
+/// Source of a stripe layout; determines the layout's encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutSource {
-    /// Extended attribute `lustre.lov`: `struct lov_user_md`.
+    /// Extended attribute `lustre.lov` of Lustre: `struct lov_user_md`.
     Lustre,
-    /// Extended attribute `ceph.file.layout`: text.
+    /// Extended attribute `ceph.file.layout` of CephFS: text.
     Ceph,
-    /// Source unknown to this version.
+    /// Layout source that this version does not know.
     Other,
 }
 
 coded!(LayoutSource { Lustre = 0, Ceph = 1, Other = 0xffff_ffff } else Other);
 
-/// Moment at which a stripe layout was read.
+/// Time at which a stripe layout was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum LayoutMoment {
-    /// When the file was opened.
+    /// Layout read when the file was opened.
     Open,
-    /// When the file was closed; a progressive layout may have grown since the open.
+    /// Layout read when the file was closed; a progressive layout may have grown since the open.
     Close,
-    /// Moment unknown to this version.
+    /// Layout read at a time that this version does not know.
     Other,
 }
 
@@ -196,9 +195,9 @@ coded!(LayoutMoment { Open = 0, Close = 1, Other = 0xffff_ffff } else Other);
 /// Stripe layout of a file, as reported by its file system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayoutDef {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
-    /// Moment at which the layout was read.
+    /// Time at which the layout was read: open or close.
     pub moment: LayoutMoment,
     /// File system that reported the layout; determines the encoding of `bytes`.
     pub source: LayoutSource,
@@ -209,38 +208,38 @@ pub struct LayoutDef {
 /// Exact totals over the calls of a stream that are not stored as segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Stream id.
+    /// Id of the stream that the counted calls belong to.
     pub stream: u32,
-    /// Counters, with times in ns since the process's epoch.
+    /// Totals over these calls, with times in ns since the process's epoch.
     pub counters: Counters,
 }
 
-/// Kind of event that was seen but not recorded, with the number of its occurrences.
+/// Kind of event that was observed but not recorded, with the number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Description for reports.
+    /// Description of the event for reports.
     pub what: String,
-    /// Number of occurrences.
+    /// Number of occurrences of the event.
     pub count: u64,
 }
 
-/// Access profile of a file through one layer, over the accesses that are not stored as segments.
+/// Access profile of a file through one layer, over accesses that are not stored as segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileDef {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
-    /// Layer of the accesses.
+    /// Layer (interface) of the accesses.
     pub layer: Layer,
-    /// Profile, with times in ns since the process's epoch.
+    /// Access profile, with times in ns since the process's epoch.
     pub profile: Profile,
 }
 
 /// Statistics over the ranks that used a file through one layer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpreadDef {
-    /// Index into the process's file table.
+    /// Index of the file in the process's file table.
     pub file: u32,
-    /// Layer of the accesses.
+    /// Layer through which the ranks used the file.
     pub layer: Layer,
     /// Statistics over the ranks: slowest and fastest rank, means and variances.
     pub spread: Spread,
@@ -249,45 +248,45 @@ pub struct SpreadDef {
 /// Bytes that a process transferred per time bin through one layer, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeatDef {
-    /// Layer of the transfers.
+    /// Layer (interface) of the transfers.
     pub layer: Layer,
     /// True for bytes written, false for bytes read.
     pub writes: bool,
     /// Width of a time bin, in ns; bin 0 begins at the process's epoch.
     pub width_ns: u64,
-    /// Index of the time bin of the first element of `bytes`.
+    /// Index of the time bin to which the first element of `bytes` belongs.
     pub first_bin: u64,
-    /// Bytes transferred per time bin.
+    /// Number of bytes transferred per time bin.
     pub bytes: Vec<u64>,
 }
 
-/// Additional data of a reduced process block: one that stands for several ranks.
+/// Additional data of a reduced process block (a block that stands for several ranks).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Number of ranks represented; 0 if the block is that of a single process.
+    /// Number of ranks that the block stands for; 0 if the block belongs to a single process.
     pub ranks: u32,
-    /// Number of nodes on which these ranks ran; 0 if unknown.
+    /// Number of nodes on which the ranks of the block ran; 0 if unknown.
     pub nodes: u32,
-    /// Statistics over these ranks, by file and layer.
+    /// Statistics over the ranks of the block, by file and layer.
     pub spreads: Vec<SpreadDef>,
 }
 
-/// Process block: everything about a process except its segments.
+/// Process block: everything that a trace stores about a process, except segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
     /// Identity, clock and recording times of the process.
     pub info: ProcessInfo,
     /// Threads with recorded segments.
     pub threads: Vec<ThreadDef>,
-    /// Files, in order of first use.
+    /// Files used by the process, in order of first use.
     pub files: Vec<FileDef>,
-    /// Streams, each of which stands for one operation on one file.
+    /// Streams of the process, each of which stands for one operation on one file.
     pub streams: Vec<StreamDef>,
-    /// Stripe layouts of the files.
+    /// Stripe layouts of the process's files.
     pub layouts: Vec<LayoutDef>,
     /// Counters of calls that are not stored as segments, by stream.
     pub missing: Vec<Missing>,
-    /// Events that were seen but not recorded, with their counts.
+    /// Events that were observed but not recorded, with their counts.
     pub notes: Vec<Note>,
     /// Hints of files opened through MPI-IO.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -304,16 +303,16 @@ pub struct Process {
     /// Data sets (HDF5) inside the files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
-    /// Access profiles of files, over accesses that are not stored as segments.
+    /// Totals and patterns of accesses that are not stored as segments, per file and layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileDef>,
-    /// Data present only in a reduced block: one that stands for several ranks.
+    /// Data of a reduced block (a block that stands for several ranks); empty in other blocks.
     #[serde(skip_serializing_if = "Reduction::is_none")]
     pub reduction: Reduction,
-    /// Bytes transferred over time, for accesses that are not stored as segments.
+    /// Bytes transferred per time bin, for accesses that are not stored as segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub heat: Vec<HeatDef>,
-    /// Access counts from another tool (Darshan), which replace those derived from segments.
+    /// Access counts from another tool (Darshan), which take precedence over counts derived from segments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub whole: Vec<WholeDef>,
     /// MPI communicators whose collective calls are recorded.
@@ -325,7 +324,7 @@ pub struct Process {
 }
 
 impl Reduction {
-    /// True if the block is that of a single process, so that there is no additional data.
+    /// True if the block belongs to a single process, so that there is no additional data.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.ranks == 0
@@ -333,7 +332,7 @@ impl Reduction {
 }
 
 impl Process {
-    /// Returns the memory held by the block's tables, in bytes, without allocator overhead.
+    /// Returns the memory held by the block's tables, in bytes, excluding allocator overhead.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         let paths: usize = self.files.iter().flat_map(|file| &file.path).map(Vec::len).sum();
@@ -366,7 +365,7 @@ impl Process {
         (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets) as u64
     }
 
-    /// Encodes the block as a list of tagged sections.
+    /// Encodes the process block as a list of tagged sections.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -400,13 +399,13 @@ impl Process {
     /// Decodes the decompressed payload of the process frame at file offset `offset`.
     ///
     /// # Errors
-    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables take too much memory.
+    /// Returns [`crate::Error::Malformed`] if a section is invalid, and [`crate::Error::Limit`] if the tables exceed the memory limit.
     #[cfg(feature = "read")]
     pub fn decode(block: &[u8], offset: u64) -> crate::Result<Self> {
         Self::decode_within(block, offset, &crate::read::Meter::new(&crate::read::Room::default()))
     }
 
-    /// Decodes the block like [`Self::decode`], charging the memory to `meter`.
+    /// Decodes the process block like [`Self::decode`], charging the memory to `meter`.
     #[cfg(feature = "read")]
     pub(crate) fn decode_within(block: &[u8], offset: u64, meter: &crate::read::Meter<'_>) -> crate::Result<Self> {
         let mut process = Self::default();

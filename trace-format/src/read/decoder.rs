@@ -1,4 +1,4 @@
-//! Decoder of frame payloads. It reuses its working memory; use one per thread.
+// Decoder of frame payloads. A decoder reuses its working memory, so each thread should have its own.
 
 use super::frames::BlockRef;
 use super::room::{Meter, Room};
@@ -10,18 +10,18 @@ use crate::limits;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum decompressed size of metadata, in bytes, for which the decoder's permanent decompressor is used. Creating a decompressor costs
-/// more than decompressing this much.
+/// Maximum decompressed size of metadata, in bytes, for which the decoder keeps one decompressor: creating a decompressor costs more time
+/// than decompressing this many bytes.
 const SMALL: u32 = 1 << 20;
 
-/// Lock held while metadata above [`SMALL`] is decompressed and decoded.
+/// Lock held while a metadata block larger than [`SMALL`] is decompressed and decoded.
 static LARGE: Mutex<()> = Mutex::new(());
 
-/// Decoder of frames; reuses its buffers.
+/// Decoder of the payloads of frames; reuses its buffers.
 #[derive(Default)]
 pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// Buffers for the payload as stored and after decompression. They only grow; the payload is at their start.
+    /// Buffers for the stored and for the decompressed payload, which begins at index 0. The buffers only grow.
     stored: Vec<u8>,
     raw: Vec<u8>,
     columns: Columns,
@@ -29,11 +29,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Decodes the segments of a block.
+    /// Decodes the segments of one block.
     ///
     /// # Errors
-    /// Returns [`Error::Checksum`], [`Error::Malformed`], [`Error::Limit`] or [`Error::Io`] if the block cannot be read; its segments are
-    /// lost.
+    /// Returns [`Error::Checksum`], [`Error::Malformed`], [`Error::Limit`] or [`Error::Io`] if the block cannot be read, which loses its segments.
     pub fn block<S: Source + ?Sized>(&mut self, source: &S, block: &BlockRef) -> Result<&Columns> {
         self.fetch(source, block.offset, &block.frame)?;
         let raw = match block.frame.codec {
@@ -48,11 +47,8 @@ impl Decoder {
         Ok(&self.columns)
     }
 
-    /// Decompresses the payload of a metadata frame and returns the result of `decode` for it. The memory for buffers and decoded values is
-    /// charged to `room`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::block`] and of `decode`, and [`Error::Limit`] if `room` has too little memory left.
+    /// Decompresses the payload of a metadata frame and returns the result of `decode` for the payload. Fails like [`Self::block`] or
+    /// `decode`, and with [`Error::Limit`] if `room` has too little memory left for buffers and decoded values.
     pub(super) fn metadata<S: Source + ?Sized, T>(
         &mut self,
         source: &S,
@@ -70,7 +66,7 @@ impl Decoder {
             let raw = if frame.codec == codec::STORED { &self.stored[..stored] } else { &self.raw[..raw] };
             return decode(raw, &Meter::new(room));
         }
-        // Large metadata is decoded by one thread at a time: whether it fits does not depend on other threads. Its buffers are not kept.
+        // Only one thread at a time decodes large metadata, so that other threads do not affect if it fits. The buffers are freed afterwards.
         let _alone = LARGE.lock().unwrap_or_else(PoisonError::into_inner);
         let buffers = u64::from(frame.stored).saturating_add(u64::from(frame.raw));
         let _lent = room.lend("a metadata block's buffers", buffers, offset)?;
@@ -79,21 +75,21 @@ impl Decoder {
         decoded
     }
 
-    /// Reads and decompresses the payload of a metadata frame above [`SMALL`].
+    /// Reads and decompresses the payload of a metadata frame larger than [`SMALL`].
     fn large<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<&[u8]> {
         self.fetch(source, offset, frame)?;
         let stored = &self.stored[..frame.stored as usize];
         if frame.codec == codec::STORED {
             return Ok(stored);
         }
-        // Grows with the actual output, so that a claimed size costs nothing.
+        // Grows with the bytes actually decompressed, so that a false size in the header costs no memory.
         self.raw.clear();
         let limit = u64::from(frame.raw);
         let undone = zstd::stream::read::Decoder::with_buffer(stored).and_then(|mut decoder| {
             decoder.window_log_max(limits::WINDOW_LOG)?;
             let mut unpacked = decoder.take(limit + 1);
             loop {
-                // Doubles, but never exceeds the claimed size.
+                // Doubles the buffer, up to the size in the header.
                 let more = self.raw.len().max(SMALL as usize).min((limit as usize + 1).saturating_sub(self.raw.len()));
                 self.raw.reserve_exact(more);
                 if unpacked.by_ref().take(more as u64).read_to_end(&mut self.raw)? < more || more == 0 {
@@ -105,7 +101,7 @@ impl Decoder {
         Ok(&self.raw)
     }
 
-    /// Reads a frame's payload from the file and checks its CRC.
+    /// Reads a frame's payload from the file and checks the payload's CRC.
     fn fetch<S: Source + ?Sized>(&mut self, source: &S, offset: u64, frame: &FrameHeader) -> Result<()> {
         let head = if frame.kind == kind::SEGMENTS { BLOCK_HEAD_BYTES } else { 0 };
         let what = "a frame's payload";
@@ -151,7 +147,7 @@ impl Decoder {
     }
 }
 
-/// Returns the first `bytes` bytes of `memory`, which grows if it is shorter.
+/// Returns the first `bytes` bytes of `memory`, after growing `memory` if it is shorter.
 fn front(memory: &mut Vec<u8>, bytes: u32) -> &mut [u8] {
     let bytes = bytes as usize;
     if memory.len() < bytes {

@@ -1,31 +1,30 @@
-//! Iteration over the frames in a range of the file, header by header. After damage it continues at the next intact frame header.
+// Iteration over the frames in a range of a file, header by header; after damage, iteration continues at the next intact frame header.
 
 use super::source::{Source, fill};
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, kind};
 use crate::limits;
 
-/// Segment block located in the file but not decoded.
+/// Segment block that was located in the file but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
-    /// Offset of the frame in the file, in bytes.
+    /// File offset of the frame, in bytes.
     pub offset: u64,
-    /// Header of the frame.
+    /// Header of the segment frame.
     pub frame: FrameHeader,
     /// Head of the block, which summarizes the block's segments.
     pub head: BlockHead,
 }
 
 pub(super) enum Step {
-    /// Segment block.
     Block(BlockRef),
-    /// Frame of any other type, with its offset in the file.
+    /// Frame of any other type, with its file offset.
     Other(u64, FrameHeader),
-    /// Bytes that are not a frame, with their offset in the file and the reason.
+    /// Bytes that are not a frame, with their file offset and the reason.
     Lost(u64, Error),
 }
 
-/// Iterator over the frames in the byte range `at..end` of the file.
+/// Iterator over the frames in the byte range `at..end` of a file.
 pub(super) struct Frames<'a, S: ?Sized> {
     source: &'a S,
     at: u64,
@@ -61,13 +60,13 @@ impl<'a, S: Source + ?Sized> Frames<'a, S> {
         Ok(Step::Block(BlockRef { offset: at, frame, head }))
     }
 
-    /// Returns the offset of the next intact frame header at or after `from`, or the end of the range.
+    /// Returns the file offset of the next intact frame header at or after `from`, or the end of the range.
     fn resynchronize(&self, from: u64) -> u64 {
-        // Starts small and grows, so that each of many small damages costs little.
+        // The window starts small and grows, so that many small damages cost little each.
         let mut window = vec![0; 4 * 1024];
         let mut at = from;
         while at < self.end {
-            // Frames do not begin in holes, which may be terabytes long.
+            // Skips holes of the file, which contain no frames and may be terabytes long.
             match self.source.stored(at) {
                 Ok(Some(data)) if data.start < self.end => at = at.max(data.start),
                 _ => return self.end,

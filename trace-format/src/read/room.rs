@@ -1,14 +1,14 @@
-//! Memory limit of the reader: a file of some kilobytes can decompress to tables of gigabytes. All tables of a run count against one
-//! [`Room`]; a table that does not fit is a problem of its region, like damage.
+// Memory limit of the reader, since a file of some kilobytes can decompress to tables of gigabytes. All tables of a run count against one
+// [`Room`]; a table that does not fit is reported as a problem of its region, like damage.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that a decoder reserves from a [`Room`] at once, so that decoders on several threads rarely contend.
+/// Number of bytes that a decoder reserves from a [`Room`] at once, so that decoders on several threads rarely contend.
 const STEP: u64 = 64 << 10;
 
-/// Memory limit shared by the tables of several traces.
+/// Memory limit that the tables of several traces share.
 #[derive(Debug)]
 pub struct Room {
     left: AtomicU64,
@@ -28,7 +28,7 @@ impl Room {
         Self { left: AtomicU64::new(limit), limit }
     }
 
-    /// Reserves `bytes` if available; returns true on success.
+    /// Reserves `bytes` bytes if available; returns true on success.
     fn take(&self, bytes: u64) -> bool {
         let less = |left: u64| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
@@ -38,18 +38,12 @@ impl Room {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Reserves `bytes` permanently. The error message contains `what` and `offset`.
-    ///
-    /// # Errors
-    /// Returns [`Error::Limit`] if fewer bytes are left.
+    /// Reserves `bytes` bytes permanently; returns [`Error::Limit`] with `what` and `offset` if fewer bytes are left.
     pub(crate) fn keep(&self, what: &'static str, bytes: u64, offset: u64) -> Result<()> {
         if self.take(bytes) { Ok(()) } else { Err(self.spent(what, offset)) }
     }
 
-    /// Reserves `bytes` until the result is dropped.
-    ///
-    /// # Errors
-    /// See [`Self::keep`].
+    /// Reserves `bytes` bytes until the returned value is dropped; fails like [`Self::keep`].
     pub(crate) fn lend(&self, what: &'static str, bytes: u64, offset: u64) -> Result<Lent<'_>> {
         self.keep(what, bytes, offset)?;
         Ok(Lent { room: self, bytes })
@@ -60,7 +54,7 @@ impl Room {
     }
 }
 
-/// Memory reserved from a [`Room`], which is returned on drop.
+/// Memory reserved from a [`Room`] and returned to it on drop.
 pub(crate) struct Lent<'a> {
     room: &'a Room,
     bytes: u64,
@@ -72,7 +66,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// Counter of the memory that one decoder uses; returns unused memory to its [`Room`] on drop.
+/// Counter of the memory used by one decoder; returns unused memory to its [`Room`] on drop.
 pub(crate) struct Meter<'a> {
     room: &'a Room,
     step: Cell<u64>,
@@ -84,7 +78,7 @@ impl<'a> Meter<'a> {
         Self { room, step: Cell::new(0), spent: Cell::new(false) }
     }
 
-    /// Counts `bytes`; returns true if the memory limit allows them.
+    /// Counts `bytes` bytes; returns true if the memory limit allows them.
     #[inline]
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let bytes = bytes as u64;

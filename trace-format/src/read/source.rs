@@ -1,9 +1,9 @@
-//! Source of bytes: anything that can be read at an offset.
+// Source of bytes that can be read at any offset, such as a file.
 
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-/// Bytes that can be read at any offset, by several threads at once.
+/// Bytes that several threads can read at any offset at once.
 pub trait Source: Sync {
     /// Returns the size of the source in bytes.
     ///
@@ -25,7 +25,7 @@ pub trait Source: Sync {
         self.size()
     }
 
-    /// Returns the first byte range at or after `offset` that is not in a hole of the file; `None` if there is none.
+    /// Returns the first byte range at or after `offset` that is not in a hole of the file; `None` if only a hole follows.
     ///
     /// # Errors
     /// Returns the operating system's error.
@@ -48,7 +48,7 @@ impl<T: AsRef<[u8]> + Sync> Source for T {
     }
 }
 
-/// Fills `buffer` with the bytes of `source` that begin at `offset`. Errors contain the offset.
+/// Fills `buffer` with the bytes of `source` that begin at `offset`; the error contains the offset.
 pub(super) fn fill<S: Source + ?Sized>(source: &S, offset: u64, buffer: &mut [u8]) -> Result<()> {
     source.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length: buffer.len() as u64, source })
 }

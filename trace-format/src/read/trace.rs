@@ -1,5 +1,5 @@
-//! Trace file: the job, its process regions, and the problems found. Regions are located by the index at the end or, if the index is
-//! missing or damaged, by iterating over all frames.
+// Trace file with its job block, process regions and problems. Regions are located by the index at the end of the file or, if the index is
+// missing or damaged, by iterating over all frames.
 
 use super::decoder::Decoder;
 use super::frames::{BlockRef, Frames, Step};
@@ -25,71 +25,70 @@ pub struct Problem {
 /// Location of a process region (the data of one process) in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRef {
-    /// Number of the region, as stored in its frames.
+    /// Number of the region, as stored in each of its frames.
     pub number: u32,
-    /// Offset of the region in the file, in bytes.
+    /// File offset of the region, in bytes.
     pub offset: u64,
-    /// Length of the region in bytes.
+    /// Length of the region, in bytes.
     pub length: u64,
-    /// Index entry, if the index could be read.
+    /// Index entry of the region; `None` if the index could not be read.
     pub entry: Option<IndexEntry>,
 }
 
 /// Contents of a process region: metadata, and the locations of its segment blocks.
 #[derive(Debug, Default)]
 pub struct Region {
-    /// Process block (metadata); `None` if it is damaged or missing.
+    /// Process block (metadata); `None` if damaged or missing.
     pub process: Option<Process>,
-    /// Time that the process took to write the region, by stage; `None` if not recorded.
+    /// Time that the process took to write the region, by stage; `None` if the region has no flush frame.
     pub flush: Option<FlushTimes>,
-    /// Segment blocks found in the region, to be decoded on demand.
+    /// Segment blocks found in the region, not yet decoded.
     pub blocks: Vec<BlockRef>,
-    /// Number of segments that the region should contain, if known.
+    /// Number of segments in the region according to the index; `None` if unknown.
     pub expected_segments: Option<u64>,
     /// Parts of the region that could not be read.
     pub problems: Vec<Problem>,
 }
 
-/// Memory for each segment block found (and, below, for each process region), in bytes: lists that grow by doubling take twice the size.
+/// Memory charged for each segment block found, and for each process region, in bytes: twice the element size, because lists grow by doubling.
 const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
 const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
 
-/// Maximum size of a job block that does not count against the shared memory limit, in bytes. The number below limits the memory of its
-/// tables.
+/// Maximum size of a job block whose memory does not count against the shared limit, in bytes. [`SMALL_JOB_BYTES`] limits its tables.
 const SMALL_JOB: u32 = 64 << 10;
 const SMALL_JOB_BYTES: u64 = 4 << 20;
 
-/// Trace file opened for reading.
+/// Trace file that was opened for reading.
 #[derive(Debug)]
 pub struct Trace<S> {
     source: S,
     size: u64,
     room: Arc<Room>,
-    /// Job block; empty if it is damaged or missing.
+    /// Job block; empty if damaged or missing.
     pub job: Job,
-    /// Process regions, in file order.
+    /// Process regions, in the order of the file.
     pub regions: Vec<RegionRef>,
     /// Parts of header, job block and index that could not be read.
     pub problems: Vec<Problem>,
-    /// True if the file is complete: its trailer and index are valid.
+    /// True if the file is complete, with a valid trailer and index.
     pub complete: bool,
-    /// Number of process regions according to the header; `None` if the header is damaged or was written before the number was known.
+    /// Number of process regions according to the file header; `None` if the header is damaged or was written before the number was known.
     pub expected_regions: Option<u32>,
 }
 
 impl<S: Source> Trace<S> {
-    /// Opens a trace. Damage after the header is not an error; it is reported in [`Self::problems`].
+    /// Opens a trace. Damage after the file header is not an error but reported in [`Self::problems`].
     ///
     /// # Errors
-    /// Returns [`Error::NotATrace`], [`Error::Version`] or [`Error::Io`], and [`Error::Truncated`] if not even the header is complete.
+    /// Returns [`Error::NotATrace`], [`Error::Version`] or [`Error::Io`], and [`Error::Truncated`] if the file header is incomplete.
     pub fn open(source: S) -> Result<Self> {
         Self::open_within(source, Arc::default())
     }
 
-    /// Opens a trace like [`Self::open`], charging the memory for its tables to `room`, which other traces may share.
+    /// Opens a trace like [`Self::open`], charging the memory of its tables to `room`, which other traces may share.
     ///
     /// # Errors
-    /// See [`Self::open`]. Too little memory left in `room` is not an error; it is reported in [`Self::problems`].
+    /// Returns the errors of [`Self::open`]. Too little memory in `room` is not an error but reported in [`Self::problems`].
     pub fn open_within(source: S, room: Arc<Room>) -> Result<Self> {
         let size = source.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         let mut bytes = [0; FILE_HEADER_BYTES];
@@ -121,7 +120,7 @@ impl<S: Source> Trace<S> {
         Ok(trace)
     }
 
-    /// Returns the source of bytes that this trace reads from.
+    /// Returns the source of bytes that the trace is read from.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -140,7 +139,7 @@ impl<S: Source> Trace<S> {
             let why = format!("it describes a file of {needed} bytes, but this file has {}", self.size);
             return Err(Error::Malformed { what: "the trailer", offset: at, why });
         }
-        // An entry takes about as much memory as it has bytes on disk.
+        // Each index entry takes at most about three times its size on disk in memory.
         self.room.keep("the index", 3 * length, at)?;
         let mut index = vec![0; length as usize];
         fill(&self.source, trailer.index_offset, &mut index)?;
@@ -182,7 +181,7 @@ impl<S: Source> Trace<S> {
         regions
     }
 
-    /// Reads the job frame, which is the first of its type and precedes all frames of processes.
+    /// Reads the job frame, the first frame of its type, which precedes all frames of processes.
     fn read_job(&mut self, end: u64) {
         let mut missing = (end, missing_job(end, "the file ends before it"));
         for step in Frames::new(&self.source, FILE_HEADER_BYTES as u64, end) {
@@ -190,7 +189,7 @@ impl<S: Source> Trace<S> {
                 Step::Other(offset, frame) if frame.kind == kind::JOB => {
                     let mut decoder = Decoder::default();
                     let decode = |raw: &[u8], meter: &Meter<'_>| Job::decode_within(raw, offset, meter);
-                    // Small job blocks do not count against the shared memory limit: a job may have thousands of them.
+                    // Small job blocks do not count against the shared memory limit, because a job may have thousands of trace files.
                     let own = Room::new(SMALL_JOB_BYTES);
                     let room = if frame.raw <= SMALL_JOB { &own } else { self.room.as_ref() };
                     match decoder.metadata(&self.source, offset, &frame, room, decode) {

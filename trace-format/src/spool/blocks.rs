@@ -1,4 +1,4 @@
-//! Packed blocks (compressed segments of one chunk) one after another, as in a chunk, a spill file or a staging slot.
+// Packed blocks (compressed segments of one chunk each), one after another, as in a chunk, a spill file or a staging slot.
 
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
@@ -12,25 +12,25 @@ pub struct Block<'a> {
     pub thread: u32,
     /// Sequence number of the chunk (segment buffer) that was packed.
     pub sequence: u32,
-    /// Mark that indicates if the block is in a trace: one of [`super::block::mark`].
+    /// Mark that states if the block is in a trace: one of [`super::block::mark`].
     pub mark: u32,
-    /// Nanoseconds per tick used to encode the block, in the unit of `TickScale::mult`.
+    /// Clock rate with which the block was encoded, in the unit of `TickScale::mult`.
     pub mult: u64,
-    /// Slot number, in its chunk, of the block's first segment; the other segments were in the slots after it.
+    /// Slot number, within its chunk, of the block's first segment; the other segments were in the slots after it.
     pub first: u32,
-    /// Head of the block, which summarizes its segments.
+    /// Head of the block, which summarizes the segments.
     pub head: BlockHead,
-    /// Segment frame (see [`crate::frame`]) with the compressed segments.
+    /// Segment frame (see [`crate::frame`]) that contains the compressed segments.
     pub frame: &'a [u8],
 }
 
-/// Yields the packed blocks in `bytes`. Reserved space that is not filled (not yet, or never) is skipped, so that blocks after it are
-/// found.
+/// Returns an iterator over the packed blocks in `bytes`. Reserved space that is not filled (not yet, or never) is skipped, so that blocks
+/// after it are found.
 pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<'_>> {
     placed(bytes).map(|(_, block)| block)
 }
 
-/// Yields the packed blocks in `bytes`, each with its byte range.
+/// Returns an iterator over the packed blocks in `bytes`, each with its byte range.
 pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -46,7 +46,7 @@ pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<
     })
 }
 
-/// Returns the packed block at the start of `bytes`, if there is one.
+/// Returns the packed block at the start of `bytes`, if any.
 pub(super) fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let frame = bytes.get(HEADER_BYTES..)?.get(..u32_at(bytes, BYTES) as usize)?;
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;
@@ -76,7 +76,7 @@ mod tests {
             out
         };
         let (one, two) = (block(1), block(2));
-        // The length is stored last: any part of the rest may be present.
+        // A block's length is stored last: any part of the block's other bytes may be present.
         for copied in 4..one.len() {
             let mut begun = one.clone();
             begun[copied..].fill(0);

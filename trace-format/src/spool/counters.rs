@@ -1,4 +1,4 @@
-//! Counters of a spool's streams, with the portions of them that already are in a trace.
+// Counters of a spool's streams, and the portions of the counters that are already in a trace.
 
 use super::folded;
 use super::parts::{i64_at, u64_at};
@@ -6,29 +6,29 @@ use crate::columns::TickScale;
 use crate::counters::{Counters, Previous, SIZE_BINS};
 use crate::meta::Missing;
 
-/// Selection of the folded calls to return counters of, by whether a trace already contains them.
+/// Selection of folded calls by trace membership, to return counters of the selected calls only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// All calls ever folded.
+    /// All calls that were ever folded into counters.
     All,
-    /// Calls that are not in any trace.
+    /// Calls that are not in any finished trace.
     InNoTrace {
-        /// True if a trace is being written. The minima and maxima of the calls that belong to it are then included.
+        /// True if a trace is being written; then the minima and maxima of the calls that belong to that trace are included.
         under_way: bool,
     },
-    /// Calls that are neither in a trace nor belong to the trace that was being written.
+    /// Calls that are neither in a finished trace nor in the trace that was being written.
     InNoTraceNorTaken,
 }
 
-/// Returns the end offset of the stream's last call added to its counters.
+/// Returns the end offset of the last call added to the stream's counters.
 pub(super) fn previous(bytes: &[u8]) -> Previous {
     Previous::from_raw(i64_at(bytes, folded::PREVIOUS))
 }
 
-/// Decodes the counters of one stream; returns `None` if no calls are selected.
+/// Decodes the counters of one stream; returns `None` if no calls of the stream are selected.
 pub(super) fn of(bytes: &[u8], scale: &TickScale, counts: Counts) -> Option<Missing> {
     let stream = u32::try_from(u64_at(bytes, folded::STREAM).checked_sub(1)?).ok()?;
-    // Data is marked as taken before it is marked as written: if both are in a trace, the larger value is what the trace holds.
+    // Values are marked as taken before they are marked as written: if both are in a trace, the larger value is the one in the trace.
     let gone = |i: usize| {
         let taken = if counts == Counts::InNoTraceNorTaken { u64_at(bytes, folded::TAKEN + i * 8) } else { 0 };
         let written = if counts == Counts::All { 0 } else { u64_at(bytes, folded::WRITTEN + i * 8) };
@@ -38,7 +38,7 @@ pub(super) fn of(bytes: &[u8], scale: &TickScale, counts: Counts) -> Option<Miss
         std::array::from_fn(|i| u64_at(bytes, folded::SUMS + i * 8).saturating_sub(gone(i)));
     let sizes =
         std::array::from_fn::<_, SIZE_BINS, _>(|i| u64_at(bytes, folded::SIZES + i * 8).saturating_sub(gone(5 + i)));
-    // Minima and maxima of the calls marked as taken are included if these calls are.
+    // Minima and maxima of calls marked as taken are included if these calls are selected.
     let taken = |i: usize| u64_at(bytes, folded::TAKEN_EXTREMES + i * 8);
     let empty = Counters::default();
     let [max_duration, first_start, last_end, min_offset, max_end_offset] = if counts

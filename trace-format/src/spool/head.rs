@@ -1,4 +1,4 @@
-//! Header of a spool: its owner process, its clocks, and the counts of events that were not recorded.
+// Header of a spool: owner process, clocks, and counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
@@ -7,30 +7,30 @@ use crate::error::{Error, Result};
 use crate::meta::{Note, Process};
 use crate::read::Source;
 
-/// Readings of two clocks at the same moment.
+/// Readings of two clocks at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Reading of the clock that the spool's times are from, in ticks.
+    /// Reading of the clock with which the spool's times were read, in ticks.
     pub ticks: u64,
     /// Reading of CLOCK_MONOTONIC, in ns.
     pub monotonic_ns: u64,
 }
 
-/// Trace that the process was writing when the spool was read.
+/// Trace that the process was writing when its spool was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Path of the trace. The file may have got a number before its extension if that name was taken.
+    /// Path of the trace. If the path existed already, the file has a number before its extension.
     pub path: Vec<u8>,
     pid: u32,
     epoch_unix_ns: i64,
     end_ns: u64,
-    /// Epoch of rank 0, if the trace is one file for all ranks.
+    /// Epoch of rank 0 if the trace is one file for all ranks, in ns since 1970-01-01 UTC.
     job_epoch: Option<i64>,
 }
 
 impl Cut {
-    /// True if `trace`, read from a file that may be the trace described here, contains this process. A trace of all ranks gets its name
-    /// only once all their regions are in it. Counts of a file used by several ranks are in the job's own record.
+    /// True if `trace`, read from a file that may be the trace described here, contains the process. A trace of all ranks gets its final
+    /// name only when it contains the regions of all ranks; counts of files used by several ranks are in the job's reduced record.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;
@@ -41,16 +41,16 @@ impl Cut {
     }
 }
 
-/// Header of a spool, as it was when read.
+/// Header of a spool, as of the time of reading.
 #[derive(Clone, Debug)]
 pub struct Head(Vec<u8>);
 
 impl Head {
-    /// Reads the header; returns `None` while the owner process has not completed the spool.
+    /// Reads the header; returns `None` if the owner process has not completed the creation of the spool.
     ///
     /// # Errors
-    /// Returns [`Error::Malformed`] if `source` is not a spool or is of a version unknown to this reader, and [`Error::Truncated`] or
-    /// [`Error::Io`].
+    /// Returns [`Error::Malformed`] if `source` is not a spool or has a version unknown to this reader, [`Error::Truncated`] if the header
+    /// is cut short, and [`Error::Io`] if reading fails.
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Option<Self>> {
         let what = "a spool";
         let size = size(source)?;
@@ -78,10 +78,7 @@ impl Head {
         Ok(Some(Self(bytes)))
     }
 
-    /// Reads as much of the header as exists, for a spool whose creation was never completed.
-    ///
-    /// # Errors
-    /// Returns [`Error::Io`] if reading fails.
+    /// Reads the existing part of the header of a spool whose creation was never completed.
     pub(super) fn unfinished<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         if size(source)? >= HEADER_BYTES as u64 {
@@ -94,7 +91,7 @@ impl Head {
         &self.0
     }
 
-    /// True if the spool is of version 4, whose counters do not record additions in progress.
+    /// True if the spool has version 4, whose counters do not record additions in progress.
     pub(super) fn is_of_version_4(&self) -> bool {
         u32_at(&self.0, header::VERSION) == OLDEST_VERSION
     }
@@ -116,13 +113,13 @@ impl Head {
         u64_at(&self.0, header::STARTED)
     }
 
-    /// Returns the wall clock at the owner process's time zero, in ns since 1970-01-01 UTC.
+    /// Returns the wall-clock time of the owner process's epoch (time zero), in ns since 1970-01-01 UTC.
     #[must_use]
     pub fn epoch_unix_ns(&self) -> i64 {
         i64_at(&self.0, header::EPOCH_UNIX)
     }
 
-    /// Returns the boot id of the machine that the spool was created on.
+    /// Returns the boot id of the machine on which the spool was created.
     #[must_use]
     pub fn boot_id(&self) -> [u8; 16] {
         let mut id = [0; 16];
@@ -130,20 +127,20 @@ impl Head {
         id
     }
 
-    /// True if ticks are those of the processor's counter, false if they are nanoseconds of CLOCK_MONOTONIC.
+    /// True if ticks come from the processor's counter, false if ticks are nanoseconds of CLOCK_MONOTONIC.
     #[must_use]
     pub fn uses_counter(&self) -> bool {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
-    /// Returns device and inode (stat(2)) of the spill file; `None` if there was none, or if the tracer predates this field.
+    /// Returns device and inode (stat(2)) of the spill file; `None` without a spill file, or if the tracer is older than this field.
     #[must_use]
     pub fn spill(&self) -> Option<(u64, u64)> {
         let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));
         (file.1 != 0).then_some(file)
     }
 
-    /// Returns the trace that was being written when the process ended, if there was one and its name was known.
+    /// Returns the trace that was being written when the process ended, if any and if its name was known.
     #[must_use]
     pub fn cut(&self) -> Option<Cut> {
         let length = u32_at(&self.0, header::CUT_PATH_BYTES) as usize;
@@ -159,8 +156,8 @@ impl Head {
         (under_way && length > 0).then_some(cut)
     }
 
-    /// Returns the conversion from ticks to ns. The rate is measured from the process's start to `now`, which must be of the same boot.
-    /// Without `now`, it is measured to the latest comparison of the clocks.
+    /// Returns the conversion from ticks to ns. The clock rate is measured from the process's start to `now`, a reading of the same boot,
+    /// or without `now` to the latest recorded comparison of the clocks.
     #[must_use]
     pub fn scale(&self, now: Option<Clock>) -> TickScale {
         let base = u64_at(&self.0, header::BASE_TICKS);
@@ -177,16 +174,16 @@ impl Head {
         TickScale::measured(base, ticks, ns)
     }
 
-    /// Returns the clock readings at their latest comparison.
+    /// Returns the readings of both clocks when the process last compared them.
     pub(super) fn latest(&self) -> Clock {
         Clock { ticks: u64_at(&self.0, header::LATEST_TICKS), monotonic_ns: u64_at(&self.0, header::LATEST_MONOTONIC) }
     }
 
-    /// Returns the events that were not recorded, with their counts; `texts` are their descriptions from the journal.
+    /// Returns the events that were not recorded, with their counts; `texts` are the events' descriptions from the journal.
     pub(super) fn notes(&self, texts: &[String]) -> Vec<Note> {
         let count = (u32_at(&self.0, header::NOTE_COUNT) as usize).min(MOST_NOTES);
         let of = |(i, what): (usize, &String)| {
-            // A count is negative for a moment if an event is subtracted again before it is added.
+            // A count is briefly negative if an event is subtracted again before it is added.
             let count = u64_at(&self.0, header::NOTES + i * 8).cast_signed().max(0).cast_unsigned();
             (count > 0).then(|| Note { what: what.clone(), count })
         };

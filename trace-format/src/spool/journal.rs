@@ -1,84 +1,84 @@
-//! Journal of a spool: definitions of ids (files, streams, threads), in the order in which the ids were assigned.
+// Journal of a spool: definitions of ids (files, streams, threads), in the order in which ids were assigned.
 //!
-//! A record is a header of 16 bytes and a payload, padded to 8 bytes. Several threads write records concurrently, and any of them may be
-//! killed at any moment: a reader that does not find a complete record continues 8 bytes further.
+// A record is a header of 16 bytes and a payload, padded to 8 bytes. Threads write records concurrently and may be killed at any time; a
+// reader that finds no complete record continues 8 bytes further.
 
 use crate::frame::crc;
 use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
 
-/// Magic number of a journal record, its first four bytes; stored last.
+/// Magic number in the first four bytes of a journal record; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
-/// Size of a record's header, in bytes: magic, length of the payload, kind, CRC-32 of the payload.
+/// Size of a journal record's header, in bytes: magic, length of the payload, kind, CRC-32 of the payload.
 pub const RECORD_BYTES: usize = 16;
-/// Maximum size of a record's payload, in bytes.
+/// Maximum size of a journal record's payload, in bytes.
 pub const MOST_PAYLOAD: usize = 1 << 24;
 
 /// Types of journal records.
 pub mod kind {
-    /// Job block, as in a trace file; the last record is valid.
+    /// Job block, as in a trace file; of several records, the last is valid.
     pub const JOB: u32 = 1;
-    /// Process block with only the description of the process; the last record is valid.
+    /// Process block that contains only the description of the process; of several records, the last is valid.
     pub const PROCESS: u32 = 2;
-    /// Thread; if several records have the same index, the last one is valid.
+    /// Thread; of several records with one thread index, the last is valid.
     pub const THREAD: u32 = 3;
-    /// File; if several records have the same number, the last one is valid.
+    /// File; of several records with one file number, the last is valid.
     pub const FILE: u32 = 4;
-    /// Stream: one operation on one file.
+    /// Stream: definition of one operation on one file.
     pub const STREAM: u32 = 5;
     /// Stripe layout of a file.
     pub const LAYOUT: u32 = 6;
     /// Texts that describe events that are not recorded, one per line.
     pub const NOTES: u32 = 7;
-    /// MPI communicator.
+    /// MPI communicator, with its size and members.
     pub const COMMUNICATOR: u32 = 8;
-    /// Data set; if several records have the same number, the last one is valid.
+    /// Data set; of several records with one data set number, the last is valid.
     pub const DATA_SET: u32 = 9;
-    /// Assignment of a stream to the data set that it uses.
+    /// Assignment of a stream to a data set.
     pub const DATA_SET_STREAM: u32 = 10;
-    /// Shape (extent) of a data set from the moment it was opened or created until its next record of this type.
+    /// Shape (extent) of a data set from the time when the data set was opened or created until the next shape record.
     pub const SHAPE: u32 = 11;
 }
 
-/// Data set (array inside an HDF5 file), as stored in the journal.
+/// Data set (array inside an HDF5 file), as defined in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
-    /// Number, in the journal, of the file that holds the data set.
+    /// Journal's number of the file that contains the data set.
     pub file: u32,
-    /// Path inside the file; empty if there is none or it is unknown.
+    /// Path of the data set inside the file; empty if unknown or if the data set has no path.
     pub path: Vec<u8>,
 }
 
-/// Assignment of a stream to a data set, with the form of the selections of its transfers.
+/// Assignment of a stream to a data set, with the form of the selections of the stream's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSetStream {
-    /// Id of the stream.
+    /// Id of the stream (operation on a file).
     pub stream: u32,
-    /// Number of the data set.
+    /// Number of the data set that the stream uses.
     pub data_set: u32,
-    /// Form of the elements selected by each transfer; `None` for operations that move no data.
+    /// Form of the selection in each transfer of the stream; `None` for operations that move no data.
     pub selection: Option<Selection>,
 }
 
-/// Shape (extent) of a data set since a certain time.
+/// Shape (extent) of a data set from a certain time on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of the data set.
+    /// Number of the data set that has the shape.
     pub data_set: u32,
     /// Number of dimensions; 0 for a scalar.
     pub dimensions: u32,
-    /// Number of elements.
+    /// Number of elements in the data set.
     pub elements: u64,
-    /// Time when the call that opened or created the data set returned, in ticks; 0 if not seen.
+    /// Time when the call that opened or created the data set returned, in ticks; 0 if that return was not seen.
     pub since: u64,
 }
 
-/// Returns the size of a record in bytes, with header and padding, for a payload of `payload` bytes.
+/// Returns the size of a journal record with header and padding, in bytes, for a payload of `payload` bytes.
 #[must_use]
 pub const fn record_bytes(payload: usize) -> usize {
     RECORD_BYTES + payload.next_multiple_of(8)
 }
 
-/// Encodes the header of a record of type `kind`.
+/// Encodes the header of a journal record of type `kind`.
 #[must_use]
 pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
     let mut out = [0; RECORD_BYTES];
@@ -90,7 +90,7 @@ pub fn record_header(kind: u32, payload: &[u8]) -> [u8; RECORD_BYTES] {
 }
 
 /// Encodes the payload of a thread record. `counted` is true if the thread's segments only wait to be folded into counters, so that a
-/// reader must fold them.
+/// reader of the spool must fold them.
 #[must_use]
 pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     let mut out = [0; 12];
@@ -100,10 +100,10 @@ pub fn thread(thread: ThreadDef, counted: bool) -> [u8; 12] {
     out
 }
 
-/// Size of a file record's payload before the path, in bytes.
+/// Size of the part of a file record's payload before the path, in bytes.
 pub const FILE_BYTES: usize = 40;
 
-/// Encodes the payload of a file record up to the path, which follows.
+/// Encodes the part of a file record's payload before the path; the caller appends the path.
 #[must_use]
 pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     let mut out = [0; FILE_BYTES];
@@ -116,7 +116,7 @@ pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     out
 }
 
-/// Encodes the payload of a stream record. The stream's `file` is a file number of the journal.
+/// Encodes the payload of a stream record. In `stream`, `file` is the journal's number of the file.
 #[must_use]
 pub fn stream(stream: &StreamDef) -> [u8; 16] {
     let mut out = [0; 16];
@@ -128,10 +128,11 @@ pub fn stream(stream: &StreamDef) -> [u8; 16] {
     out
 }
 
-/// Size of a layout record's payload before the layout itself, in bytes.
+/// Size of the part of a layout record's payload before the layout, in bytes.
 pub const LAYOUT_BYTES: usize = 16;
 
-/// Encodes the payload of a layout record up to the layout itself, which follows. The layout's `file` is a file number of the journal.
+/// Encodes the part of a layout record's payload before the layout bytes, which the caller appends. In `layout`, `file` is the journal's
+/// number of the file.
 #[must_use]
 pub fn layout(layout: &LayoutDef) -> [u8; LAYOUT_BYTES] {
     let mut out = [0; LAYOUT_BYTES];
@@ -154,10 +155,10 @@ pub fn communicator(communicator: &CommunicatorDef) -> [u8; 32] {
     out
 }
 
-/// Size of a data set record's payload before the path, in bytes.
+/// Size of the part of a data set record's payload before the path, in bytes.
 pub const DATA_SET_BYTES: usize = 8;
 
-/// Encodes the payload of a data set record up to the path, which follows. `file` is a file number of the journal.
+/// Encodes the part of a data set record's payload before the path, which the caller appends. `file` is the journal's number of the file.
 #[must_use]
 pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     let mut out = [0; DATA_SET_BYTES];
@@ -177,10 +178,10 @@ pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     out
 }
 
-/// Code stored in place of a form of selection, for operations that move no data.
+/// Code stored instead of a selection's form for operations that move no data.
 const NO_SELECTION: u32 = u32::MAX;
 
-/// Encodes the payload of a shape record.
+/// Encodes the payload of a shape record (extent of a data set).
 #[must_use]
 pub fn shape(shape: Shape) -> [u8; 24] {
     let mut out = [0; 24];
@@ -193,7 +194,6 @@ pub fn shape(shape: Shape) -> [u8; 24] {
 
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
-    //! Decoder of records.
     use super::{
         DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
         Shape, record_bytes,
@@ -202,12 +202,11 @@ pub(super) mod read {
     use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
-    /// Maximum number of bytes whose checksums may fail, as a multiple of the journal's length. A killed process leaves at most one
-    /// unfinished record per thread. More of them were put there on purpose, and reading stops before it takes much longer than the journal
-    /// justifies.
+    /// Maximum number of bytes read for failing checksums, as a multiple of the journal's length. A killed process leaves at most one
+    /// unfinished record per thread; with more of them, the journal was made to keep the reader busy, and reading stops.
     const IN_VAIN: usize = 16;
 
-    /// Returns the complete records of a journal as (record type, payload).
+    /// Returns an iterator over the complete records of a journal as (record type, payload).
     pub(in crate::spool) fn records(journal: &[u8]) -> Records<'_> {
         let room = journal.len().saturating_mul(IN_VAIN).max(MOST_PAYLOAD);
         Records { rest: journal, room }
@@ -215,7 +214,7 @@ pub(super) mod read {
 
     pub(in crate::spool) struct Records<'a> {
         rest: &'a [u8],
-        /// Number of bytes whose checksums may still fail before reading stops.
+        /// Number of bytes that may still be read for failing checksums before reading stops.
         pub(super) room: usize,
     }
 
@@ -248,22 +247,22 @@ pub(super) mod read {
         }
     }
 
-    /// Returns the payload of the record that seems to start at `at`; `None` if the header is not one of a record.
+    /// Returns the payload of the record that seems to start at `at`; `None` if `at` does not start with a record header.
     fn claimed(at: &[u8]) -> Option<&[u8]> {
         let length = u32_at(at, 4) as usize;
-        // Rejects kind 0, which no record has: an empty payload has checksum 0, so a header of zeros after the magic would pass.
+        // Kind 0 is rejected because no record has it: the checksum of an empty payload is 0, so that zeros after the magic would be valid.
         if u32_at(at, 0) != RECORD_MAGIC || u32_at(at, 8) == 0 || length > MOST_PAYLOAD {
             return None;
         }
         at.get(RECORD_BYTES..RECORD_BYTES + length)
     }
 
-    /// Decodes a thread record: the thread, and true if the thread's segments must be folded into counters.
+    /// Decodes a thread record; returns the thread, and true if the thread's segments must be folded into counters.
     pub(in crate::spool) fn thread(payload: &[u8]) -> (ThreadDef, bool) {
         (ThreadDef { index: u32_at(payload, 0), tid: u32_at(payload, 4) }, u32_at(payload, 8) != 0)
     }
 
-    /// Decodes a file record: the file's number, and the file.
+    /// Decodes a file record; returns the file's number and the file.
     pub(in crate::spool) fn file(payload: &[u8]) -> (u32, FileDef) {
         let file = FileDef {
             kind: u32_at(payload, 4).into(),
@@ -297,7 +296,7 @@ pub(super) mod read {
         }
     }
 
-    /// Decodes a data set record: the data set's number, and the data set.
+    /// Decodes a data set record; returns the data set's number and the data set.
     pub(in crate::spool) fn data_set(payload: &[u8]) -> (u32, DataSet) {
         let path = payload.get(DATA_SET_BYTES..).unwrap_or_default().to_vec();
         (u32_at(payload, 0), DataSet { file: u32_at(payload, 4), path })
@@ -355,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Checks that bytes checksummed without finding a record are bounded by a multiple of the journal's length, and that records before
+    /// Checks that the number of bytes read for failing checksums is bounded by a multiple of the journal's length, and that records before
     /// them are read.
     #[test]
     fn records_that_are_none_take_time_in_proportion_to_the_journal() {

@@ -1,4 +1,4 @@
-//! Definitions of a spool's ids (files, streams, threads), as read from its journal.
+// Definitions of a spool's ids (files, streams, threads, ...), read from the spool's journal.
 
 use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
@@ -8,48 +8,48 @@ use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, 
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Path of the record shared by all files above the limit on the number of files.
+/// Path of the record that all files share once the tracer's limit on the number of files is reached.
 const OTHER_FILES: &[u8] = b"<other files>";
 
 /// Definitions of a spool's ids: files, streams, threads, communicators, data sets.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Job block.
+    /// Job block as in a trace file.
     pub job: Job,
-    /// Process block with only the description of the process.
+    /// Process block that contains only the description of the process.
     pub process: Process,
     /// Threads by index.
     pub threads: BTreeMap<u32, ThreadDef>,
-    /// Indices of threads whose segments must be folded into counters.
+    /// Indices of the threads whose segments must be folded into counters.
     pub counted_threads: BTreeSet<u32>,
     /// Files by number.
     pub files: BTreeMap<u32, FileDef>,
-    /// Streams by id; their `file` is a key of [`Self::files`].
+    /// Streams by id; the field `file` of a stream is a key of [`Self::files`].
     pub streams: BTreeMap<u32, StreamDef>,
-    /// Stripe layouts, in the order of the journal.
+    /// Stripe layouts, in the order of the journal's records.
     pub layouts: Vec<LayoutDef>,
     /// MPI communicators by number.
     pub communicators: BTreeMap<u32, CommunicatorDef>,
     /// Data sets by number.
     pub data_sets: BTreeMap<u32, DataSet>,
-    /// Streams that use data sets, by stream id.
+    /// Assignments of streams to data sets, by stream id.
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
-    /// Shapes of data sets at the times when they were opened or created, by data set number, in order of time.
+    /// Shapes of data sets whenever they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
-    /// Descriptions of the events that were not recorded.
+    /// Descriptions of events that were not recorded.
     pub notes: Vec<String>,
-    /// Number of files whose paths are held in memory.
+    /// Number of files whose paths are in memory.
     pub(super) paths: usize,
-    /// Approximate memory used, in bytes.
+    /// Approximate memory used by the definitions, in bytes.
     bytes: usize,
 }
 
-/// Memory that a definition takes in addition to its payload, in bytes. Streams, the most numerous definitions, have their own value below.
+/// Memory per definition in addition to its payload, in bytes. Streams, the most numerous definitions, take [`STREAM_BYTES`] instead.
 const THING_BYTES: usize = 100;
 const STREAM_BYTES: usize = 24;
 
 impl Names {
-    /// Reads the definitions that a trace needs, which are all except those of data sets.
+    /// Reads all definitions that a trace needs: all definitions except those of data sets.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
         let mut all = Self::default();
         let of_data_sets = [kind::DATA_SET, kind::DATA_SET_STREAM, kind::SHAPE];
@@ -59,12 +59,12 @@ impl Names {
         Ok(all)
     }
 
-    /// Returns the approximate memory used, in bytes.
+    /// Returns the approximate memory used by the definitions, in bytes.
     pub(super) const fn weight(&self) -> usize {
         self.bytes
     }
 
-    /// Drops the paths of all files except those numbered in `but`, to free memory; returns the number of paths dropped.
+    /// Drops the paths of all files except the file numbers in `but` to free memory; returns the number of dropped paths.
     pub(super) fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         let mut forgotten = 0;
         for (_, file) in self.files.iter_mut().filter(|(number, _)| !but.contains(number)) {
@@ -77,26 +77,26 @@ impl Names {
         forgotten as u64
     }
 
-    /// Returns the definition of the operation with this code.
+    /// Returns the definition of the operation with operation code `code`.
     #[must_use]
     pub fn op(&self, code: u16) -> Option<&OpDef> {
         self.job.ops.iter().find(|op| op.code == code)
     }
 
-    /// True if all calls of a stream are on one file, so that their order is meaningful. False for the record shared by many files.
+    /// True if all calls of a stream are on one file, so that their order is meaningful; false for the record that many files share.
     pub(super) fn has_order(&self, stream: u32) -> bool {
         let file = self.streams.get(&stream).and_then(|stream| self.files.get(&stream.file));
         file.is_none_or(|file| file.path.as_deref() != Some(OTHER_FILES))
     }
 
-    /// Returns the minimum size of reads and writes that are stored as segments (`DXT_MIN_SIZE`), in bytes; 0 if all are.
+    /// Returns the minimum size of reads and writes stored as segments (`DXT_MIN_SIZE`), in bytes; 0 if there is no minimum.
     #[must_use]
     pub fn least(&self) -> u64 {
         let set = self.job.settings.iter().find(|(name, _)| name == "DXT_MIN_SIZE");
         set.map_or(0, |(_, value)| bytes_of(value))
     }
 
-    /// Adds the definition in a journal record; a later record replaces an earlier one. Shapes are left unsorted.
+    /// Adds the definition in a journal record, replacing an earlier definition. Shapes are not sorted yet.
     fn add(&mut self, record: u32, payload: &[u8]) -> Result<()> {
         self.bytes += payload.len() + if record == kind::STREAM { STREAM_BYTES } else { THING_BYTES };
         match record {
@@ -138,7 +138,7 @@ impl Names {
             }
             kind::SHAPE => {
                 let shape = journal::shape(payload);
-                // A data set is defined before its shapes are.
+                // A data set is defined in the journal before the shapes of that data set.
                 if self.data_sets.contains_key(&shape.data_set) {
                     let shapes = self.shapes.entry(shape.data_set).or_default();
                     if shapes.len() >= 2 * limits::DATA_SET_SHAPES {
@@ -155,11 +155,8 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the journal records in `bytes`, which must begin at a record. Returns the number of leading bytes that need not be read again;
-    /// they end before the first record that is still being written.
-    ///
-    /// # Errors
-    /// Returns [`crate::Error::Malformed`] if the job or process block is invalid.
+    /// Adds the journal records in `bytes`, which must begin at a record; fails if the job or process block is invalid. Returns the number
+    /// of leading bytes that need not be read again; these bytes end before the first record that is still being written.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();
@@ -167,7 +164,7 @@ impl Names {
             let end = bytes.len() - records.left();
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
-            // A list of empty elements takes more memory than its encoding has bytes.
+            // A list of empty elements takes more memory than encoded bytes, so the size of the encoding is limited.
             if matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES {
                 continue;
             }
@@ -183,16 +180,16 @@ impl Names {
     }
 }
 
-/// Inserts or replaces a definition. Above `most` definitions nothing is inserted: the tracer's own tables hold no more, so a journal with
-/// more is damaged.
+/// Inserts or replaces a definition. If there are `most` definitions already, nothing is inserted: the tracer's own tables hold no more, so
+/// a journal with more is damaged.
 fn insert<T>(things: &mut BTreeMap<u32, T>, most: usize, number: u32, thing: T) {
     if things.len() < most || things.contains_key(&number) {
         things.insert(number, thing);
     }
 }
 
-/// Sorts the shapes of a data set by time and keeps the latest ones. Threads write concurrently, and a record may be read twice; if several
-/// shapes have the same time, the last one is kept.
+/// Sorts the shapes of a data set by time and keeps the latest ones, because threads write concurrently and a record may be read twice. Of
+/// several shapes with equal times, the last is kept.
 fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.sort_by_key(|shape| shape.since);
     shapes.reverse();
@@ -201,7 +198,7 @@ fn put_in_order(shapes: &mut Vec<Shape>) {
     shapes.reverse();
 }
 
-/// Parses a size as in the tracer's settings: bytes, or with suffix `K`, `M`, `G` or `T`.
+/// Parses a size in the notation of the tracer's settings: a number of bytes, or a number with suffix `K`, `M`, `G` or `T`.
 fn bytes_of(text: &str) -> u64 {
     let (digits, unit) = text.trim().split_at(text.trim().trim_end_matches(|c: char| !c.is_ascii_digit()).len());
     let shift = match unit.trim().as_bytes().first().map(u8::to_ascii_uppercase) {
@@ -234,7 +231,7 @@ mod tests {
         journal.resize(journal.len().next_multiple_of(8), 0);
     }
 
-    /// Fills a journal with more definitions than any tracer creates.
+    /// Fills a journal with more definitions than any tracer writes.
     #[test]
     fn no_more_is_kept_than_the_tracer_has_room_for() {
         let mut journal = Vec::new();
@@ -260,7 +257,7 @@ mod tests {
         assert_eq!(all, [(5, 4), (6, 6), (7, 5), (9, 2), (10, 7)]);
     }
 
-    /// Checks that many shapes in any order take a second or so, instead of time quadratic in their number.
+    /// Checks that sorting many shapes takes about a second, not time quadratic in their number.
     #[test]
     fn shapes_in_the_wrong_order_take_no_longer() {
         let count = 200_000_u64;

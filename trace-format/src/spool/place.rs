@@ -1,4 +1,4 @@
-//! Regions of a spool's file: where they are, and how to read them.
+// Regions of a spool's file: their locations, and functions that read them.
 
 use super::parts::u64_at;
 use super::sparse::Sparse;
@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Returns a region's offset, and the number of its bytes that are in use now and within the file.
+    /// Returns a region's file offset and the number of bytes that are in use now and within the file.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
         let [offset, capacity, used] = self.entry(part)?;
         let length = used.min(capacity).min(self.size()?.saturating_sub(offset));
@@ -20,14 +20,13 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok((offset, length))
     }
 
-    /// Returns the number of bytes of a region that are not in use yet.
+    /// Returns the number of bytes of a region that are not in use.
     pub(super) fn room(&self, part: Part) -> Result<u64> {
         let [_, capacity, used] = self.entry(part)?;
         Ok(capacity.saturating_sub(used))
     }
 
-    /// Returns the number of bytes that are in use but past the end of the file. A spool is created at its maximum length, so a shorter
-    /// file was truncated.
+    /// Returns the number of bytes in use past the end of the file. A spool is created with its maximum length, so a shorter file was truncated.
     pub(super) fn missing(&self) -> Result<u64> {
         let (size, mut missing, mut entries) = (self.size()?, 0_u64, [0; PARTS * PART_BYTES]);
         self.read(header::PARTS as u64, &mut entries)?;
@@ -39,7 +38,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(missing)
     }
 
-    /// Returns offset, capacity and number of used bytes of a region.
+    /// Returns offset, capacity and used length of a region, in bytes.
     fn entry(&self, part: Part) -> Result<[u64; 3]> {
         let mut entry = [0; PART_BYTES];
         self.read(entry_offset(part), &mut entry)?;
@@ -50,7 +49,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
-    /// Checks that the regions together are no longer than the file, since they do not overlap.
+    /// Checks that the regions, which do not overlap, are together no longer than the file.
     pub(super) fn check(&self) -> Result<()> {
         let mut unclaimed = self.size()?;
         for part in ALL {
@@ -68,18 +67,18 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.read_exact_at(offset, into).map_err(|source| Error::Io { offset, length, source })
     }
 
-    /// Fills `into` with the bytes of a region that begin at `at`.
+    /// Fills `into` with the bytes of a region that begin at position `at` in the region.
     pub(super) fn fill(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         self.read(self.part(part)?.0 + at as u64, into)
     }
 
-    /// Fills `into`, which must be zeroed, with the bytes of a region that begin at `at`; holes of the file are not read.
+    /// Fills `into`, which must be zeroed, with the bytes of a region that begin at `at` in the region. Holes of the file are not read.
     pub(super) fn fill_zeros(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         let offset = self.part(part)?.0 + at as u64;
         self.read_stored(offset, into).map(drop)
     }
 
-    /// Copies the bytes of a region that are in use now.
+    /// Copies the bytes of a region that are in use.
     pub(super) fn copy(&self, part: Part) -> Result<Sparse> {
         let (offset, length) = self.part(part)?;
         let mut bytes = zeros(offset, length)?;
@@ -87,9 +86,9 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Reads a batch of records of size `bytes`, starting at record number `from`. If that record is in a hole of the file, skips the hole,
-    /// except in small regions ([`limits::SPOOL_HOLES_BYTES`]). Returns the number of the first record read, and the batch; `None` if there
-    /// are no more.
+    /// Reads a batch of records of `bytes` bytes each, starting at record number `from`; if that record is in a hole of the file, skips the
+    /// hole, except in small regions ([`limits::SPOOL_HOLES_BYTES`]). Returns the number of the first record read, and the batch; `None` if
+    /// no records are left.
     pub(super) fn records(&self, part: Part, bytes: usize, from: usize) -> Result<Option<(usize, Vec<u8>)>> {
         let (offset, length) = self.part(part)?;
         let mut from = from as u64;
@@ -108,9 +107,9 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Some((from as usize, records)))
     }
 
-    /// Reads the bytes outside holes of the file into zeroed memory, and returns their ranges. Holes of any size cost nothing to create, so
-    /// they must not cost memory here. Holes are not looked up for at most [`limits::SPOOL_HOLES_BYTES`] bytes, nor if at least as many
-    /// bytes are allocated on disk as are read.
+    /// Reads the bytes outside holes of the file into zeroed memory and returns their ranges: holes of any size cost nothing to create and
+    /// must not cost memory when read. Holes are not looked up for up to [`limits::SPOOL_HOLES_BYTES`] bytes, nor if at least as many bytes
+    /// are allocated on disk as are read.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
         if into.is_empty() {
             return Ok(Vec::new());
@@ -124,7 +123,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         let (mut all, mut at, end) = (Vec::new(), offset, offset.saturating_add(length));
         while let Some(stored) = self.0.stored(at).map_err(failed)?.filter(|stored| stored.start < end) {
             let place = stored.start.max(at)..stored.end.min(end);
-            // A range that makes no progress would be returned forever.
+            // An empty range makes no progress and would be returned forever.
             if place.is_empty() {
                 break;
             }
@@ -137,9 +136,9 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
     }
 }
 
-const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::Meetings];
+const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::SyncPoints];
 
-/// Decodes a region's entry: offset, capacity and number of used bytes.
+/// Decodes a region's entry in the header: offset, capacity and used length, in bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {
     [0, 8, 16].map(|at| u64_at(entry, at))
 }
@@ -148,9 +147,9 @@ const fn entry_offset(part: Part) -> u64 {
     (header::PARTS + part as usize * PART_BYTES) as u64
 }
 
-/// Allocates zeros, which take no memory before they are written to; `offset` is for the error message.
+/// Allocates zeros, which take no memory until they are written to; `offset` is used in the error message.
 pub(super) fn zeros(offset: u64, length: u64) -> Result<Vec<u8>> {
-    // A file with holes can be longer than memory.
+    // A file with holes can be larger than memory.
     let no_room = |_| Error::Io { offset, length, source: std::io::ErrorKind::OutOfMemory.into() };
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     Vec::<u8>::new().try_reserve_exact(wanted).map_err(no_room)?;
@@ -218,7 +217,7 @@ mod tests {
     fn what_is_used_and_not_in_the_file_is_missing() {
         for (entry, missing) in [
             ([65536, 1 << 40, 1000], 0),
-            // Only bytes that are not in use are missing.
+            // Bytes past the end of the file count as missing only if they are in use.
             ([(4 << 30) - 1000, 2000, 1000], 0),
             ([(4 << 30) - 1000, 2000, 1001], 1),
             ([(4 << 30) + 1000, 2000, 1500], 1500),

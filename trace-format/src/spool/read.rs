@@ -1,4 +1,4 @@
-//! Recovery of recordings from the spool of a process that was killed or is still running.
+// Recovery of recorded calls from the spool of a process that was killed or is still running.
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};
@@ -30,52 +30,52 @@ pub struct Spool {
     parts: Snapshot,
 }
 
-/// Recordings of a spool that are not in any trace yet.
+/// Recordings of a spool that are not in any trace.
 #[derive(Debug)]
 pub struct Recovered {
     /// Job block, as the process would have written it.
     pub job: Job,
-    /// Process block; values that follow from the segments are set when the region is encoded.
+    /// Process block; counts that follow from the segments are set when the region is encoded.
     pub process: Process,
-    /// Number of calls that are stored as segments and may be in the counters too, since their process was adding them to the counters.
+    /// Number of calls stored as segments that may be in the counters too, because the process was adding them to the counters.
     pub uncertain: u64,
     threads: Vec<(u32, Pieces)>,
     scale: TickScale,
 }
 
 impl Spool {
-    /// Reads the used parts of a spool. Its owner may be running: everything recorded before the call is read, and no segment is read
-    /// incompletely.
+    /// Reads the used bytes of a spool, whose owner may be running: all calls recorded before this function was called are read, and each
+    /// segment is read completely or not at all.
     ///
     /// # Errors
-    /// Returns [`Error::Malformed`] if `source` is not a spool or is of a version unknown to this reader, [`Error::Truncated`] if its
-    /// header is cut short, [`Error::Limit`] if one of its regions is too long, and [`Error::Io`] if reading fails.
+    /// Returns [`Error::Malformed`] if `source` is not a spool or has a version unknown to this reader, [`Error::Truncated`] if the header
+    /// is cut short, [`Error::Limit`] if a region is too long, and [`Error::Io`] if reading fails.
     pub fn read<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let Some(head) = Head::read(source)? else {
-            // The owner was killed while it created the spool, before it had recorded anything.
+            // The owner was killed while creating the spool, before anything was recorded.
             return Ok(Self { head: Head::unfinished(source)?, parts: Snapshot::default() });
         };
         let parts = Snapshot::of(source)?;
         Ok(Self { head, parts })
     }
 
-    /// Returns the header.
+    /// Returns the header of the spool.
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Returns the number of bytes that were in use but are missing because the file was truncated. Their contents are unknown.
+    /// Returns the number of bytes that were in use but are lost, with unknown contents, because the file was truncated.
     #[must_use]
     pub const fn missing_bytes(&self) -> u64 {
         self.parts.missing_bytes
     }
 
-    /// Collects the recordings that are not in any trace yet.
+    /// Collects the recordings that are not in any trace.
     ///
-    /// `spill` is the spill file beside the spool, empty if there is none. It is read block by block, and once more by
-    /// [`Recovered::write_region`]; 16 bytes per block are held in memory. `now` is the current reading of both clocks, if the spool is
-    /// from this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
+    /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
+    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of both clocks if the spool is from
+    /// this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if the description of the process is invalid, and [`Error::Io`] if reading fails.
@@ -86,7 +86,7 @@ impl Spool {
         let spilled = if in_trace { header::SPILL_TAKEN } else { header::SPILL_WRITTEN };
         let spilled = spilled::places(spill, u64_at(self.head.bytes(), spilled), |mark| gone.has(mark))?;
         let mut pieces =
-            Pieces::of_chunks(&[&self.parts.arena, &self.parts.meetings], &self.parts.staging, spilled, gone);
+            Pieces::of_chunks(&[&self.parts.arena, &self.parts.sync_points], &self.parts.staging, spilled, gone);
         let is_of_version_4 = self.head.is_of_version_4();
         let uncertain = segments::of_scratches(&self.parts.scratches, is_of_version_4, gone, &mut pieces)
             + self.parts.folded_meanwhile;
@@ -126,7 +126,7 @@ impl Spool {
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
-    /// Sets epoch, clock and end of recording in the description of the process.
+    /// Sets epoch, clock and end of recording in the process block's description.
     fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
         let info = &mut process.info;
         info.epoch_unix_ns = i64_at(self.head.bytes(), header::EPOCH_UNIX);
@@ -141,7 +141,7 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Returns the counters of calls that are not in any trace, by stream, each with the end offset of the stream's last call.
+    /// Returns counters of calls that are not in any trace, by stream, with the end offset of each stream's last call.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
@@ -163,14 +163,14 @@ impl Spool {
 /// Value of `ended_by` in the trace of a recovered process.
 pub const ENDED_BY: &str = "no end that it noticed (recovered from its spool)";
 
-/// Text of the note that counts the missing bytes of a truncated spool.
+/// Text of the note that states the number of missing bytes of a truncated spool.
 pub const CUT_SHORT: &str =
     "bytes of the spool that are missing, with the calls that were in them: its file was cut short";
 
-/// Text of the note that counts calls which may already have been in the counters when the spool was read.
+/// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Adds the streams in `used` to the process block, with their files and layouts, and renumbers the files.
+/// Adds the streams in `used`, their files and layouts to the process block, and renumbers the files.
 fn describe(
     process: &mut Process,
     mut files: BTreeMap<u32, FileDef>,
@@ -186,31 +186,31 @@ fn describe(
         });
         process.streams.push(StreamDef { file: number, ..stream });
     }
-    // A journal may define a layout twice; the last record is valid.
-    let mut told: BTreeSet<(u32, u32)> = BTreeSet::new();
+    // The journal may define a layout several times; the last record is valid.
+    let mut reported: BTreeSet<(u32, u32)> = BTreeSet::new();
     let mut last: Vec<LayoutDef> = Vec::new();
     for layout in layouts.into_iter().rev() {
         let Some(&file) = number_of.get(&layout.file) else { continue };
-        if told.insert((file, layout.moment.into())) {
+        if reported.insert((file, layout.moment.into())) {
             last.push(LayoutDef { file, ..layout });
         }
     }
-    process.layouts.retain(|known| !told.contains(&(known.file, known.moment.into())));
+    process.layouts.retain(|known| !reported.contains(&(known.file, known.moment.into())));
     process.layouts.extend(last.into_iter().rev());
 }
 
 impl Recovered {
-    /// True if the spool has no recordings that are missing from traces.
+    /// True if the spool contains no recordings that are missing from traces.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.process.streams.is_empty()
     }
 
-    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry without its offset. `spill` must
-    /// be the one passed to [`Spool::recover`]; only one block of it at a time is in memory.
+    /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry, whose offset the caller sets.
+    /// `spill` must be the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
     ///
     /// # Errors
-    /// See [`Encoder::region`]; also returns [`Error::Io`] if reading from `spill` or writing to `out` fails.
+    /// Returns the errors of [`Encoder::region`], and [`Error::Io`] if reading from `spill` or writing to `out` fails.
     pub fn write_region(
         &mut self,
         encoder: &mut Encoder,
@@ -244,10 +244,10 @@ impl Recovered {
         Ok(entry)
     }
 
-    /// Encodes the region in memory, like [`Self::write_region`].
+    /// Encodes the recordings as a region in memory, like [`Self::write_region`].
     ///
     /// # Errors
-    /// See [`Self::write_region`].
+    /// Returns the errors of [`Self::write_region`].
     pub fn region(&mut self, encoder: &mut Encoder, number: u32, spill: &dyn Source) -> Result<Region> {
         let mut bytes = Vec::new();
         let entry = self.write_region(encoder, number, spill, &mut bytes)?;
@@ -264,12 +264,12 @@ mod tests {
     use super::*;
     use crate::meta::{LayoutMoment, LayoutSource};
 
-    /// Checks that layouts keep the order of their last records, and that layouts of files without streams are dropped.
+    /// Checks that layouts keep the order of their last records, and that layouts of unused files are dropped.
     #[test]
     fn the_last_layout_of_a_file_and_moment_counts() {
         let layout = |file, moment, byte| LayoutDef { file, moment, source: LayoutSource::Lustre, bytes: vec![byte] };
         let (open, close) = (LayoutMoment::Open, LayoutMoment::Close);
-        let told = vec![
+        let reported = vec![
             layout(7, open, 1),
             layout(8, open, 2),
             layout(7, close, 3),
@@ -280,7 +280,7 @@ mod tests {
         let stream = |id, file| (id, StreamDef { id, file, op: 0, flags: 0, errno: 0 });
         let streams = BTreeMap::from([stream(0, 7), stream(1, 8), stream(2, 9)]);
         let mut process = Process::default();
-        describe(&mut process, BTreeMap::new(), streams, told, &BTreeSet::from([0, 1]));
+        describe(&mut process, BTreeMap::new(), streams, reported, &BTreeSet::from([0, 1]));
         let kept: Vec<_> = process.layouts.iter().map(|def| (def.file, def.moment, def.bytes[0])).collect();
         assert_eq!(kept, [(1, open, 2), (0, close, 3), (0, open, 6)]);
     }

@@ -1,4 +1,4 @@
-//! Progress of folding scratch buffers ([`scratch`]) into counters, and removal of unfinished additions from the counters.
+// Progress of folding scratch buffers ([`scratch`]) into counters, and the undoing of unfinished additions.
 
 use super::parts::{u32_at, u64_at};
 use super::sparse::Sparse;
@@ -6,17 +6,17 @@ use super::{folded, scratch};
 use crate::counters::{SIZE_BINS, size_bin};
 use crate::segment::{MARKS, Segment};
 
-/// Fold of a scratch buffer into the counters that is in progress, or was when the process was killed.
+/// Fold of a scratch buffer into the counters that is in progress, or was in progress when the process was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fold {
-    /// One bit for each slot that is already in the counters.
+    /// Bit mask of the slots that are already in the counters.
     pub(super) counted: u64,
-    /// One bit for each slot that may also be in the counters, if streams are added one after another. `Some(0)` if [`take_back`] corrects
-    /// the counters. `None` if unknown: then the consecutive slots of one stream after the counted slots may be in the counters.
+    /// Bit mask of the slots that may also be in the counters, if streams are added one after another. `Some(0)` if [`take_back`] corrects
+    /// the counters; `None` if unknown, when consecutive slots of one stream after the counted slots may be in the counters.
     pub(super) counting: Option<u64>,
 }
 
-/// Returns the fold of the buffer `scratch` that is in progress, if any.
+/// Returns the fold of the scratch buffer that is in progress, if any.
 pub(super) fn fold(scratch: &[u8], is_of_version_4: bool) -> Option<Fold> {
     let [counted, counting] = [scratch::COUNTED, scratch::COUNTING].map(|at| u64_at(scratch, at));
     if !is_of_version_4 {
@@ -30,7 +30,7 @@ pub(super) fn fold(scratch: &[u8], is_of_version_4: bool) -> Option<Fold> {
     Some(Fold { counted, counting: None })
 }
 
-/// Removes unfinished additions of a killed process from `counters`; the segments are still in the slots of `scratches`.
+/// Undoes unfinished additions of a killed process in `counters`; the segments are still in the slots of `scratches`.
 pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
     let unfinished = counters.records(folded::BYTES).filter_map(|(number, entry)| {
         let scratch = scratches.record(adder(entry)?, scratch::BYTES)?;
@@ -43,19 +43,19 @@ pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
     }
 }
 
-/// Removes an unfinished addition of segments in `scratch` from one stream's counters.
+/// Undoes an unfinished addition of segments in `scratch` to one stream's counters.
 pub(super) fn take_back_from(entry: &mut [u8], scratch: &[u8]) {
     if let Some(lengths) = being_added(entry, scratch) {
         before_adding(entry, &lengths);
     }
 }
 
-/// Returns the number of the scratch buffer whose segments are being added to one stream's counters; `None` if none are.
+/// Returns the number of the scratch buffer whose segments are being added to one stream's counters; `None` if no addition is in progress.
 pub(super) fn adder(entry: &[u8]) -> Option<usize> {
     usize::try_from(u64_at(entry, folded::ADDER).checked_sub(1)?).ok()
 }
 
-/// Returns the lengths of the segments in `scratch` that are being added to one stream's counters; `None` if none are.
+/// Returns the lengths of the segments in `scratch` that are being added to one stream's counters; `None` if no addition is in progress.
 fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     let members = u64_at(scratch, scratch::COUNTING) & !u64_at(scratch, scratch::COUNTED);
     let slots = scratch.get(scratch::FIRST..)?.chunks_exact(size_of::<Segment>()).enumerate();
@@ -63,13 +63,13 @@ fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     let segments = slots.filter(|(at, slot)| members >> at & 1 != 0 && is_new(u64_at(slot, 24)));
     let segments: Vec<Segment> =
         segments.map(|(_, slot)| Segment { word: u64_at(slot, 8), ..Segment::default() }).collect();
-    // While the process runs, scratch buffer and counters may have been copied at different moments.
+    // While the process runs, the scratch buffer and the counters may have been copied at different times.
     let is_its = |one: &Segment| u64::from(one.stream().0) + 1 == u64_at(entry, folded::STREAM);
     (members != 0 && segments.iter().all(is_its)).then(|| segments.iter().map(Segment::length).collect())
 }
 
-/// Restores one stream's counters to their state before the addition. Sums are restored from their saved values. The histogram of sizes is
-/// updated last, bin after bin; before the addition its total was the number of segments.
+/// Restores one stream's counters to their state before an addition. Sums are restored from saved values. The histogram of sizes is updated
+/// last, bin after bin; before the addition, the histogram's total equals the number of segments.
 fn before_adding(entry: &mut [u8], lengths: &[u64]) {
     let mut set = |at: usize, change: &dyn Fn(&[u8], u64) -> u64| {
         let value = change(entry, u64_at(entry, at));
@@ -99,7 +99,7 @@ mod tests {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Folds five slots of two streams in steps of one memory write each, and kills the process after each step.
+    /// Folds five slots of two streams step by step, one memory write per step, and kills the process after each step.
     #[test]
     fn what_a_killed_process_was_adding_is_in_slots_or_in_counters() {
         let lengths = [1_u64, 5000, 5000, 2, 1 << 40];

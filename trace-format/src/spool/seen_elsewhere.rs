@@ -1,6 +1,6 @@
 //! Detection of file systems shared with other machines.
 
-/// Magic numbers of shared file systems (statfs(2), and the file systems' own sources).
+/// Magic numbers of shared file systems, from statfs(2) and the file systems' sources.
 const KINDS: [u32; 11] = [
     0x6969,      // NFS
     0xff53_4d42, // CIFS
@@ -15,8 +15,8 @@ const KINDS: [u32; 11] = [
     0x6573_5546, // FUSE
 ];
 
-/// True if the file system type `kind` (`f_type` of statfs(2)) is one that other machines can access. A mapped file there is slow and may
-/// fail in ways that a program cannot survive. Besides, this machine cannot tell if the process that created the file still runs.
+/// True if other machines can access file systems of type `kind` (`f_type` of statfs(2)). There a mapped file is slow and may fail in ways
+/// that a program cannot survive, and this machine cannot know if the process that created the file still runs.
 #[must_use]
 pub fn is_seen_elsewhere(kind: u32) -> bool {
     KINDS.contains(&kind)

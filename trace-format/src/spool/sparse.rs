@@ -1,5 +1,5 @@
-//! Copy of a spool's region, with the ranges that are not holes of the file. Holes are all zeros and cost nothing to create, so loops over
-//! a region must skip them.
+// Copy of a spool's region with the ranges that are not holes of the file. Holes consist of zeros and cost nothing to create, so loops over
+// a region must skip them.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(super) struct Sparse {
 }
 
 impl Sparse {
-    /// Yields the records of size `bytes` that are not completely in a hole of the file, each with its number.
+    /// Returns an iterator over the records of `bytes` bytes each, with their numbers, except records completely in a hole of the file.
     pub(super) fn records(&self, bytes: usize) -> impl Iterator<Item = (usize, &[u8])> {
         let mut next = 0;
         let numbers = self.stored.iter().flat_map(move |stored| {
@@ -22,13 +22,13 @@ impl Sparse {
         numbers.filter_map(move |number| Some((number, self.record(number, bytes)?)))
     }
 
-    /// Returns record number `number` in a region of records of size `bytes`.
+    /// Returns record number `number` of a region with records of `bytes` bytes each.
     pub(super) fn record(&self, number: usize, bytes: usize) -> Option<&[u8]> {
         let start = number.checked_mul(bytes)?;
         self.bytes.get(start..start.checked_add(bytes)?)
     }
 
-    /// Returns the first position at or after `at`, in steps of `step` bytes, from which a loop continues outside holes of the file.
+    /// Returns the first position at or after `at`, in steps of `step` bytes, that is not in a hole of the file.
     pub(super) fn next(&self, at: usize, step: usize) -> Option<usize> {
         let stored = self.stored.get(self.stored.partition_point(|stored| stored.end <= at))?;
         Some(at + stored.start.saturating_sub(at) / step * step)

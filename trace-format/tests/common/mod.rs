@@ -1,4 +1,4 @@
-//! Helpers shared by the test programs: whole files from processes and segments, and a reader that returns all readable data.
+// Helpers shared by the test programs: whole files from processes and segments, and a reader that returns all readable data.
 
 use trace_format::columns::TickScale;
 use trace_format::meta::{Job, Process};
@@ -6,7 +6,7 @@ use trace_format::read::{Columns, Decoder, Trace};
 use trace_format::write::{Encoder, Region, ThreadSegments};
 use trace_format::{Segment, StreamId};
 
-/// Process block, and the segments of each thread by thread index.
+/// Process block, and the segments of each thread in the order of thread indices.
 #[derive(Clone, Debug)]
 pub(crate) struct Rank {
     pub(crate) process: Process,
@@ -26,7 +26,7 @@ pub(crate) fn regions(encoder: &mut Encoder, ranks: &mut [Rank]) -> Vec<Region> 
     out
 }
 
-/// Encodes a trace file of `job` and `ranks`, and sets the counts of segments in the process blocks.
+/// Encodes a trace file from `job` and `ranks`, and sets the counts of segments in the process blocks.
 pub(crate) fn file(job: &Job, ranks: &mut [Rank]) -> Vec<u8> {
     let mut encoder = Encoder::new().expect("memory is there");
     let regions = regions(&mut encoder, ranks);
@@ -35,7 +35,7 @@ pub(crate) fn file(job: &Job, ranks: &mut [Rank]) -> Vec<u8> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Offsets of the start and the end of the segment frame in the file.
+    /// File offsets of the start and the end of the segment frame.
     pub(crate) at: (u64, u64),
     pub(crate) thread: u32,
     pub(crate) segments: Vec<Segment>,
@@ -46,11 +46,11 @@ pub(crate) struct SeenRegion {
     pub(crate) number: u32,
     pub(crate) process: Option<Process>,
     pub(crate) blocks: Vec<Block>,
-    /// Number of segments that could not be read, if the expected number is known.
+    /// Number of segments that could not be read; `None` if the expected number is unknown.
     pub(crate) lost: Option<i64>,
 }
 
-/// All data that could be read from a trace, and the number of problems.
+/// All data that could be read from a trace, with the number of problems.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) job: Job,

@@ -1,4 +1,4 @@
-//! Small trace that contains each kind of data once.
+// Small trace that contains each kind of data once, for several tests.
 
 use super::common::Rank;
 use trace_format::counters::{Counters, Previous};
@@ -50,7 +50,7 @@ pub(crate) fn ranks() -> Vec<Rank> {
     (0..2).map(|rank| Rank { process: process(rank), threads: vec![regular(rank), scattered()] }).collect()
 }
 
-/// Returns the segments of an open, 200 sequential writes with one pause and one slow write among them, and a close.
+/// Returns the segments of an open, 200 sequential writes (one pause and one slow write among them), and a close.
 fn regular(rank: i32) -> Vec<Segment> {
     let mut now = 1_000_000_000 + rank as u64;
     let mut segment = |stream, offset, length, pause: u64, took: u64| {
@@ -67,8 +67,8 @@ fn regular(rank: i32) -> Vec<Segment> {
     out
 }
 
-/// Returns 70 segments of two streams at scattered offsets, where calls of one are nested in calls of the other, and the largest numbers
-/// possible.
+/// Returns 70 segments of two streams at scattered offsets, where calls of one stream are nested in calls of the other, and one segment
+/// with the largest possible numbers.
 fn scattered() -> Vec<Segment> {
     let mut out = Vec::new();
     for i in 0..35_u64 {
@@ -76,7 +76,7 @@ fn scattered() -> Vec<Segment> {
         out.push(Segment::new(StreamId(3), offset as i64, 1 << (i % 41), start + 100, start + 40_000));
         out.push(Segment::new(StreamId(16_777_215), offset as i64, i, start, start + 50_000));
     }
-    // The two highest bits of an end are marks, which no clock reaches.
+    // The two highest bits of the end time are mark bits, which no clock reaches.
     out.push(Segment::new(StreamId(4), i64::MAX, (1 << 40) - 1, (1 << 62) - 2, (1 << 62) - 1));
     out
 }

@@ -1,17 +1,16 @@
-//! Spool (recordings of a process) built by hand: a file, a stream, and full chunks of segments. Shared by test programs, including those
-//! of the analyzer.
+// Spool (recordings of a process) built by hand: a file, a stream, and full chunks of segments. Shared by test programs, including the analyzer's.
 
 use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, header, journal};
 
-/// Size of the whole spool and of each chunk, in bytes.
+/// Sizes of the whole spool and of each chunk, in bytes.
 const BYTES: usize = 64 << 10;
 const CHUNK: usize = 4096;
-/// Offset of the spool's region of chunks, after header and journal.
+/// File offset of the region of chunks, which follows header and journal.
 const ARENA: usize = 2 * HEADER_BYTES;
 
-/// Builds a spool of process 1 with chunks of one thread. `chunks` are pairs of sequence number and ends of the segments; each segment
+/// Builds a spool of process 1 with chunks of one thread. `chunks` are pairs (sequence number, end times of the segments); each segment
 /// begins 5 ticks before its end.
 pub(crate) fn spool(chunks: &[(u32, Vec<u64>)]) -> Vec<u8> {
     let mut bytes = vec![0; BYTES];

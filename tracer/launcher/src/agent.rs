@@ -1,4 +1,4 @@
-//! Monitoring agents that run beside the traced command (--live, --live-to): `dxt-analyze live`, which reads the records of running
+//! Starts and ends monitoring agents beside the traced command (--live, --live-to): `dxt-analyze live`, which reads the records of running
 //! processes without affecting them.
 
 use crate::launch::{Kind, base};
@@ -22,41 +22,40 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Agent process that monitors the run.
 pub(crate) struct Agent {
     process: i32,
-    /// Directory in which each agent creates a file once it is ready; removed on drop.
+    /// Directory in which each agent creates a file once the agent is ready; removed on drop.
     ready: Option<TempDir>,
-    /// True if a launcher starts one agent per node; false for a single local agent.
+    /// True if a launcher starts one agent per node; false for a single agent on this node.
     is_launched: bool,
 }
 
-/// Reason why no agent runs; the command is then not started.
+/// Reason why no agent runs. The command is then not started.
 pub(crate) enum NotStarted {
-    /// The agent ended or could not be started, with this message.
+    /// The agent ended or could not be started, for the reason in this message.
     Because(String),
-    /// This signal asked dxt-run to end.
+    /// This signal requested that dxt-run end.
     Signal(i32),
 }
 
-/// Properties of the run that are needed to start an agent.
+/// Properties of the run needed to start an agent.
 pub(crate) struct Of<'a> {
     pub(crate) options: &'a Options,
     pub(crate) kind: Kind,
     pub(crate) analyze: &'a Path,
-    /// Directory of the spools (the processes' data while they run).
+    /// Directory of the spools, which hold the processes' data while the processes run.
     pub(crate) spools: &'a OsStr,
     /// True if the spool directory was created for this run.
     pub(crate) is_of_run: bool,
-    /// Output directory for traces; writable on all nodes.
+    /// Output directory for traces, writable on all nodes.
     pub(crate) output: &'a Path,
 }
 
-/// Returns the command-line arguments of `dxt-analyze live`.
 pub(crate) fn arguments(options: &Options) -> Vec<OsString> {
     let serve = options.live.then(|| "--serve".into());
     serve.into_iter().chain(options.live_to.iter().flat_map(|to| ["--to".into(), to.clone()])).collect()
 }
 
 impl Agent {
-    /// Starts the agent and waits until it is ready, since an agent that starts late would miss short programs.
+    /// Starts the agent and waits until it is ready, since a late agent would miss short programs.
     pub(crate) fn start(of: &Of<'_>, processes: &mut Processes) -> Result<Self, NotStarted> {
         let program = of.options.command[0].to_string_lossy();
         let mut launch = launch(of);
@@ -67,7 +66,7 @@ impl Agent {
         if is_launched {
             own_files(&mut live);
             if of.is_of_run {
-                // Create the directory on other nodes before their first spool, so that no spool comes and goes unwatched.
+                // Creates the directory on other nodes before their first spool, so that no spool comes and goes unwatched.
                 let make = "mkdir -p -m 700 -- \"$0\" && exec \"$@\"";
                 launch.extend(["sh", "-c", make].map(OsString::from));
                 launch.push(of.spools.to_owned());
@@ -87,7 +86,7 @@ impl Agent {
         if let Ok(error) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3) {
             command.stdout(error);
         }
-        // A terminal's interrupt is meant for the command.
+        // A terminal's interrupt is meant for the command, not for the agent.
         let failed = |error| {
             NotStarted::Because(format!("failed to run {}: {error}: {program} was not started", first.display()))
         };
@@ -95,7 +94,7 @@ impl Agent {
         let agent = Self { process, ready, is_launched };
         let began = Instant::now();
         while !agent.all_watch(agents) {
-            // The agent has ended and reported why, before anything was lost.
+            // The agent has ended and reported why. No data is lost yet, since the command has not been started.
             if let Some(status) = processes.ended(process) {
                 if agent.all_watch(agents) {
                     break;
@@ -117,13 +116,13 @@ impl Agent {
         Ok(agent)
     }
 
-    /// True if all `agents` agents are ready, i.e. each has created its file.
+    /// True if all `agents` agents are ready: each has created its file.
     fn all_watch(&self, agents: usize) -> bool {
         let files = self.ready.iter().filter_map(|ready| std::fs::read_dir(ready.path()).ok()).flatten();
         files.count() >= agents
     }
 
-    /// Gives the agent 0.5 s to read the last records, ends it, and reports if its output is incomplete.
+    /// Lets the agent read the last records for 0.5 s, ends the agent, and reports if its output is incomplete.
     pub(crate) fn end(self, processes: &mut Processes) {
         let until = Instant::now() + Duration::from_millis(500);
         while processes.ended(self.process).is_none() && Instant::now() < until {
@@ -146,8 +145,8 @@ pub(crate) fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Returns the command that starts one agent per node; empty for a single local agent. In a Slurm job, srun starts one on each node, beside
-/// the launcher of the ranks.
+/// Returns the command that starts one agent per node; empty for a single agent on this node. In a Slurm job, srun starts one agent on each
+/// node, in addition to the launcher of the ranks.
 fn launch(of: &Of<'_>) -> Vec<OsString> {
     if let Some(given) = of.options.live_launch.as_ref().filter(|given| !given.is_empty()) {
         let words = given.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -166,7 +165,7 @@ fn launch(of: &Of<'_>) -> Vec<OsString> {
     .to_vec()
 }
 
-/// Adds the node's name to the names of output files, since agents on several nodes must not write the same file.
+/// Appends the node's name to the names of output files, since agents on several nodes must not write the same file.
 fn own_files(live: &mut [OsString]) {
     const FILES: [&str; 5] = ["connector:", "csv:", "events:", "intervals:", "parquet:"];
     for at in 1..live.len() {
@@ -180,7 +179,7 @@ fn own_files(live: &mut [OsString]) {
     }
 }
 
-/// Returns the agent's arguments for display. If what follows a destination's type has a `@`, `?`, `=` or space, it is replaced by `...`,
+/// Returns the agent's arguments for display. The part after a destination's type is replaced by `...` if it has a `@`, `?`, `=` or space,
 /// since a job's output must not reveal database credentials.
 pub(crate) fn shown(options: &Options) -> Vec<u8> {
     let mut line = Vec::new();
@@ -197,7 +196,7 @@ pub(crate) fn shown(options: &Options) -> Vec<u8> {
     line
 }
 
-/// Returns the spool directory of the run: its own, or the one that the user requested.
+/// Returns the spool directory of the run: `own`, created by dxt-run, or `asked`, requested by the user.
 pub(crate) fn spools(own: Option<&PathBuf>, asked: Option<OsString>) -> OsString {
     own.map(|own| own.clone().into_os_string()).or(asked).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Check before the run: can the tracer's library be loaded here, and does it accept the settings? Done by running it.
+//! Checks before the run that the tracer's library can be loaded on this machine and accepts the settings, by running the library.
 
 use crate::settings::Settings;
 use crate::texts::print_error;
@@ -14,7 +14,7 @@ pub(crate) enum Verdict {
     CannotLoad(String),
 }
 
-/// Runs the tracer to check the settings, since only the tracer knows the rules, and prints its messages.
+/// Runs the tracer to check the settings, since only the tracer knows the rules, and prints the tracer's messages.
 pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     let (loads, said) = probe(|command| {
         command.envs(settings.0.iter().map(|(name, value)| (name, value))).env("DXT_ENABLE", format!("check:{mode}"));
@@ -42,10 +42,10 @@ pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     verdict
 }
 
-/// Argument with which dxt-run exits at once; serves as the program with which the library is tested.
+/// Argument with which dxt-run exits at once, to serve as the program with which the library is tested.
 pub const PROBE: &str = "--end-at-once";
 
-/// Runs dxt-run itself as a program that does nothing. Returns true if it could run, and its standard error.
+/// Runs dxt-run itself as a program that does nothing. Returns true if it could run, and its output on standard error.
 fn probe(set: impl Fn(&mut std::process::Command)) -> (bool, String) {
     let program = std::env::current_exe().unwrap_or_else(|_| "true".into());
     let mut command = std::process::Command::new(program);

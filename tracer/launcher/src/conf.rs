@@ -1,4 +1,4 @@
-//! Configuration file of a site (DXT_CONFIG): the variables that dxt-run itself uses. The tracer reads the file too.
+//! Site configuration file (DXT_CONFIG): reads the variables that dxt-run itself uses. The tracer reads the file too.
 
 use crate::texts::os;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ impl Conf {
         Ok(Self { path: Some(path.canonicalize().map_err(failed)?), text })
     }
 
-    /// Returns the value of a variable in the file, without quotes and comment. The last line that sets it counts.
+    /// Returns the value of a variable in the file, without quotes and comment. The last line that sets the variable counts.
     pub(crate) fn get(&self, name: &str) -> Option<OsString> {
         let mut values = self.text.split(|byte| *byte == b'\n').filter_map(|line| {
             let rest = line.trim_ascii().strip_prefix(name.as_bytes())?.trim_ascii_start();

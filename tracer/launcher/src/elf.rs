@@ -1,4 +1,4 @@
-//! Inspects a program's ELF file to find out if a preloaded library takes effect in it.
+//! Inspects a program's ELF file to find out if a preloaded library takes effect in the program.
 
 use crate::files;
 use crate::texts::{has, os};
@@ -13,16 +13,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Effect of LD_PRELOAD on a program, judging by its file.
+/// Effect of LD_PRELOAD on a program, judged by the program's file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The library is loaded into the program; also assumed if nothing indicates otherwise.
+    /// The library is loaded into the program; also assumed if no evidence indicates otherwise.
     Reached,
-    /// None: the program is statically linked, without the tracer.
+    /// No effect: the program is statically linked, without the tracer.
     Static,
-    /// None: the program is setuid or setgid.
+    /// No effect: the program is setuid or setgid.
     Privileged,
-    /// The program would fail to start, or complain, with the library, for this reason.
+    /// With the library the program would fail to start, or complain, for this reason.
     Foreign(String),
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn reach(program: &Path, library: &Path) -> Reach {
     let Some(kind) = kind(&program) else { return Reach::Reached };
     let mode = program.metadata().map_or(0, |file| file.permissions().mode());
     let Some(loader) = &kind.loader else {
-        // A tracer may be linked in, and a dynamic linker run as a program loads libraries itself.
+        // The program may have a linked-in tracer, or be a dynamic linker, which loads libraries itself.
         let is_reached = has(&beginning(&program, 4096), b"DXT tracer") || program.canonicalize().ok() == own_loader();
         return if is_reached { Reach::Reached } else { Reach::Static };
     };
@@ -72,7 +72,7 @@ fn foreign(program: &Path, kind: &Kind, loader: &Path, library: &Path) -> Option
     if !is_glibc(&place) {
         return Some(format!("it is for another C library ({})", loader.display()));
     }
-    // Another glibc: let it list what it would load, without running the program.
+    // Another glibc: lists the libraries that the program would load, without running the program.
     let mut list = Command::new(program);
     list.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_PRELOAD", library).stdin(Stdio::null());
     let loads = list.output().is_ok_and(|output| {
@@ -90,12 +90,12 @@ fn own_loader() -> Option<PathBuf> {
     kind(&std::env::current_exe().ok()?)?.loader?.canonicalize().ok()
 }
 
-/// True if `loader` is glibc's dynamic linker, whatever its file name.
+/// True if `loader` is glibc's dynamic linker, regardless of its file name.
 fn is_glibc(loader: &Path) -> bool {
     std::fs::read(loader).is_ok_and(|bytes| has(&bytes, b"\0GLIBC_PRIVATE\0") && has(&bytes, b"\0_dl_"))
 }
 
-/// Returns the interpreter of a script, or the program itself if it is no script.
+/// Returns the interpreter of a script, or `program` itself if it is no script.
 fn interpreter(program: &Path, depth: usize) -> PathBuf {
     let line = beginning(program, 256);
     let Some(line) = line.strip_prefix(b"#!").filter(|_| depth > 0) else { return program.to_owned() };

@@ -1,4 +1,4 @@
-//! Locates files of this project (installed beside dxt-run, or just built) and programs on PATH.
+//! Locates programs on PATH, and files of this project (installed beside dxt-run, or just built).
 
 use crate::texts::variable;
 use rustix::fs::{Access, access};
@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the project's file `name`: beside the given library, beside dxt-run, in the installation, or in cargo's target
-/// directory.
+/// Returns the path of the project's file `name`. Searches beside the given library, beside dxt-run, in the installation, and in cargo's
+/// target directory.
 pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     let beside = library.and_then(Path::parent).map(|folder| folder.join(name));
     let here = std::env::current_exe().and_then(|exe| exe.canonicalize()).ok();
@@ -27,7 +27,7 @@ pub(crate) fn program(word: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| !word.is_empty() && runs(file))
 }
 
-/// Makes a path absolute and resolves the symbolic links in its existing part.
+/// Makes a path absolute, and resolves symbolic links in the part of the path that exists.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -44,7 +44,7 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
     out
 }
 
-/// Returns the current directory; if it was deleted, its former name from PWD.
+/// Returns the current directory or, if it was deleted, its former name from PWD.
 pub(crate) fn current() -> PathBuf {
     std::env::current_dir().ok().or_else(|| variable("PWD").map(PathBuf::from)).unwrap_or_else(|| "/".into())
 }

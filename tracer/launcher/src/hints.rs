@@ -1,5 +1,4 @@
-//! Settings advised by `dxt-analyze advise` (--hints). Settings that the user made in the environment or by launcher options take
-//! precedence.
+//! Applies settings advised by `dxt-analyze advise` (--hints). Settings that the user made in the environment or by launcher options take precedence.
 
 use crate::settings::Settings;
 use crate::texts::{os, say};
@@ -10,7 +9,7 @@ use std::path::Path;
 /// Prefixes of environment variables that advice may set.
 const PREFIXES: [&str; 4] = ["MPICH_", "I_MPI_", "HDF5_", "DXT_"];
 
-/// Adds the settings advised in `directory`. Returns separately the variables that Open MPI's launcher passes to its ranks on its own and
+/// Adds the settings advised in `directory`. Returns separately the variables that Open MPI's launcher passes to its ranks by itself, and
 /// that its option --mca overrides.
 pub(crate) fn add(
     settings: &mut Settings,
@@ -72,7 +71,7 @@ fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Pa
     !is_set
 }
 
-/// Returns (name, value) of each line in a file of advised settings, without comments.
+/// Returns (name, value) of each line of a file of advised settings, without comments.
 fn lines(file: &Path) -> Vec<(String, Vec<u8>)> {
     let text = if file.is_file() { std::fs::read(file).unwrap_or_default() } else { Vec::new() };
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -1,4 +1,4 @@
-//! Types of commands to run: a program, a wrapper such as env(1), or an MPI launcher. A launcher passes the variables to its ranks on every
+//! Kinds of commands to run: a program, a wrapper such as env(1), or an MPI launcher. A launcher passes the variables to its ranks on every
 //! node and is not traced itself.
 
 use crate::place::temporary;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
 
-/// Type of command, which determines how environment variables reach the traced program.
+/// Kind of command, which determines how environment variables reach the traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Determines from its `--version` output to which MPI implementation an mpirun belongs.
+    /// Determines the MPI implementation of an mpirun from its `--version` output.
     fn of_mpirun(program: &OsStr) -> Self {
         let said = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
         let said = said.map(|output| output.stdout).unwrap_or_default();
@@ -56,21 +56,20 @@ impl Kind {
         }
     }
 
-    /// True for an MPI launcher.
     pub(crate) fn is_launcher(self) -> bool {
         !matches!(self, Self::Program | Self::Wrapper)
     }
 }
 
-/// Returns the file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), with the index of its word
-/// in the command.
+/// Returns the file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the index of the
+/// file's word in the command.
 pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)> {
     let at = words.iter().enumerate().skip(1).find_map(|(at, word)| {
         let found = match (kind, word.to_str()) {
             (Kind::OpenMpi, Some("-app" | "--app")) | (Kind::Hydra, Some("-configfile" | "--configfile")) => {
                 Some(at + 1)
             }
-            // The file takes the program's place: it is the first word that names a file with lines that begin with ranks.
+            // With --multi-prog the file is in the program's place: the first word that names a file with lines that begin with ranks.
             (Kind::Environment, Some("--multi-prog")) => (at + 1..words.len()).find(|at| lists_ranks(&words[*at])),
             _ => return is_program(word).then_some(None),
         };
@@ -80,7 +79,7 @@ pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)
     file.is_file().then_some((at, file))
 }
 
-/// True if `word` contains a slash and names a program; the launcher's options end there.
+/// True if `word` contains a slash and names a program, where the launcher's options end.
 pub(crate) fn is_program(word: &OsStr) -> bool {
     word.as_bytes().contains(&b'/') && crate::files::program(word).is_some()
 }
@@ -122,8 +121,8 @@ impl Run {
         run
     }
 
-    /// Adds options that make Open MPI pass on the settings. Open MPI refuses -x beside mca_base_env_list; if that list is used, the
-    /// settings are appended to it.
+    /// Adds options that make Open MPI pass on the settings. Open MPI refuses -x together with mca_base_env_list; if that list is used, the
+    /// settings are appended to the list.
     fn hand_to_open_mpi(&mut self, settings: &Settings, listing: Option<(usize, PathBuf)>) {
         let mut list = OsString::new();
         for (name, value) in &settings.0 {
@@ -141,7 +140,7 @@ impl Run {
         if let Some((at, file)) = listing {
             return self.copy_listing(settings, at, &file);
         }
-        // Each program of `a : b` has its own options.
+        // In `a : b`, each program has its own options.
         let options: Vec<OsString> =
             settings.0.iter().flat_map(|(name, value)| ["-x".into(), joined(name, value)]).collect();
         let words = std::mem::take(&mut self.words);

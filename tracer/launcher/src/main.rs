@@ -1,4 +1,4 @@
-//! `dxt-run`. Replaces Rust's own `main`, which would open closed standard descriptors for the command and change signal actions.
+//! Program `dxt-run`. Replaces Rust's own `main`, which would open closed standard descriptors for the command and change signal actions.
 #![no_main]
 #![expect(unsafe_code, reason = "`main` is the C library's, which has one name")]
 
@@ -15,7 +15,7 @@ pub extern "C" fn main(_argc: c_int, _argv: *const *const c_char) -> c_int {
     if words.get(1).is_some_and(|word| word == dxt_run::PROBE) {
         return 0;
     }
-    // Opens standard input, output and error if closed, so that no other file gets their numbers; they are closed again in the processes
+    // Opens standard input, output and error if closed, so that no other file gets their numbers. They are closed again in the processes
     // that dxt-run starts.
     while let Ok(file) = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
         if file.as_raw_fd() > 2 {

@@ -105,7 +105,7 @@ impl Options {
     /// # Errors
     /// Returns an error if the command line is invalid or asks for help.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, (String, bool)> {
-        let options = Self::try_parse_from(words).map_err(|error| told(&error))?;
+        let options = Self::try_parse_from(words).map_err(|error| reported(&error))?;
         let runs_nothing = options.version || options.print_preload || options.link_flags.is_some();
         if options.command.is_empty() && !runs_nothing {
             return Err((help(), false));
@@ -118,7 +118,7 @@ fn help() -> String {
     <Options as clap::CommandFactory>::command().render_help().to_string()
 }
 
-fn told(error: &clap::Error) -> (String, bool) {
+fn reported(error: &clap::Error) -> (String, bool) {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => name.split([' ', '=']).next().unwrap_or_default().to_owned(),
         _ => String::new(),

@@ -1,4 +1,4 @@
-//! Output directory: the pattern that is passed to the tracer, the corresponding path, and the directories to create.
+//! Output directory: the pattern that is passed to the tracer, the resulting path, and the directories to create.
 
 use crate::conf::Conf;
 use crate::files::{current, resolved};
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Place {
     /// Pattern to pass to the tracer; may still contain placeholders.
     pub(crate) pattern: OsString,
-    /// Directory that results if this process expands the pattern.
+    /// Path that results from expanding the pattern in this process.
     pub(crate) directory: PathBuf,
-    /// Parent of the user's own directory, if the pattern has the user ID: the tracer creates the directories below and checks their owner.
+    /// Parent of the user's own directory, if the pattern has the user ID. The tracer creates the directories below and checks their owner.
     above: Option<PathBuf>,
 }
 
 impl Place {
-    /// Determines the output directory. The directory given with -o is taken literally. In a pattern from the environment or a
-    /// configuration file, only `%j` and relative paths are expanded; the tracer expands the rest (docs/configuration.md).
+    /// Determines the output directory. A directory given with -o is taken literally. In a pattern from the environment or configuration
+    /// file, only `%j` and relative paths are expanded; the tracer expands the rest (docs/configuration.md).
     pub(crate) fn new(output: Option<&OsStr>, conf: &Conf, number: &OsStr) -> Self {
         let number: Vec<u8> = number
             .as_bytes()
@@ -56,7 +56,7 @@ impl Place {
         Self { pattern: os(pattern), directory, above }
     }
 
-    /// True if the directory is a user's own (`%u`), so that the tracer creates it.
+    /// True if the directory is a user's own (`%u`), which the tracer creates.
     pub(crate) fn is_of_user(&self) -> bool {
         self.above.is_some()
     }
@@ -76,7 +76,7 @@ impl Place {
         Ok(())
     }
 
-    /// True if this user owns the user's own directory (`%u`) and all directories below, and so may write there.
+    /// True if this user owns the user's own directory (`%u`) and all directories below it, and so may write there.
     pub(crate) fn is_own(&self) -> bool {
         let Some(above) = &self.above else { return true };
         let user = rustix::process::geteuid().as_raw();
@@ -103,8 +103,8 @@ fn path_of(pattern: &[u8]) -> OsString {
     }))
 }
 
-/// Returns `DEVICE:INODE:BOOT:PATH` of a directory created for this run, by which the tracer recognizes the directory. In a container or
-/// behind another mount, the same path is another directory. `None` if unknown.
+/// Returns `DEVICE:INODE:BOOT:PATH` of a directory created for this run, by which the tracer recognizes the directory: in a container or
+/// behind another mount, the path may lead to another directory. `None` if unknown.
 pub(crate) fn made(directory: &Path) -> Option<OsString> {
     let known = directory.metadata().ok()?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -112,13 +112,13 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// Creates a directory for the spools of this run alone. On failure, returns the temporary directory in which it could not be created.
+/// Creates a directory for the spools of this run alone. The error is the temporary directory in which creation failed.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
     let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);
     let Ok(made) = made else { return Err(temporary) };
     let place = made.keep();
-    // Regardless of the umask.
+    // Sets the permissions regardless of the umask.
     let _ = std::fs::set_permissions(&place, Permissions::from_mode(0o700));
     Ok(place)
 }

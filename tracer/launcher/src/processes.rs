@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Children that were started, and the exit status of those that have ended.
+/// Child processes, with the exit status of those that have ended.
 pub(crate) struct Processes {
     pub(crate) signals: Signals,
     ended: BTreeMap<i32, ExitStatus>,
@@ -19,15 +19,15 @@ impl Processes {
         Self { signals, ended: BTreeMap::new() }
     }
 
-    /// Starts `command` as a child process, in which the `ignored` signals are ignored; returns its process ID.
+    /// Starts `command` as a child process in which the `ignored` signals are ignored; returns its process ID.
     pub(crate) fn start(&self, command: &mut Command, ignored: &'static [i32]) -> io::Result<i32> {
         let child = self.signals.hand_on(command, ignored).spawn()?;
         Ok(child.id().cast_signed())
     }
 
-    /// Returns the exit status of a process, if it has ended.
+    /// Returns the exit status of `process` if it has ended.
     pub(crate) fn ended(&mut self, process: i32) -> Option<ExitStatus> {
-        // Reaps all children: the first process of a container inherits orphans.
+        // Reaps all children, since the first process of a container inherits orphans.
         while let Ok(Some((child, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             self.ended.insert(child.as_raw_nonzero().get(), ExitStatus::from_raw(status.as_raw()));
         }

@@ -1,4 +1,4 @@
-//! Warnings before the run about programs that cannot be traced, judging by their executable files.
+//! Warns before the run about programs that cannot be traced, judged by their executable files.
 
 use crate::elf::{Reach, reach};
 use crate::files::program;
@@ -9,10 +9,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Programs of the command that cannot be traced.
 pub(crate) struct Remarks<'a> {
     library: &'a Path,
-    /// Programs that will not be traced; each is reported once.
+    /// Programs that will not be traced, each reported once.
     pub(crate) untraced: BTreeSet<PathBuf>,
     /// First program that would not start with the library preloaded, and the reason.
     pub(crate) foreign: Option<(PathBuf, String)>,
@@ -32,7 +31,7 @@ impl<'a> Remarks<'a> {
                     remark_on_environment(&crate::launch::base(&words[0]), &words[1..]);
                 }
                 words[1..].split(|word| word == ":").for_each(|words| remarks.remark_on_words(words));
-                // In files that list programs, each line has options or ranks, then a program.
+                // In files that list programs, each line has options or ranks, followed by a program.
                 let text = listing.map(|file| std::fs::read(file).unwrap_or_default()).unwrap_or_default();
                 for line in text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().starts_with(b"#")) {
                     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -82,7 +81,7 @@ impl<'a> Remarks<'a> {
     }
 }
 
-/// Warns about launcher options that keep the variables from the ranks, for a launcher that otherwise passes on its environment.
+/// Warns about options of a launcher that keep variables from the ranks, if the launcher otherwise passes on its environment.
 fn remark_on_environment(launcher: &str, words: &[OsString]) {
     let mut export = std::env::var("SLURM_EXPORT_ENV").unwrap_or_else(|_| "ALL".to_owned());
     let mut kept = None;
@@ -119,7 +118,7 @@ fn remark_on_environment(launcher: &str, words: &[OsString]) {
     }
 }
 
-/// Returns a hint that names the filter variables in effect, since these may have excluded everything.
+/// Returns a hint that names the filter variables in effect, which may have excluded all I/O.
 pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     const FILTERS: [&str; 7] =
         ["DXT_INCLUDE", "DXT_EXCLUDE", "DXT_RANKS", "DXT_APPS", "DXT_LAYERS", "DARSHAN_EXCLUDE_DIRS", "DXT_CONFIG"];
@@ -128,7 +127,7 @@ pub(crate) fn filters(settings: &crate::settings::Settings) -> String {
     if set.is_empty() { String::new() } else { format!(" ({} may have excluded all I/O)", set.join(", ")) }
 }
 
-/// Returns the number of nodes of the user's Slurm job, if it has more than one and srun can reach them.
+/// Returns the number of nodes of the user's Slurm job, if there are several and srun is on PATH.
 pub(crate) fn slurm_nodes() -> Option<String> {
     let nodes = variable("SLURM_JOB_NUM_NODES")?.into_string().ok()?;
     (nodes.parse::<u64>().is_ok_and(|nodes| nodes > 1) && program("srun".as_ref()).is_some()).then_some(nodes)

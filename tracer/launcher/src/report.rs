@@ -1,4 +1,4 @@
-//! Actions after the run: recovers data of killed processes, and reports the traces written or the reason why there is none.
+//! Recovers data of killed processes after the run, and reports the traces written or the reason why there is none.
 
 use crate::conf::Conf;
 use crate::files::program;
@@ -26,7 +26,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     } else if !files(spools, "spool").is_empty() {
         if let Some(analyze) = analyze {
             if place.is_of_user() {
-                // A user's own directory is closed to others.
+                // A user's own directory is closed to other users.
                 rustix::process::umask(Mode::from_raw_mode(0o077));
                 let _ = place.make(conf);
             }
@@ -65,7 +65,6 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Properties of the run that the report needs.
 pub(crate) struct Of<'a> {
     pub(crate) command: &'a OsStr,
     pub(crate) kind: Kind,
@@ -75,7 +74,7 @@ pub(crate) struct Of<'a> {
     pub(crate) output: &'a Path,
 }
 
-/// Reports the traces in `new`, or the reason why there may be none.
+/// Reports the traces in `new` or, if there are none, possible reasons.
 pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) {
     let (program_name, output) = (of.command.display(), of.output.display());
     match new.len() {

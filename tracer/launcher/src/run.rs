@@ -1,4 +1,4 @@
-//! Sequence of a run of dxt-run, from the options to the final report.
+//! Runs dxt-run from the options to the final report.
 
 use crate::agent::{self, Agent, NotStarted};
 use crate::check::{Verdict, ask};
@@ -23,16 +23,16 @@ use std::process::Command;
 /// Way in which dxt-run itself must end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Ends with this exit code.
+    /// Exit with this exit code.
     Code(i32),
-    /// Ends by this signal.
+    /// Death by this signal.
     Signal(i32),
 }
 
 /// Exit code for an invalid option or variable.
 const WRONG_USE: i32 = 2;
 
-/// Executes dxt-run with the command line `words`.
+/// Runs dxt-run with the command line `words`.
 #[must_use]
 pub fn run(words: Vec<OsString>, signals: Signals) -> Ending {
     let options = match Options::read(words) {
@@ -89,7 +89,7 @@ fn analyzer(library: Option<&Path>) -> Option<PathBuf> {
     ours("dxt-analyze", library).or_else(|| program("dxt-analyze".as_ref()))
 }
 
-/// Runs the script that prints link flags, and ends with the script's exit status.
+/// Runs the script that prints link flags, in place of this process. Returns only on failure.
 fn link_flags(library: &Path, words: &[OsString], signals: Signals) -> Result<Ending, String> {
     let archive = library.with_file_name("libdxt_static.a");
     if !archive.exists() {
@@ -104,7 +104,7 @@ fn link_flags(library: &Path, words: &[OsString], signals: Signals) -> Result<En
     Err(format!("failed to run bash, which --link-flags needs: {error}"))
 }
 
-/// Runs the command under the tracer and reports its traces.
+/// Runs the command under the tracer and reports the traces.
 fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending, String> {
     let command = &options.command;
     let analyze = analyzer(Some(library));
@@ -141,12 +141,12 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
         return untraced(options, &format!("which cannot be loaded into {}: {why}", program.display()), signals);
     }
     let is_remarked = !remarks.untraced.is_empty();
-    // A collective trace needs all ranks: ranks that are not traced would block the others forever.
+    // A collective trace needs all ranks: untraced ranks would block the others forever.
     if kind.is_launcher() && is_remarked && settings.get("DXT_FLUSH").is_none() {
         settings.add("DXT_FLUSH", "process");
     }
 
-    // A directory for this run's spools alone. On other nodes the first process that needs it creates it.
+    // Directory for the spools of this run alone. On other nodes the first process that needs the directory creates it.
     let asked = conf.set("DXT_SPOOL");
     let mut spools = None;
     if !options.dry_run {
@@ -162,7 +162,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
                     settings.add_made("DXT_SPOOL_ID", &made);
                     spools = Some(made);
                 }
-                // Without the directory, each process chooses a place by itself.
+                // Without the directory, each process chooses a place for its spool.
                 Err(temporary) => say!(
                     "failed to create a directory in {}: data of killed processes on this node are not recovered",
                     temporary.display()
@@ -200,7 +200,7 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
         }
     }
     let before = place.traces();
-    // Signals that arrived before the command was started.
+    // Handles a signal that arrived before the command was started.
     if let Some(signal) = processes.pause(std::time::Duration::ZERO) {
         if let Some(agent) = agent {
             agent.end(&mut processes);
@@ -245,7 +245,7 @@ fn not_run(program: &OsStr, error: &io::Error) -> i32 {
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Replaces this process by the command, without the tracer, and reports why.
+/// Replaces this process by the command without the tracer, and reports why.
 fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, String> {
     let words = &options.command;
     say!("{} runs without the tracer, {why}", words[0].display());
@@ -258,7 +258,7 @@ fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, St
     Ok(Ending::Code(not_run(&words[0], &error)))
 }
 
-/// Returns the words quoted for a shell, each preceded by a space.
+/// Returns the words, quoted for a shell, each after a space.
 fn line(words: &[OsString]) -> Vec<u8> {
     words.iter().flat_map(|word| [b" ".to_vec(), quoted(word)].concat()).collect()
 }

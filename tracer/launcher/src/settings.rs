@@ -1,4 +1,4 @@
-//! Environment variables for the traced command, taken from options, environment and configuration file.
+//! Environment variables for the traced command, from options, environment and configuration file.
 
 use crate::conf::Conf;
 use crate::options::Options;
@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Default)]
 pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
 
-/// Schedulers' environment variables with the job number; the first one that is set counts.
+/// Environment variables of schedulers with the job number; the first variable that is set counts.
 const JOB_NUMBERS: [&str; 10] = [
     "SLURM_JOB_ID",
     "PBS_JOBID",
@@ -25,7 +25,7 @@ const JOB_NUMBERS: [&str; 10] = [
     "JOB_ID",
 ];
 
-/// Variables by which a site excludes processes or jobs; ignored for a program that the user traces explicitly.
+/// Variables by which a site excludes processes or jobs. Ignored for a program that the user traces explicitly.
 const OF_SITES: [&str; 5] = ["DXT_PROCESSES", "DXT_SAMPLE", "DXT_MIN_RUN_TIME", "DXT_MIN_IO", "DXT_MIN_CALLS"];
 
 impl Settings {
@@ -33,7 +33,7 @@ impl Settings {
         self.0.push((name.to_owned(), value.as_ref().to_owned()));
     }
 
-    /// Adds a variable that identifies the directory created for this run; replaces a value inherited from another run.
+    /// Adds a variable that identifies the directory created for this run. Replaces a value inherited from another run.
     pub(crate) fn add_made(&mut self, name: &str, directory: &Path) {
         self.0.retain(|(known, _)| known != name);
         if let Some(made) = crate::place::made(directory) {
@@ -84,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// Puts the tracer first in LD_PRELOAD, since a library before it would hide calls from it. Removes other copies of the tracer.
+    /// Puts the tracer first in LD_PRELOAD, since a library before the tracer would hide calls from it. Removes other copies of the tracer.
     pub(crate) fn add_preload(&mut self, library: &Path) {
         let mut all = library.as_os_str().to_owned();
         let before = variable("LD_PRELOAD").unwrap_or_default();
@@ -105,7 +105,7 @@ impl Settings {
             all.push(OsStr::from_bytes(other));
         }
         self.add("LD_PRELOAD", all);
-        // A program with AddressSanitizer's shared library ends at once if another library was loaded before it.
+        // A program with AddressSanitizer's shared library ends at once if another library was loaded before that library.
         let options = variable("ASAN_OPTIONS").map_or_else(Vec::new, OsString::into_vec);
         if !has(&options, ASAN_ORDER) {
             let colon: &[u8] = if options.is_empty() { b"" } else { b":" };
@@ -116,21 +116,21 @@ impl Settings {
 
 const ASAN_ORDER: &[u8] = b"verify_asan_link_order=";
 
-/// Symbols that identify a tracer library, whatever its file name. Version 0.2.0 has only the second one.
+/// Symbols that identify a tracer library, regardless of its file name. Version 0.2.0 has only the second symbol.
 const SYMBOLS: [&[u8]; 2] = [b"\0dxt_tracer_version\0", b"\0dxt_tracer_is_preloaded\0"];
 
-/// True if the file is a tracer library, judging by its name or its symbols.
+/// True if the file is a tracer library, judged by its name or its symbols.
 fn is_tracer(place: &Path) -> bool {
     let named = place.file_name().is_some_and(|name| has(name.as_bytes(), b"dxt_tracer"));
     named || std::fs::read(place).is_ok_and(|bytes| SYMBOLS.iter().any(|symbol| has(&bytes, symbol)))
 }
 
-/// True if the run is monitored by an agent (--live, --live-to).
+/// True if an agent monitors the run (--live, --live-to).
 pub(crate) fn is_live(options: &Options) -> bool {
     options.live || !options.live_to.is_empty()
 }
 
-/// Returns (job name of this run, number that replaces `%j`).
+/// Returns the job name of this run, and the job number that replaces `%j`.
 pub(crate) fn job(conf: &Conf) -> (OsString, OsString) {
     let named = conf.set("DXT_JOB_ID");
     let number = named.clone().or_else(|| JOB_NUMBERS.iter().find_map(|name| variable(name)));

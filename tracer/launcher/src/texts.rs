@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Prints a message that begins with `dxt-run: ` to standard error in one write; ignores errors such as a closed standard error.
+/// Prints a message that begins with `dxt-run: ` to standard error in one write. Ignores errors such as a closed standard error.
 macro_rules! say {
     ($($words:tt)*) => { $crate::texts::print_error(&format!($($words)*)) };
 }
@@ -14,7 +14,7 @@ pub(crate) fn print_error(words: &str) {
     let _ = std::io::stderr().write_all(format!("dxt-run: {words}\n").as_bytes());
 }
 
-/// Prints `bytes` to standard output; ignores errors, since the reader may have closed it.
+/// Prints `bytes` to standard output. Ignores errors, since the reader may have closed the output.
 pub(crate) fn print(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -36,7 +36,6 @@ pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     bytes.iter().flat_map(escaped).collect()
 }
 
-/// Returns the string `NAME=value`.
 pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     let mut word = OsString::from(name);
     word.push("=");
@@ -44,7 +43,7 @@ pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     word
 }
 
-/// Returns the pattern in which each placeholder `%x` for which `with` returns a value is replaced.
+/// Returns the pattern with each placeholder `%x` replaced by the result of `with`, if it returns one.
 pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8>>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), pattern);
     while let Some((byte, behind)) = rest.split_first() {
@@ -69,7 +68,6 @@ pub(crate) fn doubled(text: &OsStr) -> Vec<u8> {
         .collect()
 }
 
-/// True if `part` occurs in `bytes`.
 pub(crate) fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|known| known == part)
 }

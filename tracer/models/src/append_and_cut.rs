@@ -1,20 +1,20 @@
-//! Model of an append that runs concurrently with the cut, i.e. the step at process end that takes all segments for the trace. Code:
-//! `record.rs` (`append`, `once_more`), `late_calls.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`),
-//! `end_of_recording.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`.
-//! Each segment whose call returned must be found exactly once:
+//! Model of an append concurrent with the cut, the step at process end that takes all segments for the trace. Code: `record.rs` (`append`,
+//! `once_more`), `late_calls.rs` (`is_left_behind`, `switch`), `state.rs` (`park`), `buffer/marks.rs` (`take`, `settle`),
+//! `end_of_recording.rs` (`write_alone`, `end` with `Next::Destructors`) and `gate::barrier`. Each segment whose call returned must be
+//! found exactly once:
 //! - in the trace
 //! - in the arena without a mark, if the trace could not be written
 //! - in the late arena, if the trace could be written
 //! - in the trace or by the recovery of the spool, if the process was killed at any step of the cut
 //!
-//! The append has only a compiler barrier between the store of its end and its load of the state. membarrier(2) makes each other running
-//! thread execute a full barrier between the call's begin and end; a thread that is not running executed one when it was descheduled. If
-//! that barrier falls before the append's store, the append's load comes after it too and sees `Parked`; if it falls after the store, the
-//! cut sees the segment. Two SeqCst fences, one on each side, allow exactly these two outcomes, so the model uses them. The wrong model
-//! without the append's fence shows the behavior without membarrier(2).
+//! The append has only a compiler barrier between storing the segment's end time and loading the state. membarrier(2) makes each other
+//! running thread execute a full barrier between begin and end of membarrier(2); a thread that is not running executed one when it was
+//! descheduled. If that barrier falls before the append's store, the append's load comes after it too and sees `Parked`; if it falls after
+//! the store, the cut sees the segment. Two SeqCst fences, one on each side, allow exactly these two outcomes, so the model uses them. The
+//! wrong model without the append's fence shows the behavior without membarrier(2).
 //!
-//! The gate has a model of its own; a late slot is simply present. A parked thread sleeps until the state changes or the process is gone;
-//! the mutex used for that orders nothing that the load of the state does not order too.
+//! The gate has a model of its own; a late slot is simply present. A parked thread sleeps until the state changes or the process ends; the
+//! mutex used for that orders nothing that the load of the state does not order too.
 
 use crate::explore;
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
@@ -59,7 +59,7 @@ impl Slot {
         self.end.store(id, Ordering::Release);
     }
 
-    /// Returns the segment in this slot if `counts` accepts its end.
+    /// Returns the segment in this slot if `counts` accepts its end time.
     fn segment(&self, counts: impl Fn(u64) -> bool) -> Option<u64> {
         let end = self.end.load(Ordering::Acquire);
         let id = end & !MARKS;
@@ -73,7 +73,7 @@ impl Slot {
 struct Process {
     fault: Fault,
     state: AtomicU8,
-    /// True once the cut is over or the process no longer exists; parked threads wait for that.
+    /// True once the cut is over or the process has ended; parked threads wait for that.
     over: Mutex<bool>,
     wakes: Condvar,
     arena: [Slot; APPENDERS],
@@ -88,7 +88,7 @@ impl Process {
             fence(Ordering::SeqCst);
         }
         if self.state.load(Ordering::Relaxed) != ON && self.is_left_behind(slot) {
-            // Into the late arena, by the thread's own append, which sees no clearer state.
+            // The thread's own append stores the segment in the late arena.
             self.late[me].store(me as u64 + 1);
         }
     }
@@ -174,7 +174,7 @@ fn ending(fault: Fault, fate: Fate) {
     let in_trace = trace.is_some();
     let gone = if in_trace || cut == 2 { MARKS } else { WRITTEN };
     let mut found = trace.unwrap_or_default();
-    // The spool of a written trace is removed: only a process killed before that leaves one.
+    // The spool of a written trace is removed: only a process killed before the removal leaves one.
     if fate != Fate::Written {
         found.extend(process.arena.iter().filter_map(|slot| slot.segment(|end| end & gone == 0)));
     }

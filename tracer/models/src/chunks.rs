@@ -1,19 +1,20 @@
-//! Model of the life of a chunk (fixed-size part of the segment buffer). Its thread fills it (`record.rs`). It is full (`arena.rs`,
-//! `filled`) and claimed (`claim_full`; `chunk.rs`, `is_complete`). It is compressed into a block (`packed.rs`, `store`, `put`;
-//! `staging.rs`). Then it is reused for segments or for blocks (`erase`, `give`, `become_packed`). Meanwhile a reader outside of the
-//! process relies on the guarantees of `trace-format/SPOOL.md`. At any time it must find each segment at least once, with its thread and
-//! sequence number, by which it recognizes a segment found twice.
+//! Model of the life of a chunk (piece of the segment buffer). The chunk's thread fills it (`record.rs`). A full chunk (`arena.rs`,
+//! `filled`) is claimed (`claim_full`; `chunk.rs`, `is_complete`), compressed into a block (`packed.rs`, `store`, `put`; `staging.rs`), and
+//! reused for segments or for blocks (`erase`, `give`, `become_packed`). Meanwhile a reader outside of the process relies on the guarantees
+//! of `trace-format/SPOOL.md`: at any time it must find each segment at least once, with thread and sequence number, by which it recognizes
+//! a segment found twice.
 //!
-//! The reader (`trace-format/src/spool/read/snapshot.rs`) looks in this order:
-//! 1. the slots, with the chunk's thread and sequence number before and after; it drops them all if either has changed
-//! 2. the staging places
+//! The reader (`trace-format/src/spool/read/snapshot.rs`) reads in this order:
+//! 1. the slots, with the chunk's thread and sequence number before and after; it drops all slots if either has changed
+//! 2. the staging area
 //! 3. the blocks
 //!
-//! For a reader that runs beside the owner, the erasing must not become visible before the block: a Release fence precedes the erasing,
-//! and an Acquire fence follows the reader's slots. (The spool of a killed process needs none, since all its stores have arrived.)
+//! For a reader that runs concurrently with the owner, the erasing must not become visible before the block: a Release fence precedes the
+//! erasing, and an Acquire fence follows the reader's slots. (The spool of a killed process needs no fence, since all its stores have
+//! arrived.)
 //!
-//! A block consists of its length and the two segments of its chunk; slots consist of their ends only, since `append_and_cut` and
-//! `copies` model the rest.
+//! In the model, a block consists of its length and the two segments of its chunk. Slots consist only of end times, since `append_and_cut`
+//! and `copies` model the other fields.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -24,7 +25,7 @@ const ACTIVE: u32 = 1;
 const FULL: u32 = 2;
 const PACKING: u32 = 3;
 const PACKED: u32 = 4;
-/// End times of the segments that fill the chunk, and of its next owner's first segment.
+/// End times of the segments that fill the chunk. The next constant is the end time of the first segment of the chunk's next owner.
 const ENDS: [u64; 2] = [5, 6];
 const NEXT_END: u64 = 7;
 
@@ -68,7 +69,7 @@ impl Block {
     }
 }
 
-/// Spool of the model: one chunk that changes owners, its own block once it holds blocks, a block in another chunk, and a staging area.
+/// Spool of the model: one chunk that changes owners, the chunk's own block once it holds blocks, a block in another chunk, and a staging area.
 struct Spool {
     fault: Fault,
     full: AtomicU32,
@@ -82,7 +83,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// Fills the chunk. The last call is interrupted after it has got its slot; a signal handler's call then finds the chunk full.
+    /// Fills the chunk. The last call is interrupted after it has reserved its slot; a signal handler's call then finds the chunk full.
     fn fill(&self) {
         self.state.store(FULL, Ordering::Release);
         self.full.fetch_add(1, Ordering::Release);
@@ -132,7 +133,7 @@ impl Spool {
             self.other_block.put(ends);
             self.erase();
         }
-        // Given to the thread that packed, as its first chunk.
+        // The chunk is given to the thread that packed it, as that thread's first chunk.
         self.thread.store(1, Ordering::Relaxed);
         self.sequence.store(0, Ordering::Relaxed);
         self.state.store(ACTIVE, Ordering::Release);
@@ -162,8 +163,7 @@ impl Spool {
     }
 }
 
-/// Runs the life of a chunk of thread 0. It is compressed while a reader examines it or, if `is_filled` is false, while its thread fills
-/// it.
+/// Runs the life of a chunk of thread 0. The chunk is compressed while a reader examines it or, if `is_filled` is false, while its thread fills it.
 fn life(fault: Fault, goes: Goes, is_filled: bool) {
     let spool = Arc::new(Spool {
         fault,
@@ -181,7 +181,7 @@ fn life(fault: Fault, goes: Goes, is_filled: bool) {
         spool.fill();
     }
     let packer = thread::spawn(move || packer.make_room(goes));
-    // All three at once have more interleavings than can be explored.
+    // All three threads at once have more interleavings than can be explored.
     let other = thread::spawn(move || {
         if is_filled {
             return other.read();

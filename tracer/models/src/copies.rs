@@ -1,13 +1,13 @@
 //! Model of a segment slot that is emptied and reused while a reader outside of the process copies it. Code: `buffer/chunk.rs` (`erase`),
-//! `buffer/policy.rs` (`fold_scratch`), `buffer/counting/waiting.rs` (`empty`), then `record.rs` (`append`); the reader follows
+//! `buffer/policy.rs` (`fold_scratch`), `buffer/scratch.rs` (`empty`), then `record.rs` (`append`); the reader follows
 //! `trace-format/SPOOL.md` (`trace-format/src/spool/read/snapshot.rs`, `slots`). A copy reads a slot's words in any order, so it may mix
-//! the end of one segment with words of another. Therefore the reader copies twice, with an Acquire fence between the copies. It accepts a
-//! slot that is equal in both copies and has an end.
+//! the end time of one segment with words of another. Therefore the reader copies twice, with an Acquire fence between the copies, and
+//! accepts a slot that is equal in both copies and has an end time.
 //!
-//! Reason: the next segment is stored after a Release fence that follows the emptying. If the first copy sees any word of it, the second
-//! copy no longer sees the end of the previous segment.
+//! Reason: the next segment is stored after a Release fence that follows the emptying. If the first copy has any word of the next segment,
+//! the second copy no longer has the end time of the previous segment.
 //!
-//! In the model, a slot consists of its end and one word that stands for the rest.
+//! In the model, a slot consists of its end time and one word that stands for the other fields.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -17,13 +17,13 @@ use loom::thread;
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// Fault: the reader copies only once.
+    /// The reader copies only once.
     OneCopy,
-    /// Fault: the reader copies twice but compares only the ends.
+    /// The reader copies twice but compares only the end times.
     EndsOnly,
-    /// Fault: the reader has no fence between its copies.
+    /// The reader has no fence between its copies.
     NoReadersFence,
-    /// Fault: the owner has no fence between emptying the slot and storing the next segment.
+    /// The owner has no fence between emptying the slot and storing the next segment.
     NoOwnersFence,
 }
 
@@ -45,7 +45,7 @@ impl Slot {
         }
     }
 
-    /// Copies the slot; returns [word, end]. `end_first`: the end is read first.
+    /// Copies the slot; returns [word, end]. If `end_first` is true, reads the end time before the word.
     fn copy(&self, end_first: bool) -> [u64; 2] {
         let first = if end_first { &self.end } else { &self.word }.load(Ordering::Relaxed);
         let second = if end_first { &self.word } else { &self.end }.load(Ordering::Relaxed);
@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// Stores a segment into a slot, which is empty or (`is_filled`) used before, while a reader copies it.
+/// Stores a segment into a slot, which is empty or (if `is_filled`) was used before, while a reader copies the slot.
 fn used_again(fault: Fault, is_filled: bool, end_first: bool) {
     let first = u64::from(is_filled);
     let slot = Arc::new(Slot { word: AtomicU64::new(first), end: AtomicU64::new(first) });

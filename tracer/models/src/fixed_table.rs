@@ -1,5 +1,5 @@
-//! Model of `memory/fixed_table.rs` (`add`, `all` with `hold`, `remove`, `publish`). Threads add entries of one key, or of two keys that share
-//! a window, find them, and take them. Invariants: no entry is lost, none is taken twice, and no value is found in part.
+//! Model of `memory/fixed_table.rs` (`add`, `all` with `hold`, `remove`, `publish`). Threads add entries of one key, or of two keys that
+//! share a window, find entries, and take entries. Invariants: no entry is lost, none is taken twice, and no value is found in part.
 //!
 //! In the model, the table is one window, and a value is two words.
 
@@ -85,7 +85,7 @@ impl Table {
     }
 }
 
-/// Runs the given thread functions concurrently on an empty table, and returns it.
+/// Runs the given thread functions concurrently on an empty table; returns the table.
 fn a_table<const N: usize>(fault: Fault, threads: [fn(&Table); N]) -> Arc<Table> {
     let table = Arc::new(Table { fault, entries: Default::default() });
     let threads = threads.map(|does| {
@@ -96,7 +96,7 @@ fn a_table<const N: usize>(fault: Fault, threads: [fn(&Table); N]) -> Arc<Table>
     table
 }
 
-/// Adds an entry and takes it, twice: its place is used again.
+/// Adds an entry and takes it, twice, so that the entry's place is reused.
 fn of_one_key(table: &Table) {
     for number in [1, 2] {
         table.add(KEY, number);
@@ -115,7 +115,7 @@ fn two_keys(fault: Fault) {
     assert!(table.all(KEY).chain(table.all(OTHER)).next().is_none());
 }
 
-/// Runs two threads that add an entry each under one key, then take one each.
+/// Runs two threads that each add an entry under one key, then each take one.
 fn one_key(fault: Fault) {
     let table = Arc::new(Table { fault, entries: Default::default() });
     let threads = [1, 2].map(|number| {
@@ -131,7 +131,7 @@ fn one_key(fault: Fault) {
     assert_eq!(table.take(KEY), None);
 }
 
-/// Runs two threads that add entries, concurrently with one that only looks.
+/// Runs two threads that add entries, concurrently with a thread that only searches.
 fn looking(fault: Fault) {
     let adds: [fn(&Table); 3] = [
         |table| table.add(KEY, 1),

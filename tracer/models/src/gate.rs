@@ -1,9 +1,9 @@
-//! Model of `gate.rs` (`pass`, `alone`). Invariants: no thread is inside the gate while another holds it exclusively; the exclusive thread
+//! Model of `gate.rs` (`pass`, `alone`). Invariants: no thread is inside the gate while another has exclusive access; the exclusive thread
 //! sees all earlier work, and later threads see its work. A thread that wants exclusive access yields while it waits and gives up after a
 //! few attempts, as in the code.
 //!
 //! A passing thread increments the number of threads inside and then loads `closed`. A thread that wants exclusive access sets `closed` and
-//! then loads that number. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two
+//! then loads the number. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two
 //! accesses of each thread.
 
 use crate::explore;
@@ -29,7 +29,7 @@ struct Gate {
     here: AtomicU32,
     /// Protected state: number of threads with exclusive access.
     alone: AtomicU32,
-    /// Protected state: number of operations done; the exclusive thread increments it without an atomic add.
+    /// Protected state: number of operations done. The exclusive thread increments it without an atomic add.
     done: AtomicU32,
 }
 

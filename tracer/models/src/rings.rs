@@ -1,5 +1,5 @@
-//! Model of `handles/rings.rs` (`with_mapping_if`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring while others
-//! (close, munmap) end the ring and set up the next one under the same name. Invariants: a mapping is never unmapped while it is read, and
+//! Model of `handles/rings.rs` (`with_mapping_if`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring, while others
+//! (close, munmap) end the ring and set up the next ring under the same name. Invariants: a mapping is never unmapped while it is read, and
 //! it is unmapped at most once.
 //!
 //! A reader announces itself and then loads the ring's name. A thread that ends the ring clears the name and then loads the number of
@@ -44,7 +44,7 @@ impl Ring {
         fence(Ordering::SeqCst);
         let mapping = if self.fault == Fault::LooksBeforeItSays { before } else { mapping() };
         if mapping != 0 {
-            // Twice: the mapping stays while it is read. `fetch_add` loads the newest value, as an access to unmapped memory would.
+            // Checked twice, since the mapping must stay while it is read. `fetch_add` loads the newest value, as an access to unmapped memory would.
             for _ in 0..2 {
                 assert_eq!(self.unmapped[mapping].fetch_add(0, Ordering::Relaxed), 0, "looks at what is unmapped");
             }

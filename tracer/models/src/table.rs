@@ -1,7 +1,8 @@
-//! Model of `memory/growable_region.rs` (`take`, `back`, `back_alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of objects in an area
-//! that become visible by a word stored last (a journal record, the header of a chunk). Threads push records while another thread iterates
-//! and a reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two records overlap,
-//! no record is accessed before its memory is backed by storage, and backing, which may write zeros, never overwrites a record.
+//! Model of `memory/growable_region.rs` (`take`, `back`, `back_alone`) and `memory/table.rs` (`push_with`, `get`, `numbered`), and of
+//! objects in an area that become visible by a word stored last (a journal record, a chunk's header). Threads push records while another
+//! thread iterates, and a reader outside of the process follows the spool's used size. Invariants: no reader finds a partial record, no two
+//! records overlap, no record is accessed before its memory is backed by storage, and backing, which may write zeros, never overwrites a
+//! record.
 //!
 //! In the model, a record is two words and its ready word, and storage is backed one record at a time.
 
@@ -66,8 +67,8 @@ impl Table {
         }
     }
 
-    /// Backs the records up to `end` with storage, like `BACKING` around `back_alone`, on a file system without fallocate(2), where zeros are
-    /// written.
+    /// Backs the records up to `end` with storage, like `BACKING` around `back_alone`, on a file system without fallocate(2), where zeros
+    /// are written.
     fn back(&self, me: usize, end: usize) {
         let together = self.fault == Fault::BackTogether;
         while !together && self.backing.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -97,7 +98,7 @@ impl Table {
         Some(at)
     }
 
-    /// Returns the threads that wrote the records below `used`.
+    /// Returns the threads that wrote the records below index `used`.
     fn found(&self, used: usize) -> Vec<usize> {
         let whole = |place: &&Made| {
             assert!(place.backed.load(Ordering::Relaxed), "shown before it was backed");

@@ -1,10 +1,10 @@
 //! Model of `handles/description/turns.rs` (`moving`, `moving_among_threads`, `moved`, `settle`) and `handles/description.rs`
-//! (`share_with_others`). Threads that move the same file position are serialized around the kernel's call (each takes a turn), so that
-//! each gets the offset at which its transfer really began. If a turn is taken over because its owner does not return for long, every
-//! thread whose offset may be wrong must know that the offset is an estimate: the thread that took the turn over, the one that lost it, and
-//! any that gets a turn while the lost call is still in progress.
+//! (`share_with_others`). Threads that move one file position are serialized around the kernel's call (each takes a turn), so that each
+//! gets the offset at which its transfer really began. If a turn is taken over because its owner does not return for long, every thread
+//! whose offset may be wrong must know that the offset is an estimate: the thread that took the turn over, the thread that lost it, and any
+//! thread that gets a turn while the lost call is still in progress.
 //!
-//! The kernel serializes such calls: in the model, by an atomic add. A bounded wait is a number of checks.
+//! The kernel serializes such calls; in the model, an atomic add does. A bounded wait is a number of checks.
 
 use crate::explore;
 use loom::sync::Arc;
@@ -38,8 +38,8 @@ impl Description {
         self.others.store(true, Ordering::Release);
     }
 
-    /// Moves the position by `bytes`; returns (offset computed by the tracer, true if it is an estimate, true offset). `None` if the thread
-    /// is still waiting.
+    /// Moves the position by `bytes`. Returns the offset computed by the tracer, true if it is an estimate, and the true offset. `None` if
+    /// the thread is still waiting.
     fn call(&self, me: u32, bytes: u64, takes_over: bool, fault: Fault) -> Option<(u64, bool, u64)> {
         let (mut turn, mut alone) = (me, true);
         if fault == Fault::NoTurns {
@@ -60,7 +60,7 @@ impl Description {
             alone = false;
         }
         let truth = self.kernel.fetch_add(bytes, Ordering::Relaxed);
-        let (told, mut is_estimate) = if self.shared.load(Ordering::Relaxed) {
+        let (reported, mut is_estimate) = if self.shared.load(Ordering::Relaxed) {
             (self.kernel.load(Ordering::Relaxed) - bytes, !alone || self.others.load(Ordering::Relaxed))
         } else {
             (self.position.fetch_add(bytes, Ordering::Relaxed), !alone)
@@ -72,11 +72,11 @@ impl Description {
         if !alone && turn != 0 && fault == Fault::SaidTooLate {
             self.share_with_others();
         }
-        Some((told, is_estimate, truth))
+        Some((reported, is_estimate, truth))
     }
 }
 
-/// Runs three threads that move the position; if `takes_over` is true, none of them waits for long.
+/// Runs three threads that move the position. If `takes_over` is true, no thread waits for long.
 fn moving(fault: Fault, takes_over: bool) {
     let description = Arc::new(Description::default());
     let movers = [(1, 10), (2, 100), (3, 1000)].map(|(me, bytes)| {
@@ -84,8 +84,8 @@ fn moving(fault: Fault, takes_over: bool) {
         thread::spawn(move || description.call(me, bytes, takes_over, fault))
     });
     for mover in movers {
-        if let Some((told, is_estimate, truth)) = mover.join().expect("it ends") {
-            assert!(is_estimate || told == truth, "a wrong offset is no estimate");
+        if let Some((reported, is_estimate, truth)) = mover.join().expect("it ends") {
+            assert!(is_estimate || reported == truth, "a wrong offset is no estimate");
             assert!(takes_over || !is_estimate, "an estimate where all waited");
         }
     }
@@ -93,7 +93,7 @@ fn moving(fault: Fault, takes_over: bool) {
 }
 
 #[test]
-fn whose_turn_it_is_is_told_the_true_offset() {
+fn whose_turn_it_is_is_reported_the_true_offset() {
     explore(3, || moving(Fault::None, false));
 }
 
@@ -110,13 +110,13 @@ fn threads_take_turns() {
 
 #[test]
 #[should_panic(expected = "no estimate")]
-fn who_loses_its_turn_is_told() {
+fn who_loses_its_turn_is_reported() {
     explore(3, || moving(Fault::LoserNotTold, true));
 }
 
 #[test]
 #[should_panic(expected = "no estimate")]
-fn who_comes_later_is_told() {
+fn who_comes_later_is_reported() {
     explore(3, || moving(Fault::NotSaid, true));
 }
 

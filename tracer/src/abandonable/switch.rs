@@ -1,13 +1,13 @@
 //! Stack switch: calls a function on another stack, and can jump back to the start of that call. Preserves callee-saved registers and
-//! floating-point modes, as setjmp(3) does. The new stack frame links to the caller's, so debuggers can unwind it.
+//! floating-point modes, as setjmp(3) does. The new stack frame links to the caller's frame, so debuggers can unwind it.
 //!
-//! This code is not marked as compatible with shadow stacks; the C library therefore leaves them off.
+//! This code is not marked as compatible with shadow stacks, so the C library leaves shadow stacks off.
 
 use std::arch::global_asm;
 
 unsafe extern "C" {
     /// Calls `function(argument)` on the stack whose upper end is `top`, or on the current stack if `top` is 0. Stores in `saved` the
-    /// argument for [`leave`]. Returns 0, or 1 after [`leave`].
+    /// argument for [`leave`]. Returns 0 after a normal return of `function`, 1 after [`leave`].
     #[link_name = "dxt_stack_enter"]
     pub(super) fn enter(function: extern "C" fn(*mut u8), argument: *mut u8, top: usize, saved: *mut usize) -> usize;
     /// Jumps back to the `enter` call that stored `saved`, which then returns 1.

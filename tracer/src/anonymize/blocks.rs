@@ -1,10 +1,10 @@
-//! Anonymization of a trace's job block (facts about the job) and process blocks (data of one process). Each function destructures all
-//! fields, so that a new text field cannot be forgotten.
+//! Anonymizes a trace's job block (facts about the job) and process blocks (data of one process). Each function destructures all fields, so
+//! that a new text field cannot be forgotten.
 
 use super::{fingerprint, hash, is_on, path, word};
 use trace_format::meta::{DataSetDef, HintDef, Job, JobInfo, Mount, Process, ProcessInfo};
 
-/// Settings stored in clear text: their values are numbers or fixed words. All other values may contain names and are hashed.
+/// Settings stored in clear text: their values are numbers or fixed words. Values of other settings may contain names and are hashed.
 const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_ENABLE",
     "DXT_COUNTERS_FILES",
@@ -27,7 +27,7 @@ const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_JOB_BYTES",
 ];
 
-/// Prefixes of MPI info keys defined by MPI and its libraries (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF); they stay readable. Other keys are
+/// Prefixes of MPI info keys defined by MPI and its libraries (MPI 4.0, 14.2.8; ROMIO; OMPIO; PnetCDF), which stay readable. Other keys are
 /// the program's own and are hashed.
 const KNOWN_HINTS: [&[u8]; 18] = [
     b"access_style",
@@ -49,7 +49,7 @@ const KNOWN_HINTS: [&[u8]; 18] = [
     b"striping_",
     b"start_iodevice",
 ];
-/// Values of MPI info hints that MPI defines; they stay readable.
+/// Values of MPI info hints that MPI defines; stored in clear text.
 const KNOWN_VALUES: [&[u8]; 12] = [
     b"enable",
     b"disable",
@@ -65,7 +65,7 @@ const KNOWN_VALUES: [&[u8]; 12] = [
     b"sequential",
 ];
 
-/// Lowest user ID written to anonymous traces: real user IDs are hardly ever this high, so no hashed ID equals that of another user.
+/// Lowest user ID in anonymous traces: real user IDs are hardly ever this high, so a hashed ID does not equal another user's ID.
 const USERS: u32 = 1 << 31;
 
 /// Returns the job block, anonymized if DXT_ANONYMIZE is set.
@@ -73,7 +73,7 @@ pub(crate) fn job(job: Job) -> Job {
     if !is_on() {
         return job;
     }
-    // `names` is anonymized already.
+    // `names` has been anonymized by `registry`.
     let Job { info, ops, names, settings, mounts } = job;
     let JobInfo { key, scheduler, uid, exe, args, cwd, start_unix_ns, mpi, tracer } = info;
     let info = JobInfo {
@@ -88,11 +88,11 @@ pub(crate) fn job(job: Job) -> Job {
         tracer,
     };
     let plain = |name: &str| PLAIN_SETTINGS.contains(&name);
-    let told = |(name, value): (String, String)| {
+    let reported = |(name, value): (String, String)| {
         let value = if plain(&name) { value } else { word(value.as_bytes()) };
         (name, value)
     };
-    let mut settings: Vec<(String, String)> = settings.into_iter().map(told).collect();
+    let mut settings: Vec<(String, String)> = settings.into_iter().map(reported).collect();
     settings.push(("DXT_ANONYMIZE".to_owned(), fingerprint()));
     let mounts = mounts.into_iter().map(|Mount { path: place, kind }| Mount { path: path(&place), kind }).collect();
     Job { info, ops, names, settings, mounts }
@@ -133,7 +133,7 @@ pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     info
 }
 
-/// Anonymizes the rest of a process block if DXT_ANONYMIZE is set. Its `info` and the file names are anonymized already.
+/// Anonymizes a process block if DXT_ANONYMIZE is set, except `info` and the file names, which are anonymized already.
 pub(crate) fn process(process: &mut Process) {
     if !is_on() {
         return;
@@ -192,13 +192,17 @@ mod tests {
         };
         let settings = vec![words("DXT_INCLUDE"), words("DXT_CONFIG"), ("DXT_MIN_SIZE".into(), "4K".into())];
         let mounts = vec![Mount { path: b"/secret".into(), kind: "lustre".into() }];
-        let told = job(Job { info, settings, mounts, ..Job::default() });
-        assert!(!format!("{told:?}").contains("secret"), "{told:?}");
-        assert!(!String::from_utf8_lossy(&told.encode()).contains("secret"));
-        assert!(told.info.scheduler.starts_with("SLURM_JOB_ID=") && told.info.scheduler.ends_with(".7"));
-        assert!(told.info.uid >= USERS && told.info.exe.starts_with(&told.info.cwd) && told.info.args[1].is_empty());
-        assert_eq!((told.settings[2].1.as_str(), told.mounts[0].kind.as_str()), ("4K", "lustre"));
-        assert_eq!(told.settings[3], ("DXT_ANONYMIZE".to_owned(), fingerprint()));
+        let reported = job(Job { info, settings, mounts, ..Job::default() });
+        assert!(!format!("{reported:?}").contains("secret"), "{reported:?}");
+        assert!(!String::from_utf8_lossy(&reported.encode()).contains("secret"));
+        assert!(reported.info.scheduler.starts_with("SLURM_JOB_ID=") && reported.info.scheduler.ends_with(".7"));
+        assert!(
+            reported.info.uid >= USERS
+                && reported.info.exe.starts_with(&reported.info.cwd)
+                && reported.info.args[1].is_empty()
+        );
+        assert_eq!((reported.settings[2].1.as_str(), reported.mounts[0].kind.as_str()), ("4K", "lustre"));
+        assert_eq!(reported.settings[3], ("DXT_ANONYMIZE".to_owned(), fingerprint()));
     }
 
     #[test]

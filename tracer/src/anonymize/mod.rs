@@ -1,11 +1,11 @@
-//! DXT_ANONYMIZE: identifying strings are recorded as keyed hashes. The key belongs to the site and never leaves the process.
+//! DXT_ANONYMIZE: records identifying strings as keyed hashes. The key belongs to the site and never leaves the process.
 //!
-//! Identifying strings leave the process, in a trace or a spool, only through three functions, which hash them before:
+//! Identifying strings leave the process, in a trace or a spool, only through three functions, which hash them first:
 //! - `registry` names a file when it is first seen
 //! - `describe` supplies the job and process information
 //! - [`process`] filters the rest of a process block when it is encoded
 //!
-//! The last two destructure all fields, so that a new field does not compile until somebody has decided on its treatment.
+//! `describe` and [`process`] destructure all fields, so that a new field does not compile until a developer has decided on its treatment.
 
 mod blocks;
 mod paths;
@@ -24,8 +24,8 @@ const LEAST_KEY_BYTES: usize = 16;
 /// Length of a recorded hash, in characters: 64 bits in hexadecimal.
 const DIGITS: usize = 16;
 
-/// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Takes no heap memory, at most 100
-/// bytes of stack, and some 30 ns per name.
+/// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Uses no heap memory, at most 100 bytes
+/// of stack, and some 30 ns per name.
 static HASH: OnceLock<SipHasher24> = OnceLock::new();
 /// True if the key could not be read; names are then hashed with a random key.
 static WITHOUT_KEY: AtomicBool = AtomicBool::new(false);
@@ -68,7 +68,7 @@ pub(crate) fn lacks_key() -> bool {
     WITHOUT_KEY.load(Ordering::Relaxed)
 }
 
-/// Returns a fingerprint of the key: it tells different keys apart but reveals nothing else.
+/// Returns a fingerprint of the key, which distinguishes keys and reveals nothing else.
 fn fingerprint() -> String {
     word(b"the key of this trace")
 }
@@ -77,7 +77,7 @@ fn hash(text: &[u8]) -> u64 {
     HASH.get().map_or(0, |hash| hash.hash(text))
 }
 
-/// Returns the hash of a text in hexadecimal; an empty text stays empty.
+/// Returns the hash of `text` in hexadecimal; empty for an empty text.
 fn word(text: &[u8]) -> String {
     if text.is_empty() { String::new() } else { String::from_utf8_lossy(&digits(text)).into_owned() }
 }
@@ -87,12 +87,12 @@ fn digits(text: &[u8]) -> [u8; DIGITS] {
     std::array::from_fn(|i| b"0123456789abcdef"[(hash >> (60 - 4 * i) & 15) as usize])
 }
 
-/// Returns a name given by the program, hashed if anonymization is on, for use in a trace's file name.
+/// Returns `name`, a name given by the program, for use in a trace's file name; hashed if anonymization is on.
 pub(crate) fn in_file_name(name: &[u8]) -> Vec<u8> {
     if is_on() { digits(name).to_vec() } else { name.to_vec() }
 }
 
-/// Sets a fixed key for tests, which run concurrently.
+/// Sets a fixed key. Tests run concurrently and share it.
 #[cfg(test)]
 fn begin_for_tests() {
     let _ = HASH.set(SipHasher24::new_with_keys(1, 2));

@@ -1,9 +1,9 @@
-//! Anonymization of paths: each component is hashed separately, so that directory structure and mount points stay recognizable. The
+//! Anonymizes paths: each component is hashed separately, so that directory structure and mount points stay recognizable. The file
 //! extension is kept if it names a data format, which reveals nothing about the user.
 
 use super::{DIGITS, digits};
 
-/// File extensions that are kept in clear text: common data formats.
+/// File extensions of common data formats, kept in clear text.
 const ENDINGS: [&[u8]; 48] = [
     b"h5",
     b"hdf5",
@@ -55,7 +55,7 @@ const ENDINGS: [&[u8]; 48] = [
     b"zip",
 ];
 
-/// Maximum number of hashed components per path; the last hash covers all remaining components.
+/// Maximum number of hashed components of a path; the last hash covers all remaining components.
 const MOST_PARTS: usize = 64;
 
 /// Returns the length of the anonymized form of `path`, in bytes.
@@ -76,14 +76,13 @@ pub(crate) fn path_into(path: &[u8], out: &mut [u8]) {
     });
 }
 
-/// Returns the anonymized form of `path`.
 pub(crate) fn path(path: &[u8]) -> Vec<u8> {
     let mut out = vec![0; path_bytes(path)];
     path_into(path, &mut out);
     out
 }
 
-/// Calls `with` for each consecutive part of the anonymized path (hashes, slashes, extension).
+/// Calls `with` for each consecutive part of the anonymized path: hashes, slashes, extensions.
 fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     let parts = path.splitn(MOST_PARTS, |&byte| byte == b'/');
     for (number, part) in parts.enumerate() {
@@ -102,7 +101,7 @@ fn each(path: &[u8], mut with: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns the file extension of `name` if it may be kept in clear text.
+/// Returns the file extension of `name` if it is in the list [`ENDINGS`].
 fn ending(name: &[u8]) -> Option<&'static [u8]> {
     let dot = name.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     ENDINGS.into_iter().find(|known| name[dot + 1..].eq_ignore_ascii_case(known))

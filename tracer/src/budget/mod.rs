@@ -1,19 +1,19 @@
-//! DXT_JOB_BYTES: budget, i.e. upper bound, for the bytes that a job leaves in files.
-//! - Upper bound per rank: job bytes / ranks. Per other process: job bytes / nodes ([`part`]).
-//! - Within that bound, a process reserves what it needs from the node quota ([`quota`]), a file shared by all of the job's processes on a
-//!   node, in large portions, so that the file is opened rarely. At its end, it returns what its traces did not use. A killed process
-//!   returns nothing. So the sum is bounded for any number of processes.
-//! - While another process blocks the quota file, a process acts on the last answer; without one, or without a file, it may use its whole
-//!   share, and its trace says so. Once the file is accessible, it registers the bytes used meanwhile.
+//! DXT_JOB_BYTES: byte budget, an upper bound for the bytes that a job leaves in files.
+//! - Upper bound per rank: job bytes / ranks. Per process without MPI: job bytes / nodes ([`part`]).
+//! - Within that bound, a process reserves bytes from the node quota ([`quota`]): a file that all processes of the job on a node share. It
+//!   reserves in large portions, so that the file is rarely opened, and at its end returns the bytes that its traces did not use. A killed
+//!   process returns nothing. So the sum is bounded for any number of processes.
+//! - While another process blocks the quota file, a process acts on the last answer. Without an answer or a file, it may use its whole
+//!   share, and its trace reports so. Once the file is accessible, the process registers the bytes used meanwhile.
 //!
-//! A share for each process with a check at its end cannot replace the file: nobody knows how many processes a shell script or a further
-//! step will start, and a killed process leaves a spool without any check.
+//! A fixed share per process with a check at process end cannot replace the file: the number of processes that a shell script or a further
+//! job step will start is unknown, and a killed process leaves a spool without any check.
 //!
-//! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file. Of the share,
-//! 1/4 is for names, without which nothing can be recovered. The rest minus the counters is for segments.
+//! A process that ends normally leaves a trace (`flush::budget`). A killed process leaves a spool and perhaps a spill file. Of its share,
+//! 1/4 is for names, without which nothing can be recovered; the rest minus the counters is for segments.
 //!
-//! All functions may be called wherever the spool grows or a file gets a name, also in a signal handler: except for [`prepare`], they
-//! allocate nothing and preserve errno.
+//! Except [`prepare`], all functions allocate nothing and preserve errno: they may be called wherever the spool grows or a file gets a
+//! name, also in a signal handler.
 #![expect(unsafe_code, reason = "shares what is leaked")]
 
 mod part;
@@ -27,62 +27,63 @@ use quota::{Quota, Trouble};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Quota of this process. Null without a budget, or without a job that could have other processes. Never freed.
+/// Quota handle of this process. Null without a budget, or if the job cannot have other processes. Never freed.
 static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
-/// True once the quota proved unusable. A forked child finds out for itself.
+/// True once the quota has proved unusable. A forked child finds out for itself.
 static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
-/// Number of ranks among which the budget is divided; 0 without MPI.
+/// Number of ranks among which the job's byte budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of segments in the spool and in the files beside it; of everything else there; and of this process's finished traces.
+/// Bytes that this process has in files. Here: segments in the spool and in the files beside it. `OTHERS`: everything else there. `LEFT`:
+/// finished traces.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
 static OTHERS: AtomicU64 = AtomicU64::new(0);
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
 /// True if segments were refused memory or file space because the budget was exhausted.
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
-/// True if the quota was exhausted when the spool was created; the spool then has its minimum size.
+/// True if the quota was exhausted when the spool was created, so that the spool has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
-/// True if the quota was exhausted when it last answered.
+/// True if the quota was exhausted at its last answer.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
-/// True if the trace reports that this process has a share of its own.
+/// True if the trace notes that this process uses a fixed share instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Number of requests since the last one that was granted. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
+/// Number of requests since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
-/// Requests after which a quota that was not exhausted, but not accessible, is accessed in any case.
+/// Interval, in requests, at which a quota that is inaccessible but was not exhausted is accessed regardless of the backoff.
 const MOST_UNASKED: u64 = 64;
-/// Duration of this process's waits for the quota since it last answered, in ms, and its upper bounds: as long as more is to be written, and
-/// before the trace is written or bytes are returned.
+/// Time that this process has waited for the quota since its last answer, in ms. `MOST_TO_TAKE`: upper bound when more is to be written;
+/// `MOST_TO_SETTLE`: upper bound before the trace is written or bytes are returned.
 static WAITED: AtomicU32 = AtomicU32::new(0);
 const MOST_TO_TAKE: u32 = 20;
 const MOST_TO_SETTLE: u32 = 120;
 
-/// Portion reserved at once, in bytes: 1/`QUANTA` of the node's part, within the bounds below.
+/// Portion to reserve at once, in bytes: 1/`QUANTA` of the node's part, from `LEAST_QUANTUM` to `MOST_QUANTUM`.
 const QUANTA: u64 = 1 << 10;
 const LEAST_QUANTUM: u64 = 64 << 10;
 const MOST_QUANTUM: u64 = 4 << 20;
 /// Remaining quota, in bytes, below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
-/// Divisor of a process's share: 1/4 of it is for names.
+/// Divisor of a process's share: 1/4 of the share is for names.
 const NAMES_PART: u64 = 4;
-/// Minimum bytes for names, and for segments not yet written to the trace, however small the process's share is.
+/// Minimum bytes for names, however small the process's share is. `LEAST_SEGMENTS`: minimum bytes for segments not yet in a trace.
 const LEAST_NAMES: u64 = 8 << 10;
 const LEAST_SEGMENTS: u64 = 256 << 10;
-/// Bytes for segments in a spool of minimum size; once they are full, segments are folded into counters.
+/// Bytes for segments in a spool of minimum size; once they are used, segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
 /// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block being transferred.
 const COUNTERS: u64 = 256 << 10;
-/// Maximum request for names and counters that is never refused, in bytes, so that counters stay exact and calls keep their file names.
+/// Maximum size, in bytes, of a request for names and counters that is never refused, so that counters stay exact and calls keep their file names.
 const SMALL_PIECE: u64 = 128 << 10;
 
-/// Approximate size of a trace's file entry without its path, or of one set of counters, in bytes before compression.
+/// Approximate size of a trace's entry for one file without its path, in bytes before compression. `STREAM_BYTES`: size of one set of counters.
 pub(crate) const FILE_BYTES: u64 = 48;
 pub(crate) const STREAM_BYTES: u64 = 64;
 
-/// Determines the quota file of this process, if any. `directory`: returns the directory that the processes of a node share; called only if
-/// there is a budget. Called by the constructor, once the identity of the process is known.
+/// Determines the quota file of this process, if any. `directory` returns the directory that the processes of a node share; called only if
+/// there is a budget. Called by the library's constructor, once the identity of the process is known.
 pub(crate) fn prepare(
     config: &Config,
     environment: &impl Environment,
@@ -102,7 +103,7 @@ pub(crate) fn prepare(
 }
 
 fn prepared() -> Option<&'static Quota> {
-    // SAFETY: null, or leaked and thus never freed.
+    // SAFETY: the pointer is null, or leaked and thus never freed.
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn divide_among(ranks: i32) {
     RANKS.store(ranks.unsigned_abs().into(), Ordering::Relaxed);
 }
 
-/// Returns this process's share of the budget, in bytes; `None` if there is no budget. If there is no quota, the trace says so.
+/// Returns this process's share of the budget, in bytes; `None` if there is no budget. Without a usable quota, the trace notes the fixed share.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
     let own = job / RANKS.load(Ordering::Relaxed).max(1);
@@ -127,7 +128,7 @@ pub(crate) fn share() -> Option<u64> {
     Some(quota.map_or(own, |quota| own.min(quota.share)))
 }
 
-/// Counts in the trace, once, that this process has a share of its own, or (`has_own_share` is false) takes that back.
+/// Counts in the trace, once, that this process uses a fixed share instead of the quota, or (`has_own_share` is false) takes that count back.
 fn note(has_own_share: bool) {
     let is_noted = || IS_NOTED.load(Ordering::Relaxed);
     if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {
@@ -135,8 +136,8 @@ fn note(has_own_share: bool) {
     }
 }
 
-/// Sets the reservation to `own(bytes reserved so far, bytes that are free)`, because this process needs `needed` in total. Does not wait for
-/// the quota once this process has waited for `most_waits` ms since the last answer.
+/// Sets the reservation to `own(bytes reserved so far, free bytes)`; this process needs `needed` bytes in total. Stops waiting for the
+/// quota once this process has waited `most_waits` ms since the last answer.
 fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u64) -> u64) {
     let (have, waited) = (quota.reserved(), WAITED.load(Ordering::Relaxed));
     let mut waits = most_waits.saturating_sub(waited);
@@ -146,7 +147,7 @@ fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u6
             WAITED.store(0, Ordering::Relaxed);
             let is_empty = needed > have && quota.reserved() <= have;
             IS_EMPTY.store(is_empty, Ordering::Relaxed);
-            // What others have taken since then is seen at the next request.
+            // A grant resets the backoff: the next request accesses the quota and sees the reservations of other processes.
             if !is_empty {
                 REQUESTS.store(0, Ordering::Relaxed);
             }
@@ -163,8 +164,8 @@ fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u6
     }
 }
 
-/// Raises the reservation to a total of `needed` bytes, if it is less; true if it is enough now, or if the quota proved unusable. If not all
-/// missing bytes can be granted, `least` of them suffice.
+/// Raises the reservation to at least `needed` bytes. True if the reservation is sufficient now, or if the quota proved unusable. If not
+/// all missing bytes can be granted, `least` of them suffice.
 fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     let share = share().unwrap_or(u64::MAX);
     reserve(quota, needed, MOST_TO_TAKE, |have, free| {
@@ -174,22 +175,22 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     quota.reserved() >= needed || self::quota().is_none()
 }
 
-/// Returns the bytes to grant to a process that needs `lacking` more (or at least `least`) and may have at most `most` more, if `free` bytes
-/// of the node's part are free.
+/// Returns the bytes to grant to a process that needs `lacking` more bytes (or at least `least`) and may get at most `most`, if `free`
+/// bytes of the node's part are free.
 fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
     let most = most.min(free);
     if lacking <= most {
         lacking.next_multiple_of((part / QUANTA).clamp(LEAST_QUANTUM, MOST_QUANTUM)).min(most)
     } else if least <= most {
-        // Half of the rest, so that later processes get some too: a shell keeps its reservation until all its children have ended.
+        // Grants half of the free bytes, so that later processes get some too: a shell keeps its reservation until all its children have ended.
         (free / 2).max(least).min(most)
     } else {
         0
     }
 }
 
-/// True if this process may leave a total of `bytes`: the quota covers them, or does not exist, or is not accessible and was not exhausted
-/// at its last answer.
+/// True if this process may have `bytes` in files: the quota covers them, does not exist, or is inaccessible and was not exhausted at its
+/// last answer.
 fn covers(bytes: u64) -> bool {
     let Some(quota) = quota().filter(|quota| quota.reserved() < bytes) else { return true };
     let request = REQUESTS.fetch_add(1, Ordering::Relaxed) + 1;
@@ -197,7 +198,7 @@ fn covers(bytes: u64) -> bool {
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Resets the backoff, so that the next request accesses the quota.
+/// Resets the backoff, so that the next request accesses the quota file.
 pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }
@@ -207,23 +208,23 @@ pub(crate) fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// Returns the bytes of all files of this process: traces, spool and the files beside the spool.
+/// Returns the bytes of all files of this process: traces, the spool and the files beside the spool.
 fn used() -> u64 {
     left() + SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed)
 }
 
-/// True if a trace of `bytes` fits into the budget beside the existing traces. The spool does not count, since the trace replaces it.
+/// True if the budget covers a trace of `bytes` in addition to the existing traces. The spool does not count, since the trace replaces it.
 pub(crate) fn covers_trace(bytes: u64) -> bool {
     covers(left() + bytes)
 }
 
-/// Counts a written trace of this process.
+/// Counts the bytes of a written trace of this process.
 pub(crate) fn settle(bytes: u64) {
     LEFT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size.
-/// It may still grow if the quota was not exhausted.
+/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size,
+/// and may grow only if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
     IS_LEAST.store(false, Ordering::Relaxed);
     let (Some(share), needed) = (share(), left() + bytes) else { return true };
@@ -233,13 +234,13 @@ pub(crate) fn begin_spool(bytes: u64) -> bool {
     is_whole
 }
 
-/// True if the spool has its minimum size and holds nothing but counters.
+/// True if the spool has its minimum size because the quota was exhausted.
 pub(crate) fn is_least() -> bool {
     IS_LEAST.load(Ordering::Relaxed)
 }
 
-/// Returns the reserved bytes that traces and spool do not use, once nothing more is to be written for now. Bytes used without a
-/// reservation are registered if there is room.
+/// Returns the reserved bytes that traces and spool do not use. Bytes used without a reservation are registered if the quota has room.
+/// Called when nothing more is to be written for now.
 pub(crate) fn give_back() {
     let (Some(quota), used) = (quota(), used()) else { return };
     if quota.reserved() == used {
@@ -248,31 +249,30 @@ pub(crate) fn give_back() {
     reserve(quota, used, MOST_TO_SETTLE, |have, free| used.min(have + free));
 }
 
-/// Retries a reservation that failed because the quota file was not accessible. Called before a trace is written, since the trace reports
-/// the result.
+/// Retries a reservation that failed because the quota file was inaccessible. Called before a trace is written, since the trace reports the result.
 pub(crate) fn ask_again() {
     if share().is_some() && IS_NOTED.load(Ordering::Relaxed) {
         give_back();
     }
 }
 
-/// Returns (job number of the quota, bytes reserved for this process's spool); zeros if there is no quota. The spool stays when the process
+/// Returns the quota's job number and the bytes reserved for this process's spool; zeros without a quota. The spool stays when the process
 /// executes another program; the process that later removes the spool returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
     quota().map_or((0, 0), |quota| (quota.job, quota.reserved().saturating_sub(left())))
 }
 
-/// Returns to the quota `job` the `bytes` of a spool that was removed. Works without settings, since an untraced process may call it.
+/// Returns the `bytes` of a removed spool to the quota of `job`. Works without settings, since an untraced process may call it.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     if let Some(quota) = quota().filter(|quota| quota.job == job) {
-        // If the quota is not accessible now, this process returns them with the rest.
+        // If the quota is inaccessible now, this process returns the bytes later, with the rest of its reservation.
         quota.adopt(bytes);
         give_back();
     }
 }
 
-/// True if the budget for names is exhausted: new files and data sets no longer get names of their own. `names`: returns the bytes that
-/// names take; called only if there is a budget.
+/// True if the budget for names is used up: new files and data sets get no names of their own. `names` returns the bytes that names take;
+/// called only if there is a budget.
 pub(crate) fn is_spent_on_names(names: impl FnOnce() -> u64) -> bool {
     let Some(share) = share() else { return false };
     let names = names();
@@ -296,12 +296,12 @@ impl Piece {
         }
     }
 
-    /// Reserves `bytes` of growth for the spool or the files beside it. Returns false if refused: this process's share or the quota does not
-    /// cover them, and they exceed the minimum that every process may use.
+    /// Reserves `bytes` of growth for the spool or the files beside it. Returns false if neither this process's share nor the quota covers
+    /// them, and they exceed the minimum that every process may use.
     pub(crate) fn take(self, bytes: usize) -> bool {
         let (Some(share), bytes) = (share(), bytes as u64) else { return true };
         let (names, others) = (share / NAMES_PART, OTHERS.load(Ordering::Relaxed));
-        // Upper bound of the sum, and bytes up to which it is granted without the quota.
+        // Upper bound of the sum, and sum up to which bytes are granted without the quota.
         let (most, least) = match self {
             Self::Segments => {
                 let least = if is_least() { LEAST_ARENA } else { LEAST_SEGMENTS };
@@ -311,7 +311,7 @@ impl Piece {
             // Tables in use double in size while enough is left.
             Self::Others => (names, 0),
         };
-        // Only a sum within the bound is stored: otherwise another thread would be refused for bytes that are not taken.
+        // Only a sum within the bound is stored: otherwise another thread would be refused because of bytes that are not taken.
         let sum = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= most);
         let taken = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
         let is_granted = taken.is_ok_and(|taken| covers(used()) || taken + bytes <= least);
@@ -324,27 +324,26 @@ impl Piece {
         is_granted
     }
 
-    /// Returns `bytes` reserved for space that was not or is no longer used.
+    /// Returns `bytes` that were reserved for space not used, or no longer used.
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
     }
 }
 
-/// Keeps the directory of the quota file open, if there is one, so that it stays reachable.
+/// Keeps the directory of the quota file open, if there is one, so that the file stays reachable after chroot(2) and similar calls.
 pub(crate) fn hold_directory() {
     if let Some(quota) = quota() {
         own_directories::open(For::Budget, &quota.directory);
     }
 }
 
-/// True if segments were refused space because the budget was exhausted.
 pub(crate) fn has_refused() -> bool {
     HAS_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Resets the budget state in a forked child, which has its own share and has written nothing yet. If its parent has waited without success,
-/// the child does not wait.
+/// Resets the budget state in a forked child, which has its own share and has written nothing yet. If the parent has waited for the quota
+/// in vain, the child does not wait.
 pub(crate) fn in_child() {
     if let Some(quota) = prepared() {
         quota.in_child();

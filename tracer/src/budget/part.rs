@@ -1,9 +1,9 @@
-//! A node's part of the job's budget, derived from environment variables of scheduler and launcher, without communication.
+//! Determines a node's part of the job's byte budget from environment variables of scheduler and launcher, without communication.
 
 use crate::config::Environment;
 use std::ffi::CStr;
 
-/// Environment variables that hold the job's number of nodes, by scheduler.
+/// Environment variables of schedulers that hold the job's number of nodes.
 const NODES: [&CStr; 7] = [
     c"SLURM_JOB_NUM_NODES",
     c"SLURM_NNODES",
@@ -14,7 +14,7 @@ const NODES: [&CStr; 7] = [
     c"NHOSTS",
 ];
 
-/// Pairs of environment variables, by launcher: total number of ranks, number of ranks on this node.
+/// Pairs of environment variables of launchers: total number of ranks, number of ranks on this node.
 const RANKS: [(&CStr, &CStr); 4] = [
     (c"OMPI_COMM_WORLD_SIZE", c"OMPI_COMM_WORLD_LOCAL_SIZE"),
     (c"PMI_SIZE", c"MPI_LOCALNRANKS"),
@@ -35,7 +35,7 @@ pub(super) fn ranks(environment: &impl Environment) -> Option<u64> {
     RANKS.iter().find_map(|(all, _)| number(environment, all))
 }
 
-/// Returns the job's number of nodes: as reported by the scheduler, else (ranks / ranks on this node) rounded up, else 1.
+/// Returns the job's number of nodes: from the scheduler, else (ranks / ranks on this node) rounded up, else 1.
 pub(super) fn nodes(environment: &impl Environment) -> u64 {
     let of_scheduler = || NODES.iter().find_map(|name| number(environment, name));
     let of_launcher = || {
@@ -53,7 +53,7 @@ fn of_lsf(environment: &impl Environment) -> Option<u64> {
     Some(words.count() as u64 / 2).filter(|&nodes| nodes > 0)
 }
 
-/// Counts the hosts in PBS's node file, which has one line per processor.
+/// Counts the distinct hosts in PBS's node file, which has one line per processor.
 fn of_pbs(environment: &impl Environment) -> Option<u64> {
     let path = environment.get(c"PBS_NODEFILE").filter(|path| path.starts_with(b"/") && path.len() < MOST_PATH)?;
     let text = crate::config::content(path).ok()?;

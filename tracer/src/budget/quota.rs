@@ -1,15 +1,15 @@
-//! Node quota file: a counter, shared by the job's processes on this node, of the bytes of DXT_JOB_BYTES that they have reserved. Each process
-//! opens the file, locks it, changes the number and closes it. The process that brings the number to zero deletes the file, so a job that
-//! leaves nothing leaves no quota file either.
+//! Node quota file: a counter of the bytes of DXT_JOB_BYTES that the job's processes on this node have reserved. Each process opens the
+//! file, locks it, changes the number and closes it. The process that sets the number to zero deletes the file, so a job that leaves no
+//! bytes leaves no quota file either.
 //!
-//! Bounds: a dozen system calls without contention, a few hundred bytes of stack, no allocation, and a limited wait, even if the file is
-//! deleted and recreated meanwhile: the lock holder may be stopped.
+//! Bounds: a dozen system calls without contention, a few hundred bytes of stack, no allocation, and a limited wait (the lock holder may be
+//! stopped), even if the file is deleted and recreated meanwhile.
 //! The lock belongs to the open file description, not to the process (fcntl(2), F_OFD_SETLK), and is released before the close. A child
 //! forked meanwhile by another thread shares the description and closes its copy. A killed process leaves no lock.
 //!
 //! Other users may be able to write to the directory. The file is trusted only if it is a regular file of this user without further hard
-//! links, not writable by others, and either empty or this job's quota file; symbolic links are not followed, and no other file is ever
-//! written to. Ownership is checked before waiting for the lock, since another user could hold it forever.
+//! links, not writable by others, and either empty or this job's quota file. Symbolic links are not followed, and no other file is ever
+//! written to. Ownership is checked before waiting for the lock, since another user could hold the lock forever.
 #![expect(unsafe_code, reason = "fcntl(2), pread(2), pwrite(2)")]
 
 use crate::exclusive::Exclusive;
@@ -19,15 +19,15 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
 
-/// Quota of a node for one job, and this process's reservation from it.
+/// Quota of a node for one job, and this process's reservation.
 pub(super) struct Quota {
     pub(super) directory: CString,
     path: CString,
-    /// Number that identifies the job; the quota file contains it.
+    /// Number that identifies the job; stored in the quota file.
     pub(super) job: u64,
     /// Bytes of the job's budget that belong to this node.
     pub(super) part: u64,
-    /// Upper bound for this process, in bytes, computed from what is known before MPI_Init.
+    /// Upper bound for this process, in bytes, from data available before MPI_Init.
     pub(super) share: u64,
     /// Bytes reserved for this process.
     reserved: AtomicU64,
@@ -37,23 +37,23 @@ pub(super) struct Quota {
 /// Reason why the quota could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself.
+    /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself by seccomp.
     ForNow,
     /// Permanent: the file cannot be created, locked or written to, or is no quota file.
     ForGood,
 }
 
-/// Layout of the file, in 8-byte words: magic, job, reserved bytes, hash of the other words.
+/// Layout of the quota file, in 8-byte words: magic, job, reserved bytes, hash of the other three words.
 const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x01");
 
 /// Maximum number of attempts to open a quota file that other processes delete meanwhile.
 const MOST_OPENS: u32 = 8;
-/// Maximum number of attempts while another thread of this process changes the quota; in all some 200 ms.
+/// Maximum number of attempts while another thread of this process changes the quota; some 200 ms in total.
 const MOST_WAITS: u32 = 300;
 
-/// Descriptor of the open quota file, or -1, and the file's identity, so that a forked child can close its copy.
+/// Descriptor of the open quota file, or -1. With the file's identity (`FILE`), a forked child can close its copy.
 static OPEN: AtomicI32 = AtomicI32::new(-1);
 static FILE: Identity = Identity::new();
 
@@ -67,10 +67,10 @@ impl Opened {
         Ok(Self(file))
     }
 
-    /// Takes the lock; waits up to `waits` ms and subtracts the time spent from `waits`.
+    /// Takes the lock. Waits up to `waits` ms, and subtracts the time spent from `waits`.
     fn lock(&self, waits: &mut u32) -> Result<(), Trouble> {
         let lock = whole_file(libc::F_WRLCK);
-        // SAFETY: the structure is ours.
+        // SAFETY: the structure is a local variable.
         while unsafe { sys::syscall!(libc::SYS_fcntl, self.0, libc::F_OFD_SETLK, &raw const lock) } != 0 {
             match errno::save().value() {
                 libc::EAGAIN | libc::EACCES | libc::EINTR if *waits > 0 => *waits -= 1,
@@ -82,21 +82,21 @@ impl Opened {
         Ok(())
     }
 
-    /// Returns the number of the file's names (hard links) if, by its owner and mode, only this user could have written to it.
+    /// Returns the number of hard links of the file; `None` if, by owner and mode, other users could have written to it.
     fn names(&self) -> Option<libc::nlink_t> {
         own_file::own(self.0).filter(|stat| stat.st_mode & 0o177 == 0).map(|stat| stat.st_nlink)
     }
 
-    /// Reads the number of bytes reserved by all processes; `None` if this is no quota file of `job`.
+    /// Returns the number of bytes reserved by all processes; `None` if the file is no quota file of `job`.
     fn read(&self, job: u64) -> Option<u64> {
-        // One word more, to notice a longer file.
+        // One word more than the file should have, to detect a longer file.
         let mut words = [0_u64; WORDS + 1];
         let (into, length) = (words.as_mut_ptr(), size_of_val(&words));
-        // SAFETY: the buffer is ours and as long as said.
+        // SAFETY: the buffer is a local variable of this length.
         let read = unsafe { sys::syscall!(libc::SYS_pread64, self.0, into, length, 0_i64) };
         let [magic, of, reserved, sum, _] = words.map(u64::from_le);
         match usize::try_from(read) {
-            // Just created.
+            // The file was just created.
             Ok(0) => Some(0),
             Ok(BYTES) if magic == MAGIC && of == job && sum == check(job, reserved) => Some(reserved),
             _ => None,
@@ -105,7 +105,7 @@ impl Opened {
 
     fn write(&self, job: u64, reserved: u64) -> bool {
         let words = [MAGIC, job, reserved, check(job, reserved)].map(u64::to_le);
-        // SAFETY: the words are ours.
+        // SAFETY: the words are a local variable.
         let written = unsafe { sys::syscall!(libc::SYS_pwrite64, self.0, words.as_ptr(), BYTES, 0_i64) };
         written == BYTES as i64
     }
@@ -113,19 +113,18 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // The program may be about to confine itself, waiting for this thread: neither lock nor descriptor may stay behind then
-        // (`sys::finish`).
+        // `sys::finish`, since the program may be about to confine itself and wait for this thread: neither lock nor descriptor may stay behind.
         let unlocked = whole_file(libc::F_UNLCK);
         // Explicit unlock: copies of the descriptor may still be open.
-        // SAFETY: the structure is ours.
+        // SAFETY: the structure is a local variable.
         unsafe { sys::finish!(libc::SYS_fcntl, self.0, libc::F_OFD_SETLK, &raw const unlocked) };
         OPEN.store(-1, Ordering::Release);
-        // SAFETY: opened here.
+        // SAFETY: the descriptor was opened by this value.
         unsafe { sys::finish!(libc::SYS_close, self.0) };
     }
 }
 
-/// Returns the hash of the file's other words.
+/// Returns the hash of the other words of the quota file.
 fn check(job: u64, reserved: u64) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, job, reserved]) {
@@ -134,16 +133,16 @@ fn check(job: u64, reserved: u64) -> u64 {
     path_hash(&bytes)
 }
 
-/// Returns a request to lock (F_WRLCK) or unlock (F_UNLCK) a file.
+/// Returns a request to lock (F_WRLCK) or unlock (F_UNLCK) a whole file.
 fn whole_file(kind: libc::c_int) -> libc::flock {
-    // SAFETY: an all-zero flock is a valid one: of the whole file.
+    // SAFETY: an all-zero flock is valid and covers the whole file.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     (lock.l_type, lock.l_whence) = (kind as libc::c_short, libc::SEEK_SET as libc::c_short);
     lock
 }
 
 impl Quota {
-    /// Makes a handle for the quota file `name` in `directory`, for the job with this number. Opens nothing.
+    /// Creates a handle for the quota file `name` in `directory`, for the job with number `job`. Opens nothing.
     pub(super) fn new(directory: CString, name: &str, job: u64, part: u64, share: u64) -> Option<Self> {
         let path = CString::new([directory.to_bytes(), b"/", name.as_bytes()].concat()).ok()?;
         let (reserved, turn) = (AtomicU64::new(0), Exclusive::new(MOST_WAITS));
@@ -155,15 +154,15 @@ impl Quota {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Takes over `bytes` that the previous program of this process has reserved.
+    /// Takes over `bytes` that the process reserved when it ran another program, before exec(3).
     pub(super) fn adopt(&self, bytes: u64) {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Resets the state in a forked child, which has reserved nothing. Closes the file in case another thread of the parent had it open.
+    /// Resets the state in a forked child, which has reserved nothing. Closes the quota file in case another thread of the parent had it open.
     pub(super) fn in_child(&self) {
         let open = OPEN.swap(-1, Ordering::Relaxed);
-        // The descriptor number may belong to another file here.
+        // In the child, the descriptor number may belong to another file.
         if open >= 0 && FILE.is_of(open) {
             own_file::close(open);
         }
@@ -171,8 +170,9 @@ impl Quota {
         self.reserved.store(0, Ordering::Relaxed);
     }
 
-    /// Sets the reservation to `own(bytes reserved so far, bytes of the node's part that are free)`. A missing file is created if `creates`;
-    /// otherwise nothing is reserved any more. Waits up to `waits` ms for the lock, and subtracts the time spent. Preserves errno.
+    /// Sets the reservation to `own(bytes reserved so far, free bytes of the node's part)`. Creates a missing file if `creates`; otherwise
+    /// a missing file means that nothing is reserved any more. Waits up to `waits` ms for the lock, and subtracts the time spent. Preserves
+    /// errno.
     pub(super) fn change(
         &self,
         creates: bool,
@@ -190,14 +190,14 @@ impl Quota {
         saved.restore();
         match changed {
             Some(changed) if !sys::is_shut() => changed,
-            // A system call refused by confinement says nothing about the quota file.
+            // A system call refused by seccomp reveals nothing about the quota file.
             changed => changed.unwrap_or(Err(Trouble::ForNow)).map_err(|_| Trouble::ForNow),
         }
     }
 
-    /// Opens and locks the file; `None` if it is missing and must not be created.
+    /// Opens and locks the quota file; returns `None` if the file is missing and must not be created.
     fn locked(&self, creates: bool, waits: &mut u32) -> Result<Option<Opened>, Trouble> {
-        // A write beyond RLIMIT_FSIZE would end the program with SIGXFSZ.
+        // A write beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
         if process::size_limit() < BYTES as u64 {
             return Err(Trouble::ForGood);
         }
@@ -210,9 +210,9 @@ impl Quota {
             let file = match opened {
                 Ok(file) => file,
                 Err(libc::ENOENT) if !creates => return Ok(None),
-                // The directory is created with the first file in it: this one, or a spool.
+                // The first file in the directory (this file, or a spool) creates the directory.
                 Err(libc::ENOENT) if tried == 0 && own_file::make_directory(&self.directory).is_ok() => continue,
-                // EEXIST: another process has created the file meanwhile.
+                // EEXIST: another process has just created the file.
                 Err(libc::EEXIST | libc::EINTR) => continue,
                 Err(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => return Err(Trouble::ForNow),
                 Err(_) => return Err(Trouble::ForGood),
@@ -235,27 +235,27 @@ impl Quota {
         Err(Trouble::ForNow)
     }
 
-    /// Changes the number in the locked file.
+    /// Changes the number of reserved bytes in the locked file.
     fn update(&self, file: &Opened, own: impl FnOnce(u64, u64) -> u64) -> Result<(), Trouble> {
         let (before, have) = (file.read(self.job).ok_or(Trouble::ForGood)?, self.reserved());
-        // If the file was deleted meanwhile, the number may be less than this process's part of it.
+        // If the file was deleted meanwhile, its number may be less than this process's own reservation.
         let own = own(have, self.part.saturating_sub(before.max(have)));
         let after = before.saturating_sub(have) + own;
         if after == 0 {
             self.remove();
         } else if after != before && !file.write(self.job, after) {
-            // An empty file is of no use.
+            // An empty file is useless.
             if before == 0 {
                 self.remove();
             }
             return Err(Trouble::ForGood);
         }
-        // Bytes that another thread has taken over meanwhile (`adopt`) stay.
+        // Adds the difference, so that bytes added meanwhile by another thread (`adopt`) are kept.
         self.reserved.fetch_add(own.wrapping_sub(have), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Deletes the open file, unless another one has its name by now. Processes that have opened it meanwhile notice by its link count of 0.
+    /// Deletes the open file, unless its name now belongs to another file. Processes that have opened it meanwhile see a link count of 0.
     fn remove(&self) {
         if FILE.is_at(&self.path) {
             own_file::unlink(&self.path);

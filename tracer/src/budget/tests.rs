@@ -1,9 +1,9 @@
-//! Tests of the portions that a process reserves, and of a process without a budget.
+//! Tests the portions that a process reserves, and a process without a budget.
 
 use super::*;
 use std::ffi::CStr;
 
-/// Test: without a budget there is no quota, and thus no file and no lock; nothing is counted.
+/// Without a budget there must be no quota, and thus no file and no lock; nothing is counted.
 #[test]
 fn without_a_budget_there_is_no_quota() {
     let environment: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DXT_JOB_ID", "7"), (c"SLURM_JOB_ID", "7")];
@@ -20,11 +20,11 @@ fn without_a_budget_there_is_no_quota() {
 fn portions_are_neither_too_small_nor_all_there_is() {
     let (k, all, gigabyte) = (1 << 10, u64::MAX, 1 << 30);
     let one = |bytes: u64, most: u64, free: u64| portion(gigabyte, bytes, bytes, most, free);
-    // Whole quanta; the last portion is the rest.
+    // Grants whole quanta; the last portion is the remainder.
     assert_eq!([gigabyte, 2 * k, 0].map(|free| one(k, all, free)), [1 << 20, 2 * k, 0]);
-    // The share is the upper bound; less than needed is never granted.
+    // Grants at most the share, and never less than needed.
     assert_eq!([5 * k, 2 * k].map(|most| one(3 * k, most, gigabyte)), [5 * k, 0]);
-    // A process at its start accepts less.
+    // A starting process accepts less.
     let begin = |free: u64, most: u64| portion(256 * k, 320 * k, 16 * k, most, free);
     assert_eq!([256 * k, 128 * k, 20 * k, 15 * k].map(|free| begin(free, all)), [128 * k, 64 * k, 16 * k, 0]);
     assert_eq!((begin(256 * k, 20 * k), begin(256 * k, 15 * k)), (20 * k, 0));

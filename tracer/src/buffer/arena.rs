@@ -1,13 +1,13 @@
-//! The arena: `DXT_BUFFER_MAX` bytes of address space, committed page by page when written. Chunks are cut from it with one atomic add and
-//! belong to one thread until full; then any thread that needs space may pack them. Each chunk begins with a header of a segment's size,
-//! so that a reader can walk the arena from its start without the tracer's other tables.
+//! The arena: `DXT_BUFFER_MAX` bytes of address space for segments, committed page by page when written. Threads cut chunks from the arena
+//! with one atomic add. A chunk belongs to one thread until full; then any thread that needs space may pack it. Each chunk begins with a
+//! header of a segment's size, so that a reader can walk the arena from its start without other tables.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::chunk::{Chunk, HEADER_BYTES, Header, State};
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a thread's first chunk, in bytes: small, for threads with few calls.
+/// Size of a thread's first chunk, in bytes: small, since many threads make few calls.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
 /// Maximum size of a chunk, in bytes.
 const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
@@ -28,7 +28,7 @@ impl Arena {
         Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
-    /// Reserves `capacity` bytes of address space for the arena; false if the system refuses.
+    /// Reserves `capacity` bytes of address space for the arena; returns false if the system refuses.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         self.area.prepare(capacity)
     }
@@ -36,29 +36,28 @@ impl Arena {
     /// Moves the arena into `part`, a part of the spool.
     ///
     /// # Safety
-    /// No chunk may have been allocated yet, and `part` must stay mapped as long as the arena may be used.
+    /// No chunk may have been allocated yet. `part` must stay mapped as long as the arena may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.area.lend(part) };
     }
 
-    /// True if `address` lies in the used part of the arena.
     pub(crate) fn holds(&self, address: usize) -> bool {
         let start = self.area.start().addr();
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
-    /// Makes the memory of the whole arena usable now, because that is impossible later.
+    /// Commits the memory of the whole arena now, because that is impossible later.
     pub(crate) fn back_ahead(&self) {
         self.area.back_ahead(usize::MAX);
     }
 
-    /// Allocates a chunk of twice the size of the thread's last one (`last_bytes`); `None` if the arena is full.
+    /// Allocates a chunk of twice the size of the thread's last chunk (`last_bytes`); returns `None` if the arena is full.
     pub(crate) fn cut(&self, last_bytes: u32) -> Option<Chunk> {
         let wanted = (last_bytes * 2).clamp(FIRST_CHUNK_BYTES, LARGEST_CHUNK_BYTES) as usize;
         let mut bytes = wanted;
         let at = self.area.take(|left| {
-            // The last chunk gets the remainder, in whole slots.
+            // The last chunk gets the remainder of the arena, in whole slots.
             bytes = wanted.min(left & !(HEADER_BYTES - 1));
             (bytes >= 2 * HEADER_BYTES).then_some(bytes)
         });
@@ -72,10 +71,10 @@ impl Arena {
         self.full.fetch_add(1, Ordering::Release);
     }
 
-    /// Claims a full chunk for packing (encoding in memory); `None` if there is none.
+    /// Claims a full chunk for packing (encoding in memory); returns `None` if there is none.
     pub(crate) fn claim_full(&self) -> Option<Chunk> {
         self.full.fetch_update(Ordering::AcqRel, Ordering::Acquire, |full| full.checked_sub(1)).ok()?;
-        // The counter promises one chunk: two rounds find it, unless other threads keep claiming those found.
+        // The counter `full` promises one chunk. Two rounds find it, unless other threads keep claiming the chunks found.
         let mut at = self.next.load(Ordering::Relaxed);
         for _ in 0..2 {
             for (offset, chunk) in self.from(at) {
@@ -96,13 +95,13 @@ impl Arena {
     }
 
     fn header(&self, at: usize) -> &'static Header {
-        // SAFETY: inside the reservation: callers have checked `at` against `used`.
+        // SAFETY: `at` lies inside the reservation: callers have checked it against `used`.
         let header = unsafe { self.area.start().add(at) };
-        // SAFETY: aligned (page start plus whole slots), mapped for good; atomics, valid for any bits.
+        // SAFETY: the header is aligned (page start plus whole slots) and mapped for good; its fields are atomics, valid for any bits.
         unsafe { &*header.cast::<Header>() }
     }
 
-    /// Returns the chunks from offset `at` on, each with its offset. A chunk must begin at `at`.
+    /// Returns the chunks from offset `at` on, each with its offset. `at` must be the start of a chunk.
     fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
         let used = self.area.used();
         std::iter::from_fn(move || {
@@ -113,7 +112,7 @@ impl Arena {
                         at += chunk.bytes();
                         return Some((here, chunk));
                     }
-                    // Cut by a thread that has not yet written the header: the chunk is still empty.
+                    // A thread has cut this chunk but not yet written the header: the chunk is still empty.
                     None => at += HEADER_BYTES,
                 }
             }
@@ -121,7 +120,7 @@ impl Arena {
         })
     }
 
-    /// Discards all chunks, in a forked child.
+    /// Discards all chunks. Called in a forked child.
     ///
     /// # Safety
     /// No thread may hold a chunk.

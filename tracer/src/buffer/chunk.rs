@@ -1,11 +1,11 @@
-//! Chunk of the arena: a header and slots for segments, or packed blocks.
+//! Chunk of the arena: a header, followed by slots for segments or by packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::slot::Slot;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
-/// Header of a chunk. It is as large as a segment, which keeps the segments aligned.
+/// Header of a chunk. As large as a segment, so that the segments stay aligned.
 #[repr(C, align(32))]
 pub(super) struct Header {
     magic: AtomicU64,
@@ -15,9 +15,9 @@ pub(super) struct Header {
     state: AtomicU32,
     /// Sequence number of the chunk among its thread's chunks.
     sequence: AtomicU32,
-    /// Number of bytes of the chunk that packed (encoded) blocks occupy.
+    /// Number of bytes that packed (encoded) blocks occupy in the chunk.
     packed: AtomicU32,
-    /// 1 if an interrupted call may still write to the last slot; see [`Chunk::limit`].
+    /// 1 if an interrupted call may still write to the last slot (see [`Chunk::limit`]), else 0.
     spare_awaited: AtomicU32,
 }
 
@@ -34,13 +34,12 @@ const _: () = {
     assert!(offset_of!(Header, spare_awaited) == spool::chunk::SPARE_AWAITED);
 };
 
-/// State of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    /// The chunk's thread is filling it with segments.
+    /// The chunk's owner is filling it with segments.
     Active = spool::chunk::ACTIVE,
-    /// The chunk is full, and its thread no longer uses it.
+    /// The chunk is full, and its owner no longer uses it.
     Full = spool::chunk::FULL,
     /// A thread is packing the chunk: encoding its segments to free the space.
     Packing = spool::chunk::PACKING,
@@ -60,8 +59,7 @@ impl Chunk {
         Self(header)
     }
 
-    /// Returns the chunk that begins at `header`; `None` if the header lacks its magic, or if its size is below that of a header or
-    /// above `most` bytes.
+    /// Returns the chunk that begins at `header`. `None` if the header has no magic, or a size below that of a header or above `most` bytes.
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
         let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;
@@ -71,9 +69,9 @@ impl Chunk {
     /// Returns the chunk whose first slot is at address `first`.
     ///
     /// # Safety
-    /// The address must come from [`Self::first`]; chunks stay mapped.
+    /// `first` must come from [`Self::first`]; chunks stay mapped.
     pub(super) unsafe fn of_first(first: usize) -> Self {
-        // SAFETY: the address is that of a chunk's first slot, which follows its header, as the caller guarantees.
+        // SAFETY: the address is that of a chunk's first slot, which follows the header, as the caller guarantees.
         Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
     }
 
@@ -90,33 +88,34 @@ impl Chunk {
         (self.0.thread.load(Ordering::Relaxed), self.0.sequence.load(Ordering::Relaxed))
     }
 
-    /// Size of the chunk in bytes, including the header.
+    /// Returns the size of the chunk in bytes, including the header.
     pub(super) fn bytes(self) -> usize {
         self.0.bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// Address of the first slot.
+    /// Returns the address of the first slot.
     pub(super) fn first(self) -> usize {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
     }
 
-    /// Address of the last slot, which is spare. The first call that finds the chunk full got this slot before it checks the limit. If a
-    /// signal handler in between obtains another chunk, the call compares with that chunk's limit, and may write here.
+    /// Returns the address of the last slot, the spare slot. The first call that finds the chunk full has reserved this slot before it
+    /// checks the limit. If a signal handler then obtains another chunk, the interrupted call compares with that chunk's limit, and may
+    /// write here.
     pub(super) fn limit(self) -> usize {
         self.end() - size_of::<Segment>()
     }
 
-    /// Notes that a call interrupted by a signal handler may still write to the chunk's spare (last) slot.
+    /// Records that a call interrupted by a signal handler may still write to the spare (last) slot.
     pub(super) fn await_spare(self) {
         self.0.spare_awaited.store(1, Ordering::Relaxed);
     }
 
-    /// True if a call interrupted by a signal handler may still write to the chunk's spare (last) slot.
+    /// True if a call interrupted by a signal handler may still write to the spare (last) slot.
     pub(super) fn awaits_spare(self) -> bool {
         self.0.spare_awaited.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns the chunk's slots. The spare (last) slot is included only if it is filled.
+    /// Returns the chunk's slots, including the spare (last) slot only if it is filled.
     pub(crate) fn filled_slots(self) -> &'static [Slot] {
         match self.slots() {
             [rest @ .., spare] if !spare.is_filled() => rest,
@@ -132,7 +131,7 @@ impl Chunk {
         self.0.state.store(state as u32, Ordering::Release);
     }
 
-    /// Changes the state from `old` to `new`; false if the state was not `old`.
+    /// Changes the state from `old` to `new`; returns false if the state was not `old`.
     pub(super) fn change_state(self, old: State, new: State) -> bool {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -140,13 +139,13 @@ impl Chunk {
     #[cfg(test)]
     pub(super) fn fill(self, segment: Segment) {
         for at in (self.first()..self.end()).step_by(size_of::<Segment>()) {
-            // SAFETY: a slot of the chunk, which is local to this test.
+            // SAFETY: `at` is a slot of the chunk, which is local to this test.
             unsafe { (at as *mut Segment).write(segment) };
         }
     }
 
-    /// True if the thread has filled the chunk and every call in it is finished. A call interrupted by a signal handler may still write to
-    /// its slot. Also false while segments are marked as part of a trace being written.
+    /// True if the chunk is full and every call in it is finished: a call interrupted by a signal handler may still write to its slot.
+    /// False while segments are marked as taken for a trace being written.
     pub(super) fn is_complete(self) -> bool {
         let may_go = |slot: &Slot| slot.is_filled() && !slot.is_taken();
         let full = self.0.state.load(Ordering::Acquire) == State::Full as u32;
@@ -158,34 +157,35 @@ impl Chunk {
         self.0.state.load(Ordering::Acquire) == State::Packed as u32
     }
 
-    /// Returns all slots, including the spare one; none if the chunk holds packed blocks.
+    /// Returns all slots, including the spare slot; empty if the chunk holds packed blocks.
     pub(crate) fn slots(self) -> &'static [Slot] {
         if self.is_packed() {
             return &[];
         }
         let count = (self.bytes() - HEADER_BYTES) / size_of::<Segment>();
-        // SAFETY: inside the chunk, aligned, mapped for good, valid for any bits; slots are atomics, which threads may write meanwhile.
+        // SAFETY: the slots lie inside the chunk, are aligned, mapped for good and valid for any bits; they are atomics, which threads may
+        // write meanwhile.
         unsafe { std::slice::from_raw_parts(self.first() as *const Slot, count) }
     }
 
     pub(super) fn erase(self) {
         let bytes = self.bytes() - HEADER_BYTES;
-        // A reader that sees an erased slot then also sees the block that holds its segment.
+        // A reader that sees an erased slot then also sees the block that holds the slot's segment.
         fence(Ordering::Release);
-        // SAFETY: the chunk's own bytes, held exclusively by the caller (state Packing).
+        // SAFETY: these are the chunk's own bytes, held exclusively by the caller (state Packing).
         unsafe { std::ptr::write_bytes(self.first() as *mut u8, 0, bytes) };
         // A reader that sees any field of a slot's next segment then also sees that the slot was erased (`copies.rs` of the models).
         fence(Ordering::Release);
     }
 
-    /// Converts the chunk from holding segments to holding packed (encoded) blocks. The caller holds the chunk exclusively.
+    /// Converts the chunk from segments to packed (encoded) blocks. The caller must hold the chunk exclusively.
     pub(super) fn become_packed(self) {
         self.erase();
         self.0.packed.store(0, Ordering::Relaxed);
         self.set_state(State::Packed);
     }
 
-    /// Reserves `bytes` bytes of the chunk for a packed (encoded) block; returns their address, or `None` if they do not fit.
+    /// Reserves `bytes` bytes of the chunk for a packed (encoded) block. Returns their address; `None` if they do not fit.
     pub(super) fn take(self, bytes: usize) -> Option<usize> {
         let room = self.bytes() - HEADER_BYTES;
         let take = |packed: u32| (packed as usize + bytes <= room).then(|| packed + bytes as u32);
@@ -198,7 +198,7 @@ impl Chunk {
             return &[];
         }
         let taken = (self.0.packed.load(Ordering::Acquire) as usize).min(self.bytes() - HEADER_BYTES);
-        // SAFETY: inside the chunk.
+        // SAFETY: the bytes lie inside the chunk.
         unsafe { std::slice::from_raw_parts(self.first() as *const u8, taken) }
     }
 }

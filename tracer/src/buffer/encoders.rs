@@ -1,6 +1,6 @@
-//! Encoders of packed blocks: a few, created when first needed. A thread with a full chunk takes a free one; other threads are never
-//! blocked. Each encoder is used on a stack of the tracer's own. An encoder is leaked instead of reused if its work was abandoned for lack
-//! of memory, or if another thread was using it when this child was forked: its state is undefined.
+//! Encoders of packed blocks: a fixed number, each created at first use. A thread with a full chunk takes a free encoder and never blocks
+//! other threads. Encoders run on stacks of the tracer's own. An encoder whose work was abandoned for lack of memory, or that another
+//! thread was using when this child was forked, has an undefined state: it is leaked instead of reused.
 #![expect(unsafe_code, reason = "cells guarded by a flag")]
 
 use crate::{stack, tls};
@@ -17,24 +17,24 @@ struct Place {
 // SAFETY: the tools are accessed only by the thread that has set `taken`.
 unsafe impl Sync for Place {}
 
-/// Number of encoders of packed blocks. Each has a place in the spool in which its block is stored temporarily (staging area).
+/// Number of encoders. Each has an entry in the spool's staging area, in which its block is stored temporarily.
 const PLACES: usize = trace_format::spool::staging::PLACES;
 
 static ENCODERS: [Place; PLACES] =
     [const { Place { taken: AtomicUsize::new(0), tools: UnsafeCell::new(None) } }; PLACES];
 
-/// Maximum number of times that a thread yields the processor before it gives up.
+/// Maximum number of times that a thread yields the processor before it gives up getting an encoder.
 const MOST_YIELDS: u32 = 10_000;
 
-/// Runs `work` with an encoder, an output buffer and the encoder's index. `None` if no encoder becomes free in time, or if memory or a
-/// stack is lacking.
+/// Runs `work` with an encoder, an output buffer and the encoder's index. Returns `None` if no encoder becomes free in time, or if memory
+/// or a stack is lacking.
 pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T) -> Option<T> {
     let me = tls::number();
     for _ in 0..MOST_YIELDS {
         let is_free = |place: &Place| place.taken.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if let Some((number, place)) = ENCODERS.iter().enumerate().find(|(_, place)| is_free(place)) {
             let result = stack::in_hook(|| {
-                // SAFETY: this call holds the place.
+                // SAFETY: this call has taken `place`.
                 let tools = unsafe { &mut *place.tools.get() };
                 match tools {
                     Some((encoder, out)) => Some(work(encoder, out, number)),
@@ -58,7 +58,7 @@ pub(super) fn with<T>(work: impl FnOnce(&mut Encoder, &mut Vec<u8>, usize) -> T)
 impl Place {
     /// Leaks encoder and buffer, whose state is undefined after abandoned work. The next user creates new ones.
     fn leave_tools(&self) {
-        // SAFETY: the caller holds the place; the old tools are not dropped.
+        // SAFETY: the caller has taken this place; the old tools are not dropped.
         unsafe { self.tools.get().write(None) };
     }
 }
@@ -87,7 +87,6 @@ mod tests {
         ENCODERS[0].taken.store(1, Ordering::Relaxed);
         after_fork();
         assert_eq!(with(|_, out, number| (out.push(7), out.len(), number)), Some(((), 1, 0)));
-        // Abandoned midway.
         let given_up = with(|_, out, _| {
             out.push(8);
             stack::abandon();

@@ -1,7 +1,6 @@
-//! Marks that show which records are in a trace, kept per record instead of by time. A slot has its mark in bits of the end time that no
-//! clock reaches, a packed block in its header; counters store their values at that time. A trace takes everything without a mark. Once the
-//! trace exists, everything taken is marked as written; if writing fails, the mark is removed again. Readers of the spool see the same
-//! marks.
+//! Marks that show which records are in a trace. A slot's mark lies in bits of the end time that no clock reaches, a packed block's mark in
+//! its header; counters store their values at the time of the trace. A trace takes all records without a mark. Once the trace is complete,
+//! all taken records are marked as written; if writing fails, the mark is removed. Readers of the spool see the marks too.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -19,12 +18,12 @@ pub(crate) fn is_filled(slot: &Segment) -> bool {
     slot.end != 0
 }
 
-/// True if the slot holds a segment that is neither in a trace nor taken for one.
+/// True if the slot holds a segment that is neither in a trace nor taken for a trace being written.
 pub(crate) fn is_new(slot: &Segment) -> bool {
     slot.end != 0 && slot.end & MARKS == 0
 }
 
-/// Change of a record's mark: taken for a trace, written to it, or given back because writing failed.
+/// Change of a record's mark: taken for a trace, written to the trace, or returned because writing failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Take,
@@ -33,7 +32,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Returns the new end time word of a slot; `None` if this change does not apply to its mark.
+    /// Returns the new end time word of a slot; `None` if the change does not apply to the slot's present mark.
     fn of_end(self, end: u64) -> Option<u64> {
         match self {
             Self::Take => (end != 0 && end & MARKS == 0).then_some(end | TAKEN),
@@ -42,7 +41,7 @@ impl Change {
         }
     }
 
-    /// Applies the change to a slot's mark, which is part of its end time word. A slot that its thread empties meanwhile stays empty.
+    /// Applies the change to a slot's mark, which is part of the end time word. A slot that its thread empties meanwhile stays empty.
     pub(super) fn slot(self, end: &AtomicU64) {
         let _ = end.fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| self.of_end(end));
     }
@@ -69,24 +68,24 @@ fn change<const N: usize>(arenas: [&Arena; N], change: Change) {
     SCRATCHES.iter().filter(|_| !counting::is_on()).for_each(|scratch| scratch.mark(change));
 }
 
-/// Marks all segments that are in no trace as taken for the trace about to be written. The caller has exclusive access to segment memory
-/// (`gate`).
+/// Marks all segments that are in no trace as taken for the trace about to be written. The caller must have exclusive access to segment
+/// memory (`gate`).
 pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
     change(arenas, Change::Take);
     spill::take();
 }
 
-/// Ends writing of a trace: marks the segments taken for it as written, or (`written` is false) returns them for the next trace.
+/// Ends writing of a trace: marks the taken segments as written, or (if `written` is false) returns them for the next trace.
 pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);
 }
 
-/// Returns those of `slots` that are marked as taken; `None` if there are none. If all are taken, they are borrowed: nobody changes them
-/// until the trace is written.
+/// Returns the segments among `slots` that are marked as taken; `None` if there are none. Borrows the slots if all are taken, since taken
+/// slots do not change until the trace is written.
 pub(crate) fn taken(slots: &'static [Slot]) -> Option<Cow<'static, [Segment]>> {
     if slots.iter().all(Slot::is_taken) {
-        // SAFETY: only settling changes taken slots; it holds the gate exclusively and happens after the trace is written.
+        // SAFETY: only `settle` changes taken slots; it requires exclusive access through the gate and runs after the trace is written.
         return (!slots.is_empty()).then(|| Cow::Borrowed(unsafe { Slot::at_rest(slots) }));
     }
     let taken: Vec<Segment> =

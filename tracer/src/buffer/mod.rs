@@ -1,4 +1,4 @@
-//! The segment buffer: an arena from which threads allocate chunks, and the handling of full chunks. It knows nothing of MPI or files.
+//! The segment buffer: an arena from which threads allocate chunks, and the handling of full chunks. Independent of MPI and of files.
 
 mod arena;
 mod chunk;
@@ -20,19 +20,19 @@ pub(crate) use policy::{chunk_full, next_plain, scratch_full};
 pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
 
-/// Moves the buffers for segments into the spool, whose parts are `parts`. No segment may exist yet.
+/// Moves the buffers for segments into `parts` of the spool. No segment may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
-pub(crate) fn lend(arena: &'static Arena, meetings: &'static Arena, parts: &crate::spool::Parts) {
-    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
+pub(crate) fn lend(arena: &'static Arena, sync_points: &'static Arena, parts: &crate::spool::Parts) {
+    // SAFETY: set-up runs in one thread, before any call is recorded. A spool stays mapped.
     unsafe { arena.lend(parts.arena) };
     // SAFETY: as above.
-    unsafe { meetings.lend(parts.meetings) };
+    unsafe { sync_points.lend(parts.sync_points) };
     // SAFETY: as above.
     unsafe { SCRATCHES.lend(parts.scratch) };
     staging::lend(parts.staging);
 }
 
-/// Allocates memory for the whole arena and for buffers of segments to be counted, because that is impossible later.
+/// Commits memory for the whole arena and for segments waiting to be counted, because that is impossible later.
 pub(crate) fn back_ahead(arena: &Arena) {
     if counting::is_on() {
         return counting::back_ahead();
@@ -44,7 +44,7 @@ pub(crate) fn back_ahead(arena: &Arena) {
 /// Discards all segments, in a forked child, which has one thread.
 #[expect(unsafe_code, reason = "says that nobody uses what is emptied")]
 pub(crate) fn start_empty(arenas: [&Arena; 2]) {
-    // SAFETY: in a forked child, which has only this thread and holds no reference into the arenas.
+    // SAFETY: a forked child has only this thread, which holds no reference into the arenas.
     arenas.into_iter().for_each(|arena| unsafe { arena.clear() });
     staging::forget();
     encoders::after_fork();

@@ -1,5 +1,6 @@
-//! Packed blocks: when the arena is full, a full chunk is encoded and compressed as in the trace file, to at most a tenth of its size. The
-//! resulting block is stored in another chunk, which holds packed blocks only, or in the spill file; the encoded chunk is then free.
+//! Packed blocks: when the arena is full, the segments of a full chunk are encoded and compressed as in the trace file, to at most a tenth
+//! of their size. The block is stored in another chunk, which holds only packed blocks, or in the spill file; the encoded chunk is then
+//! free.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -14,20 +15,20 @@ use crate::spool::spill;
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::{Segment, spool};
 
-/// Header before each packed block (segments encoded in memory). The block is valid once its length is set.
+/// Header before each packed block (segments encoded in memory). The block is valid once `bytes` is nonzero.
 #[repr(C, align(8))]
 struct BlockHeader {
     /// Size of the block in bytes, without this header.
     bytes: AtomicU32,
-    /// Index, in the table of threads, of the thread whose segments the block holds.
+    /// Index of the segments' thread in the table of threads.
     thread: AtomicU32,
-    /// Sequence number, among the thread's chunks, of the chunk that was packed.
+    /// Sequence number of the packed chunk among its thread's chunks.
     sequence: AtomicU32,
-    /// State with regard to traces: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
+    /// Mark: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
-    /// Clock rate with which the block's times were encoded, as `TickScale::mult` (ns per tick).
+    /// Clock rate with which the block's times were encoded: `TickScale::mult` (ns per tick).
     mult: std::sync::atomic::AtomicU64,
-    /// Slot index, in the packed chunk, of the block's first segment.
+    /// Index of the block's first segment among the slots of the packed chunk.
     first: AtomicU32,
 }
 
@@ -46,18 +47,18 @@ const _: () = {
 
 pub(crate) type Block = spool::Block<'static>;
 
-/// Packs full chunks (encodes their segments) until one of them is free, and returns that chunk, emptied; `None` if nothing can be packed.
+/// Packs full chunks (encodes their segments) until one of them is free. Returns that chunk, emptied; `None` if no chunk can be packed.
 pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
-    // A chunk may be used up as space for packed blocks; then the next one is tried.
+    // A packed chunk may itself become the space for packed blocks; then the next full chunk is tried.
     for _ in 0..4 {
         let chunk = arena.claim_full()?;
         let done = encoders::with(|encoder, out, number| {
             pack(chunk, encoder, out)?;
-            // All segments are in a trace: nothing to keep.
+            // All segments of the chunk are in a trace, so there is no block to store.
             if out.is_empty() {
                 return Some(Stored::Elsewhere);
             }
-            // Counted before the slots are reused.
+            // Memory figures are counted before the slots are reused.
             registry::memory::note(new_slots(chunk), false);
             let stored = store(arena, chunk, out, number);
             if matches!(stored, Stored::Nowhere) {
@@ -71,25 +72,25 @@ pub(super) fn make_room(arena: &Arena) -> Option<Chunk> {
                 return Some(chunk);
             }
             Some(Stored::Here) => {}
-            // The chunk stays recorded in place and is not tried again, since packing gains nothing.
+            // The chunk stays as it is and is not tried again, since packing it gains nothing.
             None | Some(Stored::Nowhere) => chunk.set_state(super::chunk::State::Active),
         }
     }
     None
 }
 
-/// Returns the segments of a complete chunk that are not in a trace yet. The caller holds the chunk exclusively (state Packing).
+/// Returns the segments of a complete chunk that are not in a trace yet. The caller must hold the chunk exclusively (state Packing).
 fn new_slots(chunk: Chunk) -> &'static [Segment] {
-    // SAFETY: a complete chunk has no call in progress; only its holder empties it, and marking slots requires the gate exclusively.
+    // SAFETY: a complete chunk has no call in progress; only its holder empties slots, and marking slots requires exclusive access through the gate.
     let all = unsafe { Slot::at_rest(chunk.filled_slots()) };
     let first = all.iter().position(is_new).unwrap_or(all.len());
     all.get(first..).unwrap_or_default()
 }
 
-/// Encodes the segments of a chunk that are in no trace. Appends the result to `out`, after a block header.
+/// Encodes the segments of a chunk that are in no trace. Appends a block header and the encoded segments to `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
-    // No segment is taken: such a chunk is not claimed. Written segments come before new ones, except after a call that was in progress
-    // for very long. The chunk then stays as it is, since readers identify a segment by its slot.
+    // No segment is marked as taken, since such a chunk is not claimed. Written segments precede new ones, except after a call that was in
+    // progress for very long. Such a chunk is not packed, since readers identify a segment by its slot.
     let slots = new_slots(chunk);
     let first = chunk.filled_slots().len() - slots.len();
     if !slots.iter().all(is_new) {
@@ -121,22 +122,22 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
 
 /// Place where a packed block (encoded segments of a chunk) was stored.
 enum Stored {
-    /// The block was stored in the chunk that collects packed blocks, or in the spill file.
+    /// In the chunk that collects packed blocks, or in the spill file.
     Elsewhere,
-    /// The block was stored in the chunk whose segments it holds. That chunk collects packed blocks from now on.
+    /// In the chunk whose segments the block holds. That chunk collects packed blocks from now on.
     Here,
-    /// The block was not stored, since it is larger than half of the chunk.
+    /// Not stored, since the block is larger than half of the chunk.
     Nowhere,
 }
 
 fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
-    // If the file system has no space either, the block stays in memory.
+    // If the spill file cannot take the block either, the block stays in memory.
     if config::overflow() == Overflow::Spill && spill::add(block) {
         return Stored::Elsewhere;
     }
     let takes = arena.takes.load(Ordering::Acquire);
     if takes != 0
-        // SAFETY: nonzero, hence the first slot of a chunk.
+        // SAFETY: `takes` is nonzero, hence the first slot of a chunk.
         && let Some(place) = unsafe { Chunk::of_first(takes) }.take(block.len())
     {
         put(place, block);
@@ -155,12 +156,12 @@ fn store(arena: &Arena, chunk: Chunk, block: &[u8], number: usize) -> Stored {
     Stored::Here
 }
 
-/// Copies a block to the address `place`. Its length is stored last, which makes it valid for readers.
+/// Copies a block to the address `place`. The length is stored last, which makes the block valid for readers.
 fn put(place: usize, block: &[u8]) {
     let (length, rest) = block.split_at(4);
     // SAFETY: `Chunk::take` gave these bytes to this call alone.
     unsafe { std::ptr::copy_nonoverlapping(rest.as_ptr(), (place + 4) as *mut u8, rest.len()) };
-    // SAFETY: aligned to 8 bytes, since all blocks are whole words.
+    // SAFETY: `place` is aligned to 8 bytes, since all blocks are whole words.
     let header = unsafe { &*(place as *const BlockHeader) };
     let length = length.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte));
     header.bytes.store(length, Ordering::Release);
@@ -170,11 +171,11 @@ pub(crate) fn blocks(chunk: Chunk) -> impl Iterator<Item = Block> {
     spool::blocks(chunk.packed())
 }
 
-/// Calls `with` for the mark of each packed block in a chunk, which shows if the block is in a trace.
+/// Calls `with` for the mark of each packed block in the chunk, which shows if the block is in a trace.
 pub(super) fn marks(chunk: Chunk, mut with: impl FnMut(&AtomicU32)) {
     for block in blocks(chunk) {
         let header = block.frame.as_ptr().addr() - BLOCK_HEADER_BYTES;
-        // SAFETY: each block follows its header, which `put` wrote; aligned, mapped for good.
+        // SAFETY: each block follows its header, written by `put`; the header is aligned and mapped for good.
         with(&unsafe { &*(header as *const BlockHeader) }.mark);
     }
 }

@@ -1,7 +1,7 @@
-//! Handling of a full chunk in trace mode (for counters mode see `counting`). The thread gets another chunk. When the memory limit is
-//! reached, full chunks are encoded in memory and reused (`DXT_OVERFLOW=compact`). If that frees no space, calls are only counted: the
-//! thread gets a small scratch, whose segments are folded into counters each time it is full. The trace then holds the run up to that
-//! point, and the last moments.
+//! Handles a full chunk in trace mode (for counters mode see `counting`): the thread gets another chunk. At the memory limit, full chunks
+//! are encoded in memory and reused (`DXT_OVERFLOW=compact`). If that frees no space, calls are only counted: the thread gets a small
+//! scratch, whose segments are folded into counters each time the scratch is full. The trace then holds the first part of the run and its
+//! last moments.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::arena::Arena;
@@ -20,18 +20,18 @@ use trace_format::counters::{Counters, Previous};
 /// Returns the address of the next free segment slot for `lane`, the write position of `thread`, whose chunk is full; 0 if there is none.
 #[cold]
 pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
-    // A signal handler in between may have obtained a new place for the thread.
+    // A signal handler may just have obtained a new chunk for the thread.
     if lane.cursor.get() < lane.limit.get() {
         return tls::advance(lane, size_of::<Segment>());
     }
     if lane.scratch.get() == 0 {
         if lane.chunk.get() != 0 {
-            // SAFETY: set below to the first slot of the thread's chunk.
+            // SAFETY: `lane.chunk` was set below to the first slot of the thread's chunk.
             let chunk = unsafe { Chunk::of_first(lane.chunk.get()) };
             if lane.awaited.get() == chunk.limit() {
                 chunk.await_spare();
             }
-            // The min-size filter does not apply to MPI collective calls, which have no file and no size. A thread with no other calls may
+            // The min-size filter does not apply to collective MPI calls, which have no file and no size. A thread without other calls may
             // have no index, which the filter needs for its scratch.
             let is_io = std::ptr::eq(lane, &raw const thread.io);
             if let Some(free) = is_io.then(|| super::min_size::drop_short(chunk, thread)).flatten() {
@@ -48,8 +48,8 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
     scratch_full(lane, true)
 }
 
-/// Returns the address of a free slot in a scratch for `lane`, which has no chunk, or 0 if there is none. `no_room`: the arena had no
-/// space. If the job's budget caused that, the folded segments are counted in the notes as over budget.
+/// Returns the address of a free slot in a scratch for `lane`, which has no chunk; 0 if there is none. `no_room`: the arena had no space;
+/// if the job's byte budget caused that, the folded segments are counted in the notes as over budget.
 #[cold]
 pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     let emptied = emptied_scratch(lane).map(|(scratch, counted)| {
@@ -69,7 +69,7 @@ pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     first
 }
 
-/// Returns the address of the next free segment slot in `arena` for the write position `lane`; 0 if the arena is full. Does not free space.
+/// Returns the address of the next free segment slot in `arena` for the write position `lane`; 0 if the arena is full. Frees no space.
 #[cold]
 pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     if lane.cursor.get() < lane.limit.get() {
@@ -81,7 +81,7 @@ pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     }
 }
 
-/// Makes `chunk` the current chunk of `lane`, a thread's write position. Returns the address of its first slot, which the caller may fill.
+/// Makes `chunk` the current chunk of `lane`, a thread's write position. Returns the address of the first slot, which the caller may fill.
 fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     let sequence = lane.sequence.get();
     lane.sequence.set(sequence + 1);
@@ -94,15 +94,15 @@ fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
 }
 
 /// Folds the lane's scratch into counters and empties it; returns the scratch and the number of segments counted. `None` if there is no
-/// scratch or if it must stay as it is: a call interrupted by a signal handler may still write into it, or its segments wait for their
-/// trace to be written. The last slot is spare, as in a chunk.
+/// scratch, if a call interrupted by a signal handler may still write into it, or if its segments wait for their trace to be written. The
+/// last slot is spare, as in a chunk.
 fn emptied_scratch(lane: &Lane) -> Option<(&'static Scratch, u64)> {
-    // SAFETY: 0, or set to a scratch of the table.
+    // SAFETY: the address is 0, or was set to a scratch of the table.
     let scratch = unsafe { (lane.scratch.get() as *const Scratch).as_ref() }?;
     let (slots, spare) = scratch.slots().split_at(SPARE);
     let awaits_spare = lane.awaited.get() == spare.as_ptr() as usize && !spare.iter().all(Slot::is_filled);
     (!awaits_spare && slots.iter().all(Slot::is_filled) && !scratch.is_held()).then(|| {
-        // SAFETY: this thread's own scratch, and every call in it is finished.
+        // SAFETY: the scratch belongs to this thread, and every call in it is finished.
         let counted = unsafe { fold_scratch(scratch) };
         (scratch, counted)
     })
@@ -114,22 +114,22 @@ fn new_scratch(lane: &Lane) -> Option<&'static Scratch> {
     Some(scratch)
 }
 
-/// Returns a chunk for the thread's next segments: a new one, or, at the memory limit, one whose segments have been packed (encoded).
+/// Returns a chunk for the thread's next segments: a new chunk or, at the memory limit, a chunk whose segments have been packed (encoded).
 fn next_chunk(arena: &Arena, lane: &Lane) -> Option<Chunk> {
     arena.cut(lane.chunk_bytes.get()).or_else(|| match crate::config::overflow() {
-        // Packing takes memory, hence a system call.
+        // Packing allocates memory, and so makes a system call.
         _ if crate::sys::is_shut() || budget::is_least() => None,
         Overflow::Compact | Overflow::Spill => packed::make_room(arena),
         Overflow::Fold => None,
     })
 }
 
-/// Adds the filled slots of `scratch` to the counters of their streams and empties them; returns the number of segments counted.
+/// Folds the filled slots of `scratch` into the counters of their streams and empties them; returns the number of segments counted.
 ///
 /// # Safety
 /// The scratch must belong to the calling thread, and no call of this thread may be writing into it.
 pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
-    // SAFETY: no thread writes into the scratch, as the caller guarantees.
+    // SAFETY: the caller guarantees that no thread writes into the scratch.
     let slots = unsafe { Slot::at_rest(scratch.slots()) };
     let (mut at, mut counted, mut adder) = (0, 0, scratch.adder());
     for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
@@ -141,7 +141,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     counted
 }
 
-/// Adds consecutive segments of one stream to its counters; returns the number of segments counted.
+/// Folds consecutive segments of one stream into its counters; returns the number of segments counted.
 fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };

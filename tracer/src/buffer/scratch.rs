@@ -1,6 +1,6 @@
-//! Scratch: slots for segments of one thread that wait to be folded into counters; in counters mode, for all its segments. The layout is
-//! defined in `trace_format::spool`, so that it can lie in the spool. The scratch always records which of its segments are in the counters,
-//! and the counters record what is being added. So if the process is killed, a reader finds each call either in a slot or in the counters.
+//! Scratch: slots for segments of one thread that wait to be folded into counters (in counters mode, all segments of the thread). May lie
+//! in the spool, so `trace_format::spool` defines the layout. The scratch records which of its segments are in the counters, and the
+//! counters record the additions in progress. So if the process is killed, a reader finds each call either in a slot or in the counters.
 #![expect(unsafe_code, reason = "a record of zeros that is valid")]
 
 use super::marks::Change;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::spool::scratch;
 use trace_format::{Segment, StreamId};
 
-/// Number of segment slots in a scratch; with the header, a scratch takes just over 2 KiB.
+/// Number of segment slots in a scratch, which takes just over 2 KiB with its header.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the last slot, which is spare, as in the arena's chunks: only a call interrupted by a signal handler may write to it.
+/// Index of the spare slot, the last one, as in the arena's chunks: only a call interrupted by a signal handler may write to it.
 pub(super) const SPARE: usize = SLOTS - 1;
 
 /// Segments of one thread that wait to be folded into counters.
@@ -22,7 +22,7 @@ pub(crate) struct Scratch {
     /// Index of the thread, as in the spool.
     thread: AtomicU32,
     unused: u32,
-    /// Progress of adding segments to counters: bit mask of the slots already added; the next word is the mask of slots being added.
+    /// Bit mask of the slots already added to counters. The next word is the bit mask of the slots being added.
     counted: AtomicU64,
     counting: AtomicU64,
     unused_too: u64,
@@ -36,7 +36,7 @@ const _: () = {
     assert!(offset_of!(Scratch, counted) == scratch::COUNTED && offset_of!(Scratch, counting) == scratch::COUNTING);
 };
 
-// SAFETY: zeros are empty slots of the first thread, also for readers of the spool.
+// SAFETY: an all-zero scratch has empty slots and belongs to the first thread, also for readers of the spool.
 unsafe impl Record for Scratch {
     const VALID_WHEN_ZERO: bool = true;
 }
@@ -45,8 +45,8 @@ unsafe impl Record for Scratch {
 pub(crate) static SCRATCHES: Table<Scratch> = Table::new();
 
 impl Scratch {
-    /// Creates a scratch, a buffer of segments to be counted. `thread`: index of its thread, or `None` to use the scratch's own index.
-    /// Returns `None` if the table is full.
+    /// Creates a scratch (buffer of segments to be counted). `thread`: index of the scratch's thread, or `None` to use the scratch's own
+    /// index. Returns `None` if the table is full.
     pub(super) fn new(thread: Option<u32>) -> Option<&'static Self> {
         let scratch = SCRATCHES.push_zeroed()?;
         scratch.thread.store(thread.unwrap_or(SCRATCHES.index_of(scratch) as u32), Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Scratch {
         &self.slots
     }
 
-    /// True if segments in the scratch are marked as part of a trace being written.
+    /// True if segments in the scratch are marked as taken for a trace being written.
     pub(super) fn is_held(&self) -> bool {
         self.slots.iter().any(Slot::is_taken)
     }
@@ -74,8 +74,7 @@ impl Scratch {
         self.slots.as_ptr().addr()
     }
 
-    /// Returns a bit mask of the filled slots. They stay filled until the thread that adds them to counters (only one at a time) empties
-    /// them.
+    /// Returns the bit mask of the filled slots. They stay filled until the thread that folds them (one at a time) empties them.
     pub(super) fn filled(&self) -> u64 {
         // Usually all filled slots come first.
         let first = self.slots.iter().take_while(|slot| slot.is_filled()).count();
@@ -98,7 +97,7 @@ impl Scratch {
         })
     }
 
-    /// Returns the stream of each slot in the bit mask `members`, which must be filled, with the slot's bit.
+    /// Returns the stream of each slot in the bit mask `members`, with the slot's bit. The slots must be filled.
     pub(super) fn streams(&self, members: u64) -> impl Iterator<Item = (u64, StreamId)> {
         self.nearly_all(members).map(|(at, slot)| (1 << at, slot.stream()))
     }
@@ -108,22 +107,22 @@ impl Scratch {
         self.slots.iter().enumerate().filter(move |(at, _)| members >> at & 1 != 0)
     }
 
-    /// Returns the segment of each slot in the bit mask `members`, which must be filled, with the slot's bit.
+    /// Returns the segment of each slot in the bit mask `members`, with the slot's bit. The slots must be filled.
     pub(super) fn segments(&self, members: u64) -> impl Iterator<Item = (u64, Segment)> {
         self.those(members).map(|(bit, slot)| (bit, slot.stored()))
     }
 
-    /// Returns the bit mask of those slots in `members` whose segments are not in the counters yet.
+    /// Returns the bit mask of the slots in `members` whose segments are not in the counters yet.
     pub(super) fn uncounted(&self, members: u64) -> u64 {
         members & !self.counted.load(Ordering::Acquire)
     }
 
-    /// Begins adding segments of this scratch to counters: returns the object that does so.
+    /// Returns an object that adds segments of this scratch to counters.
     pub(super) fn adder(&self) -> Adder<'_> {
         Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }
 
-    /// Ends adding segments to counters: the slots in the bit mask `members` have been added and become free.
+    /// Frees the slots in the bit mask `members`, whose segments have been added to counters.
     pub(super) fn empty(&self, members: u64) {
         for (_, slot) in self.nearly_all(members) {
             slot.empty();

@@ -1,11 +1,11 @@
-//! Slot for one segment. Its thread fills it while other threads may read it.
+//! Slot for one segment. Its thread fills the slot while other threads may read it.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::segment::{MARKS, TAKEN};
 use trace_format::{Segment, StreamId};
 
-/// Memory for one segment. The end time is stored last and cleared first, so a reader that sees an end time also sees the other fields.
+/// Memory for one segment. The end time is stored last and cleared first, so that a reader that sees an end time also sees the other fields.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -30,10 +30,10 @@ impl Slot {
     /// Returns the slot at this address.
     ///
     /// # Safety
-    /// The address must be that of a slot in a chunk or scratch; these stay mapped.
+    /// `address` must be that of a slot in a chunk or scratch; slots stay mapped.
     #[inline(always)]
     pub(crate) unsafe fn at(address: usize) -> &'static Self {
-        // SAFETY: a slot, as the caller guarantees; aligned, and valid for any bits.
+        // SAFETY: the address is that of a slot, as the caller guarantees; slots are aligned and valid for any bits.
         unsafe { &*(address as *const Self) }
     }
 
@@ -43,17 +43,15 @@ impl Slot {
         self.offset.store(segment.offset, Ordering::Relaxed);
         self.word.store(segment.word, Ordering::Relaxed);
         self.start.store(segment.start, Ordering::Relaxed);
-        // Stored last, so that a reader that sees the end also sees the rest.
         self.end.store(segment.end, Ordering::Release);
     }
 
-    /// Clears the end time, which empties the slot. A fence must follow before any field of the next segment is stored (`copies.rs` of the
-    /// models).
+    /// Clears the end time, which empties the slot. A fence must follow before any field of the next segment is stored (`copies.rs` of the models).
     pub(super) fn empty(&self) {
         self.end.store(0, Ordering::Release);
     }
 
-    /// Returns the word that holds the segment's end time and the bits that mark it as part of a trace; 0 if the slot is empty.
+    /// Returns the word that holds the segment's end time and its mark bits (see `marks`); 0 if the slot is empty.
     pub(crate) const fn end(&self) -> &AtomicU64 {
         &self.end
     }
@@ -62,19 +60,19 @@ impl Slot {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// True if the slot's segment is marked as part of the trace being written.
+    /// True if the segment is marked as taken for the trace being written.
     pub(crate) fn is_taken(&self) -> bool {
         self.end.load(Ordering::Acquire) & MARKS == TAKEN
     }
 
-    /// Returns the segment, whose end time still has the bits that mark it as part of a trace; `None` if the slot is empty.
+    /// Returns the segment, with the mark bits in its end time; `None` if the slot is empty.
     pub(crate) fn read(&self) -> Option<Segment> {
-        // Loaded once: the thread may empty the slot meanwhile.
+        // The end time is loaded once, since the thread may empty the slot meanwhile.
         let end = self.end.load(Ordering::Acquire);
         (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
-    /// Returns the stored fields without checks. The slot must be filled, or only the caller may write to it.
+    /// Returns the stored fields without checks. The slot must be filled, or writable only by the caller.
     #[inline]
     pub(crate) fn stored(&self) -> Segment {
         Segment {
@@ -90,12 +88,12 @@ impl Slot {
         Segment { word: self.word.load(Ordering::Relaxed), ..Segment::default() }.stream()
     }
 
-    /// Returns slots as plain segments. Nobody may write to them.
+    /// Returns slots as plain segments.
     ///
     /// # Safety
-    /// All calls in the slots must be finished, and no slot may be emptied or marked while the segments are borrowed.
+    /// All calls in the slots must be finished, and no slot may be written, emptied or marked while the segments are borrowed.
     pub(crate) const unsafe fn at_rest(slots: &[Self]) -> &[Segment] {
-        // SAFETY: same layout, as asserted above; unchanged, as the caller guarantees.
+        // SAFETY: slots and segments have the same layout, as asserted above; the slots do not change, as the caller guarantees.
         unsafe { std::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }
     }
 }

@@ -1,5 +1,5 @@
-//! Staging of packed blocks in the spool, while the chunk of the segments is converted to hold the block. If the process is killed
-//! meanwhile, a reader finds either the segments or the block. Without a spool, staging does nothing.
+//! Staging area: stores a packed block temporarily in the spool, while the chunk of the block's segments is converted to hold the block. If
+//! the process is killed meanwhile, a reader finds either the segments or the block. Does nothing without a spool.
 #![expect(unsafe_code, reason = "writes into the mapped spool")]
 
 use crate::memory::{Area, Lent};
@@ -11,7 +11,7 @@ static USED: AtomicBool = AtomicBool::new(false);
 
 /// Uses `part` of the spool as the staging area (temporary store of packed blocks) from now on.
 pub(super) fn lend(part: Lent) {
-    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
+    // SAFETY: set-up runs in one thread, before any call is recorded. A spool stays mapped.
     unsafe { AREA.lend(part) };
     USED.store(true, Ordering::Release);
 }
@@ -19,7 +19,7 @@ pub(super) fn lend(part: Lent) {
 /// Discards the staging area (temporary store of packed blocks) in a forked child.
 pub(super) fn forget() {
     USED.store(false, Ordering::Relaxed);
-    // SAFETY: in a forked child, which has only this thread and holds no reference into the area.
+    // SAFETY: a forked child has only this thread, which holds no reference into the area.
     unsafe { AREA.forget() };
 }
 
@@ -28,27 +28,27 @@ fn length(place: usize) -> Option<&'static AtomicU32> {
     if !USED.load(Ordering::Acquire) || place >= PLACES {
         return None;
     }
-    // Places are allocated in order, since most are never needed.
+    // Entries are allocated in order of their numbers, since most are never needed.
     while AREA.used() < (place + 1) * BYTES {
         AREA.take(|_| Some(BYTES))?;
     }
-    // SAFETY: inside the area.
+    // SAFETY: the entry lies inside the area.
     let at = unsafe { AREA.start().add(place * BYTES + LENGTH) };
-    // SAFETY: aligned, mapped, any bits are valid.
+    // SAFETY: the field is aligned and mapped, and any bits are valid.
     Some(unsafe { &*at.cast::<AtomicU32>() })
 }
 
-/// Copies a packed block and its header to entry number `place` of the staging area; the caller owns that entry.
+/// Copies a packed block and its header to entry number `place` of the staging area, which the caller owns.
 pub(super) fn put(place: usize, block: &[u8]) {
     let Some(length) = length(place).filter(|_| block.len() <= BYTES - FIRST) else { return };
-    // SAFETY: inside the area.
+    // SAFETY: the entry lies inside the area.
     let at = unsafe { AREA.start().add(place * BYTES + FIRST) };
-    // SAFETY: the block fits into the place, which belongs to the caller.
+    // SAFETY: the block fits into the entry, which the caller owns.
     unsafe { std::ptr::copy_nonoverlapping(block.as_ptr(), at, block.len()) };
     length.store(block.len() as u32, Ordering::Release);
 }
 
-/// Empties entry number `place` of the staging area, after its block was stored in a chunk.
+/// Empties entry number `place` of the staging area, after the entry's block was stored in a chunk.
 pub(super) fn clear(place: usize) {
     if let Some(length) = length(place) {
         length.store(0, Ordering::Release);

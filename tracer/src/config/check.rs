@@ -1,9 +1,9 @@
-//! Settings check: `DXT_ENABLE=check`, or `check:MODE` to validate the settings as for that mode. Nothing is recorded; invalid settings and
-//! misspelled variables are reported. dxt-run performs this check before it starts a program.
+//! Settings check: `DXT_ENABLE=check`, or `check:MODE` to validate the settings for that mode. Nothing is recorded; invalid settings and
+//! misspelled variables are reported. dxt-run runs this check before it starts a program.
 
 use super::source::{Environment, FROM_ENVIRONMENT, VARIABLES};
 
-/// Maximum edit distance at which an unknown variable is reported as a misspelling of a known one.
+/// Maximum edit distance at which an unknown variable is reported as a misspelling of a known variable.
 const MOST_CHANGES: usize = 4;
 
 /// True if this process only validates its settings and records nothing.
@@ -16,7 +16,7 @@ pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }
 
-/// Returns the environment's unknown variables that begin with `DXT_`, each with the most similar known name, if any.
+/// Returns the unknown variables of the environment that begin with `DXT_`, each with the most similar known name, if any.
 pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'static str>)> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     environment.each_name(&mut |name| {
@@ -34,7 +34,7 @@ pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'
         .collect()
 }
 
-/// True for known `DXT_` variables, and for those that only tests and module files use.
+/// True for known `DXT_` variables, and for variables that only tests and module files use.
 fn is_known(name: &[u8]) -> bool {
     FROM_ENVIRONMENT.iter().any(|known| known.to_bytes() == name)
         || name.starts_with(b"DXT_TRACER")
@@ -42,11 +42,11 @@ fn is_known(name: &[u8]) -> bool {
         || VARIABLES.iter().any(|known| known.to_bytes() == name)
 }
 
-/// Returns the known variable that is most similar to the misspelled `name`; `None` if none is similar enough.
+/// Returns the known variable most similar to the misspelled `name`; `None` if none is similar enough.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let known = VARIABLES.iter().chain(&FROM_ENVIRONMENT).filter_map(|known| known.to_str().ok());
     let (changes, known) = known.map(|known| (strsim::levenshtein(name, known), known)).min()?;
-    // With a short name nearly every variable would be similar.
+    // With a short name nearly every variable would be similar, so the limit is half of the characters after `DXT_`.
     let most = MOST_CHANGES.min(name.len().saturating_sub("DXT_".len()) / 2);
     (changes <= most).then_some(known)
 }
@@ -57,7 +57,7 @@ mod tests {
     use std::ffi::CStr;
 
     #[test]
-    fn mistyped_names_are_told_with_what_was_meant() {
+    fn mistyped_names_are_reported_with_what_was_meant() {
         let variables: &[(&CStr, &str)] = &[
             (c"DXT_OUTPUTDIR", "x"),
             (c"DXT_ENABLE", "check"),

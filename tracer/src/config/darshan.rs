@@ -1,4 +1,4 @@
-//! Darshan's environment variables (3.4 and 3.5; darshan-runtime's documentation, "Environment variables"), translated to DXT variables. A
+//! Translates Darshan's environment variables (3.4 and 3.5; darshan-runtime's documentation, "Environment variables") to DXT variables. A
 //! Darshan variable takes effect only if the corresponding DXT variable is not set. Values that Darshan would reject are errors here too,
 //! reported under Darshan's name.
 
@@ -6,15 +6,15 @@ use super::source::Environment;
 use crate::filters::Ranks;
 use std::ffi::{CStr, CString};
 
-/// Environment in which Darshan's variables stand in for DXT variables that are not set.
+/// Environment in which Darshan's variables replace DXT variables that are not set.
 pub(crate) struct WithDarshan<'a, E> {
     environment: &'a E,
-    /// Variables taken from Darshan, as tuples (DXT variable, value, Darshan variable).
+    /// Translated variables, as tuples (DXT variable, value, Darshan variable).
     translated: Vec<(&'static CStr, Vec<u8>, &'static str)>,
 }
 
-/// Pairs (DXT variable, Darshan variable) with the same meaning and the same syntax.
-const ALIKE: [(&CStr, &CStr); 4] = [
+/// Pairs (DXT variable, Darshan variable) of equal meaning and syntax.
+const SIMILAR: [(&CStr, &CStr); 4] = [
     (c"DXT_SMALL_IO_TRIGGER", c"DARSHAN_DXT_SMALL_IO_TRIGGER"),
     (c"DXT_UNALIGNED_IO_TRIGGER", c"DARSHAN_DXT_UNALIGNED_IO_TRIGGER"),
     (c"DXT_SPOOL", c"DARSHAN_MMAP_LOGPATH"),
@@ -30,7 +30,7 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
                 translated.push((ours, value, darshan.to_str().unwrap_or_default()));
             }
         };
-        for (ours, darshan) in ALIKE {
+        for (ours, darshan) in SIMILAR {
             add(ours, set(darshan).map(<[u8]>::to_vec), darshan);
         }
         if is_disabled(environment) {
@@ -53,7 +53,7 @@ impl<'a, E: Environment> WithDarshan<'a, E> {
         Self { environment, translated }
     }
 
-    /// Returns the name of the variable that the user set: `ours`, or the Darshan variable that stands in for `ours`.
+    /// Returns the name of the variable that the user set: `ours`, or the Darshan variable that was translated to `ours`.
     pub(crate) fn name_of(&self, ours: &'static str) -> &'static str {
         let found = self.translated.iter().find(|(name, ..)| name.to_bytes() == ours.as_bytes());
         found.map_or(ours, |(.., darshan)| darshan)
@@ -98,7 +98,7 @@ fn enables_triggers(environment: &impl Environment) -> bool {
     set(c"DXT_TRIGGER_CONF_PATH") && !switched
 }
 
-/// Returns the layers that remain enabled, in the syntax of DXT_LAYERS, when Darshan modules are disabled; `None` if all remain.
+/// Returns the layers that DARSHAN_MOD_DISABLE leaves enabled, in the syntax of DXT_LAYERS; `None` if all remain enabled.
 fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     let disabled = |module: &[u8]| modules(environment, c"DARSHAN_MOD_DISABLE").any(|one| one == module);
     let layers: [(&[u8], bool); 5] = [
@@ -112,19 +112,19 @@ fn layers(environment: &impl Environment) -> Option<Vec<u8>> {
     (left.len() < layers.len()).then(|| left.join(&b','))
 }
 
-/// Returns the ranks to trace, in the syntax of DXT_RANKS: all ranks that DARSHAN_RANK_EXCLUDE does not exclude, plus those that
+/// Returns the ranks to trace, in the syntax of DXT_RANKS: all ranks that DARSHAN_RANK_EXCLUDE does not exclude, plus the ranks that
 /// DARSHAN_RANK_INCLUDE includes again. `None` if no rank is excluded.
 fn ranks(environment: &impl Environment) -> Option<Vec<u8>> {
     let list = |name: &CStr| environment.get(name).filter(|value| !value.is_empty()).map(<[u8]>::to_vec);
     let excluded = list(c"DARSHAN_RANK_EXCLUDE")?;
     let all = |list: &[u8]| list.split(|&byte| byte == b',').any(|item| item.trim_ascii() == b"*");
     let rest = if all(&excluded) { Some(Vec::new()) } else { Ranks::parse(&excluded).map(|ranks| ranks.others()) };
-    // An invalid list is passed on, to be reported where DXT_RANKS is read.
+    // An invalid list is passed on, so that the error is reported where DXT_RANKS is read.
     let Some(mut rest) = rest else { return Some(excluded) };
     if let Some(included) = list(c"DARSHAN_RANK_INCLUDE") {
         rest.push(if all(&included) { ":".to_owned() } else { String::from_utf8_lossy(&included).into_owned() });
     }
-    // No rank is left: use the largest number, which no rank has.
+    // If no rank is left, returns the largest number, which no rank has.
     Some(if rest.is_empty() { i32::MAX.to_string().into_bytes() } else { rest.join(",").into_bytes() })
 }
 
@@ -133,33 +133,33 @@ mod tests {
     use super::super::{Mode, read};
     use super::*;
 
-    fn told(variables: &[(&CStr, &str)], name: &CStr) -> Option<String> {
+    fn reported(variables: &[(&CStr, &str)], name: &CStr) -> Option<String> {
         let variables = &variables;
         WithDarshan::new(variables).get(name).map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
     #[test]
     fn what_says_the_same_is_read_where_ours_is_not_set() {
-        for (ours, darshan) in ALIKE {
-            assert_eq!(told(&[(darshan, "8")], ours).as_deref(), Some("8"));
-            assert_eq!(told(&[(darshan, "8"), (ours, "7")], ours).as_deref(), Some("7"));
-            assert_eq!(told(&[(darshan, "8"), (ours, "")], ours).as_deref(), Some("8"));
+        for (ours, darshan) in SIMILAR {
+            assert_eq!(reported(&[(darshan, "8")], ours).as_deref(), Some("8"));
+            assert_eq!(reported(&[(darshan, "8"), (ours, "7")], ours).as_deref(), Some("7"));
+            assert_eq!(reported(&[(darshan, "8"), (ours, "")], ours).as_deref(), Some("8"));
         }
-        assert_eq!(told(&[(c"DARSHAN_MODMEM", "8")], c"DXT_BUFFER_MAX").as_deref(), Some("8M"));
-        assert_eq!(told(&[(c"DARSHAN_INTERNAL_TIMING", "")], c"DXT_VERBOSE").as_deref(), Some("2"));
+        assert_eq!(reported(&[(c"DARSHAN_MODMEM", "8")], c"DXT_BUFFER_MAX").as_deref(), Some("8M"));
+        assert_eq!(reported(&[(c"DARSHAN_INTERNAL_TIMING", "")], c"DXT_VERBOSE").as_deref(), Some("2"));
         let job = [(c"DARSHAN_JOBID", "PBS_JOBID"), (c"PBS_JOBID", "7.host")];
-        assert_eq!(told(&job, c"DXT_JOB_ID").as_deref(), Some("7.host"));
-        assert_eq!(told(&job[..1], c"DXT_JOB_ID"), None);
-        let layers = told(&[(c"DARSHAN_MOD_DISABLE", "STDIO, H5F,BG/Q")], c"DXT_LAYERS");
+        assert_eq!(reported(&job, c"DXT_JOB_ID").as_deref(), Some("7.host"));
+        assert_eq!(reported(&job[..1], c"DXT_JOB_ID"), None);
+        let layers = reported(&[(c"DARSHAN_MOD_DISABLE", "STDIO, H5F,BG/Q")], c"DXT_LAYERS");
         assert_eq!(layers.as_deref(), Some("posix,mpiio,hdf5,mpi"));
-        assert_eq!(told(&[(c"DARSHAN_MOD_DISABLE", "PNETCDF_FILE")], c"DXT_LAYERS"), None);
+        assert_eq!(reported(&[(c"DARSHAN_MOD_DISABLE", "PNETCDF_FILE")], c"DXT_LAYERS"), None);
     }
 
     #[test]
     fn ranks_that_are_excluded_are_left_out_unless_they_are_included() {
         let ranks = |excluded, included| {
             let variables = [(c"DARSHAN_RANK_EXCLUDE", excluded), (c"DARSHAN_RANK_INCLUDE", included)];
-            told(&variables, c"DXT_RANKS").unwrap_or_default()
+            reported(&variables, c"DXT_RANKS").unwrap_or_default()
         };
         assert_eq!(ranks("0:3,7", ""), "4:6,8:");
         assert_eq!(ranks("2:,0", "5:6"), "1:1,5:6");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_under_the_name_that_was_set() {
+    fn a_wrong_value_is_reported_under_the_name_that_was_set() {
         let variables: &[(&CStr, &str)] = &[(c"DXT_ENABLE", "trace"), (c"DARSHAN_DXT_SMALL_IO_TRIGGER", "2")];
         let environment = WithDarshan::new(&variables);
         let bad = read(&environment).unwrap_err();

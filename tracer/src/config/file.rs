@@ -1,4 +1,4 @@
-//! DXT_CONFIG: a site-wide configuration file that sets variables, one `NAME=value` per line. The library's constructor reads it by direct
+//! DXT_CONFIG: site-wide configuration file that sets variables, one `NAME=value` per line. Read in the library's constructor by direct
 //! system calls, since the C functions may be interposed.
 #![expect(unsafe_code, reason = "open(2), read(2), close(2)")]
 
@@ -33,7 +33,7 @@ pub(crate) struct BadFile {
 }
 
 impl File {
-    /// Reads the configuration file named by DXT_CONFIG. Returns its valid lines (none if DXT_CONFIG is not set) and its first error.
+    /// Reads the configuration file named by DXT_CONFIG. Returns the file's valid lines (none if DXT_CONFIG is not set) and its first error.
     pub(crate) fn named_in(environment: &impl Environment) -> (Self, Option<BadFile>) {
         match environment.get(c"DXT_CONFIG") {
             None | Some(b"") => (Self::default(), None),
@@ -48,14 +48,12 @@ impl File {
         }
     }
 
-    /// True if DXT_CONFIG names a file.
     pub(crate) fn is_named(&self) -> bool {
         !self.path.is_empty()
     }
 }
 
-/// Environment variables, with those of a configuration file as fallback. A variable set in the environment takes precedence, even if
-/// empty.
+/// Environment variables, with the variables of a configuration file as fallback. A variable set in the environment takes precedence, even if empty.
 pub(crate) struct Layered<'a, E> {
     pub(crate) environment: &'a E,
     pub(crate) file: &'a File,
@@ -83,7 +81,7 @@ impl<E: Environment> Environment for Layered<'_, E> {
 /// Returns the content of the file at `path`, such as a configuration or trigger file. A file of more than 64 KiB is an error.
 pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
     let path = CString::new(path).map_err(|error| error.to_string())?;
-    // O_NONBLOCK: does not wait for a writer, in case it is a FIFO.
+    // O_NONBLOCK: does not wait for a writer if the path is a FIFO.
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the name ends in NUL.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
@@ -106,7 +104,7 @@ pub(crate) fn content(path: &[u8]) -> Result<Vec<u8>, String> {
             break Err(format!("the file has more than {MOST_BYTES} bytes"));
         }
     };
-    // SAFETY: opened above.
+    // SAFETY: the descriptor was opened above.
     unsafe { crate::sys::syscall!(libc::SYS_close, file) };
     bytes.truncate(length);
     result.map(|()| bytes)
@@ -116,7 +114,7 @@ fn last_error() -> String {
     std::io::Error::from_raw_os_error(crate::errno::save().value()).to_string()
 }
 
-/// Parses the lines of the file. Returns those that set a variable, and the first invalid line (number, reason).
+/// Parses the lines of the file. Returns the lines that set a variable, and the first invalid line (number, reason).
 fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     let (mut lines, mut wrong) = (Vec::new(), None);
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -132,7 +130,6 @@ fn parse(text: &[u8]) -> (Vec<Line>, Option<(usize, String)>) {
     (lines, wrong)
 }
 
-/// Parses a line `NAME=value` and returns name and value.
 fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     let equals = line.iter().position(|&byte| byte == b'=').ok_or("not of the form NAME=value")?;
     let (name, value) = (line[..equals].trim_ascii(), line[equals + 1..].trim_ascii());

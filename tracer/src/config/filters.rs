@@ -1,4 +1,4 @@
-//! Reads the variables that configure filters (which files, ranks, programs and layers to record).
+//! Reads the variables that configure filters: which files, ranks, programs and layers to record.
 
 use super::source::Environment;
 use super::trigger_file::TriggerFile;
@@ -23,7 +23,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
         described.push((name, String::from_utf8_lossy(value).into_owned()));
         Ok(())
     };
-    // With DXT_ENABLE_IO_TRACE, Darshan traces everything, regardless of triggers.
+    // With DXT_ENABLE_IO_TRACE, Darshan traces all files regardless of triggers.
     let all = environment.get(c"DXT_ENABLE_IO_TRACE").is_some_and(|value| !matches!(value, b"" | b"0"));
     let mut trigger_file = TriggerFile::default();
     if !all {
@@ -70,8 +70,8 @@ pub(super) fn read(environment: &impl Environment) -> Result<Filters, BadValue> 
     described.retain(|(name, _)| *name != "DXT_SMALL_IO_SIZE" || filters.triggers.small.is_some());
     if let Some((name, value)) = described.iter_mut().find(|(name, _)| *name == "DXT_TRIGGER_CONF_PATH") {
         let path = std::mem::replace(value, trigger_file.lines.join("; "));
-        let told = |(line, why)| format!("{name}: {path} line {line} is ignored: {why}");
-        filters.left_out = trigger_file.wrong.into_iter().map(told).collect();
+        let reported = |(line, why)| format!("{name}: {path} line {line} is ignored: {why}");
+        filters.left_out = trigger_file.wrong.into_iter().map(reported).collect();
     }
     filters.described = described;
     Ok(filters)

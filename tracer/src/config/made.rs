@@ -1,5 +1,5 @@
 //! DXT_OUTPUT_ID and DXT_SPOOL_ID: identity (device, inode, boot ID, path) of the directory that dxt-run created for this run. In a
-//! container or behind another mount, the path may lead to another directory or to none. The tracer then does not create it.
+//! container or behind another mount, the path may lead to another directory or to none; the tracer then does not create the directory.
 
 use crate::{job, own_directories};
 use std::ffi::CString;
@@ -23,8 +23,8 @@ impl Made {
         (boot != [0; 16] && path.starts_with(b"/")).then_some(Self { device, inode, boot, path })
     }
 
-    /// True if `path` is the path of the directory that dxt-run created, but leads to another directory here (container, other mount).
-    /// Always false on other nodes, where each process creates the directory if needed.
+    /// True if `path` is the path of the directory that dxt-run created, but leads to another directory in this process (container, other
+    /// mount). Always false on other nodes, where each process creates the directory if needed.
     pub(crate) fn is_elsewhere(&self, path: &[u8]) -> bool {
         let Ok(name) = CString::new(path) else { return false };
         self.path == path

@@ -1,5 +1,5 @@
-//! Settings, read once when the library is loaded. An invalid value turns tracing off and is reported in one line on standard error; the
-//! program runs as if untraced.
+//! Settings of the tracer, read once when the library is loaded. An invalid value turns tracing off and is reported in one line on standard
+//! error; the program then runs as if untraced.
 
 pub(crate) mod check;
 mod darshan;
@@ -43,12 +43,12 @@ pub(crate) fn triggers() -> Option<&'static Triggers> {
     filters().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }
 
-/// Makes `config` the settings of this process; only the first call has an effect.
+/// Makes `config` the settings of this process. Only the first call has an effect.
 pub(crate) fn adopt(config: Config) {
     let _ = CURRENT.set(config);
 }
 
-/// Returns the setting that decides what happens to segments when the buffer is full.
+/// Returns the treatment of segments when the buffer is full.
 pub(crate) fn overflow() -> Overflow {
     current().map_or(Overflow::Fold, |config| config.overflow)
 }

@@ -1,4 +1,4 @@
-//! DXT_OUTPUT_DIR: an output directory, or a pattern that yields one for each user, job and day.
+//! DXT_OUTPUT_DIR: an output directory, or a pattern that yields one directory per user, job or day.
 
 /// Output directory pattern with placeholders: `%u` (user ID), `%j` (job name), `%d` (day), `%%` (a percent sign).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -6,11 +6,9 @@ pub(crate) struct OutputDir(Vec<u8>);
 
 /// Values to substitute for the placeholders of an output directory pattern.
 pub(crate) struct Filling<'a> {
-    /// User ID, which replaces `%u`.
     pub(crate) user: u32,
-    /// Job name, which replaces `%j`.
     pub(crate) job: &'a str,
-    /// Day as YYYY-MM-DD, which replaces `%d`.
+    /// Day as YYYY-MM-DD.
     pub(crate) day: &'a str,
 }
 
@@ -19,14 +17,14 @@ pub(crate) struct Filling<'a> {
 pub(crate) struct Filled {
     /// Path of the output directory.
     pub(crate) path: Vec<u8>,
-    /// Length, in bytes, of the leading part of the path that users share. Directories after it must belong to the user; if there are none,
-    /// this is the length of the whole path.
+    /// Length, in bytes, of the leading part of the path that users share; the whole path if the user has no directory of their own.
+    /// Directories after the shared part must belong to the user.
     pub(crate) shared_bytes: usize,
 }
 
 impl OutputDir {
-    /// Parses DXT_OUTPUT_DIR; `None` if invalid. A directory per user (`%u`) may contain directories per job or day, but not the reverse:
-    /// the user who creates a job's or day's directory would shut out all others.
+    /// Parses DXT_OUTPUT_DIR; returns `None` if invalid. A directory per user (`%u`) may contain directories per job or day, but not the
+    /// reverse: the user who creates a job's or day's directory would lock out all other users.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let (mut own, mut made_anew, mut rest) = (false, false, value.iter());
         while let Some(&byte) = rest.next() {
@@ -70,7 +68,7 @@ impl OutputDir {
     }
 }
 
-/// Returns `byte` of a job name, replaced if it is unsafe in a path; dots are replaced too, since `..` leads out of the directory.
+/// Returns `byte` of a job name, or `_` if it is unsafe in a path. Dots are replaced too, since `..` leads out of the directory.
 const fn harmless(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') { byte } else { b'_' }
 }

@@ -1,4 +1,4 @@
-//! The tracer's settings and their defaults.
+//! Reads the settings of the tracer, and defines their defaults and limits.
 
 use super::made::Made;
 use super::output_dir::OutputDir;
@@ -10,7 +10,7 @@ use crate::memory;
 use std::ffi::CStr;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
-/// Level of detail recorded per call (`DXT_ENABLE`).
+/// Level of detail of the recording (`DXT_ENABLE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// One segment (record of a single call) per call.
@@ -46,22 +46,20 @@ pub(crate) enum Overflow {
 /// Location of recorded data while the program runs; data in a spool file survives the process (`DXT_SPOOL`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spool {
-    /// Spool file in this temporary directory (`TMPDIR`; may be empty), or in another directory of this node.
+    /// Spool file in this temporary directory (`TMPDIR`; may be empty), or in another directory on this node.
     Auto(Vec<u8>),
-    /// Spool file (survives the process) in this directory.
+    /// Spool file in this directory.
     In(Vec<u8>),
-    /// No spool file: recorded data is only in process memory and is lost if the process is killed.
+    /// No spool file: recorded data is only in process memory, and is lost if the process is killed.
     Off,
 }
 
-/// Settings of the traced process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// Level of detail recorded per call.
     pub(crate) mode: Mode,
-    /// In counters mode, maximum number of files that get counters of their own.
+    /// Maximum number of files with counters of their own, in counters mode.
     pub(crate) counters_files: usize,
-    /// Output directory for traces; empty for the working directory at start.
+    /// Output directory for traces; empty for the working directory at process start.
     pub(crate) output_dir: OutputDir,
     /// Identity of the output directory that dxt-run created for this run, if any.
     pub(crate) output_made: Option<Made>,
@@ -71,9 +69,7 @@ pub(crate) struct Config {
     pub(crate) buffer_max: usize,
     /// Maximum size of the buffer for collective MPI calls, in bytes.
     pub(crate) mpi_buffer_max: usize,
-    /// Treatment of segments when the buffer is full.
     pub(crate) overflow: Overflow,
-    /// Location of recorded data while the program runs.
     pub(crate) spool: Spool,
     /// Identity of the spool directory that dxt-run created for this run, if any.
     pub(crate) spool_made: Option<Made>,
@@ -83,15 +79,12 @@ pub(crate) struct Config {
     pub(crate) mem_align: usize,
     /// True if recorded calls get time stamps.
     pub(crate) timing: bool,
-    /// Output layout chosen at MPI_Finalize.
     pub(crate) flush: FlushMode,
     /// Verbosity: 0 is quiet, 1 reports the files written, 2 reports more.
     pub(crate) verbose: u8,
     /// Path of the configuration file; empty if there is none.
     pub(crate) file: Vec<u8>,
-    /// Filters set by the user.
     pub(crate) filters: Filters,
-    /// Settings of the site, see [`Site`].
     pub(crate) site: Site,
 }
 
@@ -106,7 +99,7 @@ impl Overflow {
 }
 
 impl Config {
-    /// True if recorded data goes to a spool file, provided that one can be created.
+    /// True if recorded data goes to a spool file, provided that the file can be created.
     pub(crate) fn is_spooled(&self) -> bool {
         // In counters mode, process memory takes less space than a spool.
         let is_scarce = self.mode == Mode::Counters && memory::is_scarce();
@@ -127,7 +120,7 @@ impl Config {
                 ("DXT_OVERFLOW".to_owned(), self.overflow.name().to_owned()),
             ],
         };
-        // Needed if the trace must be recovered from a spool.
+        // The file permissions are needed if the trace is recovered from a spool.
         if self.trace_mode != DEFAULT_TRACE_MODE {
             all.push(("DXT_TRACE_MODE".to_owned(), format!("{:04o}", self.trace_mode)));
         }
@@ -156,7 +149,7 @@ const LARGEST_ALIGNMENT: usize = 1 << 30;
 const DEFAULT_TRACE_MODE: u32 = 0o600;
 /// Default of `DXT_BUFFER_MAX`, in bytes: 4 MiB.
 pub(crate) const DEFAULT_BUFFER_MAX: usize = 4 << 20;
-/// Minimum of `DXT_BUFFER_MAX`, in bytes: room for a few chunks, the units in which threads get buffer memory.
+/// Minimum of `DXT_BUFFER_MAX`, in bytes: room for a few chunks (units in which threads get buffer memory).
 pub(crate) const LEAST_BUFFER_MAX: usize = 16 << 10;
 /// Maximum of `DXT_BUFFER_MAX`, in bytes: 1 TiB.
 pub(crate) const LARGEST_BUFFER_MAX: usize = 1 << 40;
@@ -166,12 +159,11 @@ pub(crate) const DEFAULT_MPI_BUFFER_MAX: usize = 256 << 10;
 /// Maximum of `DXT_MPI_BUFFER_MAX`, in bytes: 1 GiB.
 const LARGEST_MPI_BUFFER_MAX: usize = 1 << 30;
 
-/// Default of `DXT_COUNTERS_FILES`: files with counters of their own.
+/// Default of `DXT_COUNTERS_FILES`, the number of files with counters of their own.
 pub(crate) const DEFAULT_COUNTERS_FILES: usize = 1024;
-/// Valid range of `DXT_COUNTERS_FILES`.
 pub(crate) const COUNTERS_FILES: std::ops::RangeInclusive<usize> = 64..=1 << 20;
 
-/// Reads the settings; `None` if tracing is off.
+/// Reads the settings; returns `None` if tracing is off.
 ///
 /// # Errors
 /// Returns the first variable that has an invalid value.
@@ -260,7 +252,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         Some(value) => permissions(value)
             .ok_or_else(|| bad("DXT_TRACE_MODE", value, "permissions in octal from 0600 to 0666, such as 0640"))?,
     };
-    // Only validated here: `confined::may_start` has acted on it before.
+    // Only validated here: `seccomp::may_start` has evaluated the variable earlier.
     if let Some(value) = environment.get(c"DXT_SECCOMP").filter(|value| !matches!(*value, b"" | b"trust")) {
         return Err(bad("DXT_SECCOMP", value, "trust, or an empty value"));
     }
@@ -289,7 +281,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
     }))
 }
 
-/// Environment that reports tracing as switched on; all other variables come from the wrapped environment.
+/// Environment in which DXT_ENABLE is `trace`; all other variables come from the wrapped environment.
 pub(crate) struct Enabled<'a, E>(pub(crate) &'a E);
 
 impl<E: Environment> Environment for Enabled<'_, E> {
@@ -302,7 +294,7 @@ impl<E: Environment> Environment for Enabled<'_, E> {
     }
 }
 
-/// Returns minimal settings for a process whose own settings are invalid. It records nothing but takes part in the collective write at
+/// Returns minimal settings for a process whose own settings are invalid: it records nothing, but takes part in the collective write at
 /// MPI_Finalize, so that other ranks do not hang. `None` if each process writes its own file.
 pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     struct Least<'a, E>(&'a E);
@@ -324,8 +316,8 @@ pub(crate) fn standing_by(environment: &impl Environment) -> Option<Config> {
     read(&Least(environment)).ok().flatten().filter(|config| config.flush != FlushMode::Process)
 }
 
-/// True if the environment alone shows that tracing is off: it is switched off, or nothing could switch it on, not even a configuration
-/// file. Allocates nothing.
+/// True if the environment alone shows that tracing is off: either it is switched off, or neither a variable nor a configuration file could
+/// switch it on. Allocates nothing.
 pub(crate) fn is_off(environment: &impl Environment) -> bool {
     let is_set = |name| environment.get(name).is_some_and(|value| !value.is_empty());
     let by_name = matches!(environment.get(c"DXT_ENABLE"), Some(b"off" | b"0"));
@@ -338,11 +330,11 @@ pub(crate) fn is_off(environment: &impl Environment) -> bool {
 
 fn mode(environment: &impl Environment) -> Result<Option<Mode>, BadValue> {
     match environment.get(c"DXT_ENABLE") {
-        // 1 and 0, as in `DXT_ENABLE_IO_TRACE`.
+        // `1` and `0` are accepted as in `DXT_ENABLE_IO_TRACE`.
         Some(b"trace" | b"1" | b"check" | b"check:trace") => Ok(Some(Mode::Trace)),
         Some(b"counters" | b"check:counters") => Ok(Some(Mode::Counters)),
         Some(b"off" | b"0") => Ok(None),
-        // Darshan's equivalent switch.
+        // Darshan's equivalent switch is DXT_ENABLE_IO_TRACE.
         None | Some(b"") => match environment.get(c"DXT_ENABLE_IO_TRACE") {
             Some(b"1") => Ok(Some(Mode::Trace)),
             None | Some(b"" | b"0") => Ok(None),
@@ -438,11 +430,11 @@ mod tests {
             let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_SPOOL", spool), (c"DXT_LIVE", live)]);
             settings.map(|config| config.map(|config| (config.is_spooled(), config.describe())).unwrap())
         };
-        let told = |live: &str| vec![("DXT_LIVE".to_owned(), live.to_owned())];
+        let reported = |live: &str| vec![("DXT_LIVE".to_owned(), live.to_owned())];
         for (mode, live) in [("trace", ""), ("trace", "1"), ("counters", "0"), ("counters", "1")] {
             let (is_spooled, settings) = spooled(mode, "auto", live).unwrap();
             assert!(is_spooled, "{mode} {live}");
-            assert_eq!(settings.ends_with(&told("1")), live == "1");
+            assert_eq!(settings.ends_with(&reported("1")), live == "1");
             assert!(!spooled(mode, "off", live).unwrap().0);
         }
         assert_eq!(spooled("counters", "auto", "yes").unwrap_err().variable, "DXT_LIVE");
@@ -454,13 +446,13 @@ mod tests {
             let settings = settings(&[(c"DXT_ENABLE", mode), (c"DXT_LIVE", live), (variable, value)]);
             settings.map(|config| config.map(|config| (config.timing, config.describe())).unwrap())
         };
-        let told = ("DXT_TIMING".to_owned(), "off".to_owned());
+        let reported = ("DXT_TIMING".to_owned(), "off".to_owned());
         for (variable, value) in [(c"DXT_TIMING", "off"), (c"DARSHAN_DISABLE_TIMING", "")] {
             let (timed, settings) = timing("counters", "", variable, value).unwrap();
-            assert!(!timed && settings.contains(&told));
+            assert!(!timed && settings.contains(&reported));
         }
         let (timed, settings) = timing("counters", "", c"DXT_TIMING", "on").unwrap();
-        assert!(timed && !settings.contains(&told));
+        assert!(timed && !settings.contains(&reported));
         for (mode, live, value) in [("trace", "", "off"), ("counters", "1", "off"), ("counters", "", "no")] {
             assert_eq!(timing(mode, live, c"DXT_TIMING", value).unwrap_err().variable, "DXT_TIMING", "{mode} {live}");
         }

@@ -1,30 +1,30 @@
-//! Settings of a site that traces all jobs by default: processes and jobs to omit entirely, and the limit on the bytes a job may write.
+//! Settings for sites that trace all jobs by default: which processes and jobs to omit, and how many bytes a job may write.
 
 use super::source::Environment;
 use super::values::{BadValue, bad, seconds, size};
 use crate::filters::Share;
 use std::ffi::CStr;
 
-/// Settings of a site that traces all jobs by default.
+/// Settings for sites that trace all jobs by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Site {
     /// True if processes without MPI are not traced (DXT_PROCESSES=mpi).
     pub(crate) mpi_only: bool,
-    /// Thresholds that a process without MPI must reach, or it gets no trace.
+    /// Thresholds below which a process without MPI gets no trace.
     pub(crate) least: Least,
     /// Share of jobs that are traced (DXT_SAMPLE); `None` for all.
     pub(crate) sample: Option<Share>,
     /// Maximum total size of a job's traces, in bytes (DXT_JOB_BYTES).
     pub(crate) job_bytes: Option<u64>,
-    /// Path of a file whose existence at process start switches tracing off (DXT_KILL_SWITCH); empty for none.
+    /// Path of a file that switches tracing off if it exists at process start (DXT_KILL_SWITCH); empty for none.
     pub(crate) kill_switch: Vec<u8>,
     /// Path of the file with the key for hashing names (DXT_ANONYMIZE); empty for none.
     pub(crate) anonymize: Vec<u8>,
-    /// Pairs (variable, value) of the settings that omit something, to be stored in the trace.
+    /// Pairs (variable, value) of the settings that omit processes or jobs; stored in the trace.
     pub(super) described: Vec<(&'static str, String)>,
 }
 
-/// Thresholds that a process without MPI must reach to get a trace.
+/// Thresholds below which a process without MPI gets no trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
     /// Minimum run time, in ns (DXT_MIN_RUN_TIME).
@@ -36,14 +36,13 @@ pub(crate) struct Least {
 }
 
 impl Site {
-    /// True if some setting can omit a process without MPI.
+    /// True if any setting can omit a process without MPI.
     pub(crate) fn judges_processes(&self) -> bool {
         self.mpi_only || self.least != Least::default()
     }
 }
 
 impl Least {
-    /// True if `run_time_ns` reaches DXT_MIN_RUN_TIME.
     pub(crate) const fn has_run(&self, run_time_ns: u64) -> bool {
         run_time_ns >= self.run_time_ns
     }
@@ -65,7 +64,7 @@ pub(super) fn read(environment: &impl Environment) -> Result<Site, BadValue> {
     let mut take = |variable: &'static CStr, expected: &'static str, parse: &mut dyn FnMut(&[u8]) -> Option<bool>| {
         let Some(value) = environment.get(variable).filter(|value| !value.is_empty()) else { return Ok(()) };
         let name = variable.to_str().unwrap_or_default();
-        // Settings that omit nothing are not stored.
+        // Settings that omit nothing are not stored in the trace.
         if parse(value).ok_or_else(|| bad(name, value, expected))? {
             site.described.push((name, String::from_utf8_lossy(value).into_owned()));
         }
@@ -142,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_something_out_is_told_and_nonsense_is_named() {
-        let told = site(&[(c"DXT_PROCESSES", "all"), (c"DXT_SAMPLE", ".1"), (c"DXT_KILL_SWITCH", "/x")]).unwrap();
-        assert_eq!(told.described, [("DXT_SAMPLE", ".1".to_owned())]);
+    fn what_leaves_something_out_is_reported_and_nonsense_is_named() {
+        let reported = site(&[(c"DXT_PROCESSES", "all"), (c"DXT_SAMPLE", ".1"), (c"DXT_KILL_SWITCH", "/x")]).unwrap();
+        assert_eq!(reported.described, [("DXT_SAMPLE", ".1".to_owned())]);
         for (variable, value) in [
             (c"DXT_PROCESSES", "some"),
             (c"DXT_MIN_RUN_TIME", "-1"),

@@ -1,4 +1,4 @@
-//! List of known variables, which the environment or a configuration file may set.
+//! List of known variables that the environment or a configuration file may set.
 
 pub(crate) use crate::environment::Environment;
 use std::ffi::CStr;
@@ -6,7 +6,7 @@ use std::ffi::CStr;
 /// Variables that a configuration file may not set, because they take effect before the file is read.
 pub(super) const FROM_ENVIRONMENT: [&CStr; 2] = [c"DXT_CONFIG", c"DXT_SECCOMP"];
 
-/// Variables that a configuration file may set: all known ones except [`FROM_ENVIRONMENT`].
+/// Variables that a configuration file may set: all known variables except [`FROM_ENVIRONMENT`].
 pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",

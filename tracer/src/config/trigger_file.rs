@@ -8,14 +8,14 @@ use crate::filters::{Expression, Share, Triggers};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TriggerFile {
     pub(super) triggers: Triggers,
-    /// Lines that are valid triggers.
+    /// Text of the lines that are valid triggers.
     pub(super) lines: Vec<String>,
     /// Ignored lines: (line number, reason).
     pub(super) wrong: Vec<(usize, String)>,
 }
 
 impl TriggerFile {
-    /// Reads the file at `path`; `None` if it cannot be read or has no valid trigger.
+    /// Reads the trigger file at `path`; returns `None` if it cannot be read or has no valid trigger.
     pub(super) fn read(path: &[u8]) -> Option<Self> {
         let found = Self::parse(&content(path).ok()?);
         (!found.lines.is_empty()).then_some(found)
@@ -24,7 +24,7 @@ impl TriggerFile {
     fn parse(text: &[u8]) -> Self {
         let mut found = Self::default();
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            // Darshan takes the whole line for the expression; its documentation has comments at the end of lines.
+            // Strips comments at the end of a line, as used in Darshan's documentation. Darshan itself takes the whole line for the expression.
             let remark = line.windows(2).position(|pair| pair[0].is_ascii_whitespace() && pair[1] == b'#');
             let line = line[..remark.unwrap_or(line.len())].trim_ascii();
             if line.is_empty() || line.starts_with(b"#") {
@@ -45,7 +45,7 @@ impl TriggerFile {
             b"" => Err("the regular expression is missing".to_owned()),
             _ => Expression::parse(value).map_err(str::to_owned),
         };
-        // A file is kept if either of two triggers matches, so the lower share decides.
+        // Keeps the lower of two shares: a file keeps its segments if either trigger matches.
         let share = |set: Option<Share>| {
             let share = Share::parse(value).ok_or("not a share from 0 to 1, such as .5")?;
             Ok::<_, String>(Some(set.map_or(share, |set| set.min(share))))
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_told_and_the_rest_counts() {
+    fn wrong_lines_are_reported_and_the_rest_counts() {
         let text = "FILE\nFILE (a\nFILES a\nRANK 0\nSMALL_IO 50%\nUNALIGNED_IO 2\nFILE=a";
         let found = TriggerFile::parse(text.as_bytes());
         assert_eq!(found.lines, ["RANK 0"]);

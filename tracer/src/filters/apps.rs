@@ -1,18 +1,18 @@
-//! DXT_APPS: filter by program name.
+//! DXT_APPS: filter by name of the executable.
 
 use super::pattern::items;
 
-/// Program filter: globs matched against the last component of the executable's path.
+/// Filter by program name (DXT_APPS): globs matched against the last component of the executable's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apps {
     /// Globs of programs to record; if empty, all programs are recorded.
     only: Vec<Vec<u8>>,
-    /// Globs of programs not to record; they take precedence.
+    /// Globs of programs not to record; these take precedence.
     never: Vec<Vec<u8>>,
 }
 
 impl Apps {
-    /// Parses globs separated by commas or colons; a glob after `!` excludes programs. `None` if invalid.
+    /// Parses globs separated by commas or colons; returns `None` if invalid. A glob after `!` excludes programs.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut apps = Self::default();
         for item in items(text, b",:") {
@@ -28,7 +28,7 @@ impl Apps {
         (apps != Self::default()).then_some(apps)
     }
 
-    /// True if the program with the path `executable` is recorded.
+    /// True if the program at path `executable` is recorded.
     pub(crate) fn choose(&self, executable: &[u8]) -> bool {
         let name = crate::job::basename(executable);
         let is_in = |list: &[Vec<u8>]| list.iter().any(|glob| fast_glob::glob_match(glob, name));

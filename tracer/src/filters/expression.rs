@@ -1,22 +1,22 @@
-//! POSIX extended regular expressions (`regex.h`) for Darshan's trigger files. Not the C library's implementation, which allocates and
-//! locks while it matches, possibly inside a signal handler's flush. Works on bytes, as in the C locale; no back references, none of
-//! GNU's escapes. Time is O(text × expression).
+//! POSIX extended regular expressions (`regex.h`) for Darshan's trigger files. The C library's functions are not used: they allocate and
+//! lock while matching, possibly in a flush inside a signal handler. Works on bytes, as in the C locale, without back references or GNU's
+//! escapes. Time is O(text × expression).
 
-/// Maximum number of automaton steps per expression, after repetitions are expanded.
+/// Maximum number of automaton steps per expression, with repetitions expanded.
 const MOST_STEPS: usize = 4096;
 /// Maximum nesting depth of parentheses.
 const MOST_DEPTH: usize = 64;
-/// Maximum count in an interval, as in `limits.h` (RE_DUP_MAX).
+/// Maximum count in an interval (RE_DUP_MAX of `limits.h`).
 const MOST_REPEATS: usize = 255;
 
 /// Step of the matching automaton (a nondeterministic finite automaton).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Consumes one byte of the text, which must be in the set.
+    /// Consumes one byte of the text that is in the set.
     Take(Set),
-    /// Continues at both steps, given by index (alternatives).
+    /// Continues at both of these step indices (alternatives).
     Fork(usize, usize),
-    /// Continues at the step with this index.
+    /// Continues at this step index.
     Jump(usize),
     /// Matches only at the beginning of the text.
     Begin,
@@ -54,7 +54,7 @@ impl Set {
 pub(crate) struct Expression(Vec<Step>);
 
 impl Expression {
-    /// Compiles the user's expression.
+    /// Compiles the expression `text`.
     ///
     /// # Errors
     /// Returns the reason why the expression is invalid.
@@ -113,7 +113,7 @@ impl Parser<'_> {
         follows
     }
 
-    /// Parses alternatives separated by `|`, up to the end or the closing parenthesis.
+    /// Parses alternatives separated by `|`, up to the end of the text or the closing parenthesis.
     fn alternatives(&mut self) -> Result<Vec<Step>, &'static str> {
         let mut all = self.branch()?;
         while self.follows(b'|') {
@@ -193,7 +193,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the interval of a repetition after its opening brace: `2}`, `2,}`, `,3}` or `2,3}`. Returns (minimum, maximum if any).
+    /// Parses the interval of a repetition after the opening brace: `2}`, `2,}`, `,3}` or `2,3}`. Returns (minimum, maximum if any).
     fn interval(&mut self) -> Result<(usize, Option<usize>), &'static str> {
         const WRONG: &str = "an invalid interval";
         let end = self.rest.iter().position(|byte| *byte == b'}').ok_or(WRONG)?;
@@ -211,7 +211,7 @@ impl Parser<'_> {
         if most.is_some_and(|most| most < least) { Err(WRONG) } else { Ok((least, most)) }
     }
 
-    /// Parses a bracket expression after its opening bracket.
+    /// Parses a bracket expression after the opening bracket.
     fn bracket(&mut self) -> Result<Set, &'static str> {
         const OPEN: &str = "a bracket is not closed";
         let others = self.follows(b'^');
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 continue;
             }
             let first = self.element(byte)?;
-            // A minus just before the closing bracket is literal.
+            // A minus sign just before the closing bracket is literal.
             if self.rest.first() == Some(&b'-') && self.rest.get(1).is_some_and(|next| *next != b']') {
                 self.rest = &self.rest[1..];
                 let byte = self.next().ok_or(OPEN)?;
@@ -256,7 +256,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the text up to the terminator: `mark` followed by `]`.
+    /// Returns the text up to the terminator, which is `mark` followed by `]`.
     fn named(&mut self, mark: u8) -> Result<&[u8], &'static str> {
         let inside = &self.rest[1..];
         let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket is not closed")?;
@@ -265,7 +265,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the membership test of the character class `name`, such as `digit`.
+/// Returns the membership test of the POSIX character class `name`, such as `digit`.
 fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     Ok(match name {
         b"alpha" => u8::is_ascii_alphabetic,
@@ -284,7 +284,7 @@ fn class(name: &[u8]) -> Result<fn(&u8) -> bool, &'static str> {
     })
 }
 
-/// Appends `steps` to `all` and adjusts their target indices, which are relative to the start of `steps`.
+/// Appends `steps` to `all` and adjusts the target indices of `steps`, which are relative to their start.
 fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     let base = all.len();
     if base + steps.len() > MOST_STEPS {
@@ -298,7 +298,7 @@ fn append(all: &mut Vec<Step>, steps: &[Step]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns steps that match `steps` between `least` and `most` times (`None`: no upper limit).
+/// Returns steps that match `steps` between `least` and `most` times (`None`: without upper limit).
 fn repeated(steps: &[Step], least: usize, most: Option<usize>) -> Result<Vec<Step>, &'static str> {
     let mut all = Vec::new();
     for _ in 0..least {
@@ -362,10 +362,10 @@ mod tests {
         assert!(!slow.is_in(&[b'a'; 4096]));
     }
 
-    /// Returns the C library's match result for each text, for comparison; `None` if it rejects the expression.
+    /// Returns the C library's match result for each text; `None` if the C library rejects the expression.
     fn by_the_c_library(expression: &[u8], texts: &[Vec<u8>]) -> Option<Vec<bool>> {
         let (expression, mut compiled) = (CString::new(expression).unwrap(), std::mem::MaybeUninit::uninit());
-        // SAFETY: the expression ends in NUL, and there is room for the compiled one.
+        // SAFETY: the expression ends in NUL, and there is room for the compiled expression.
         if unsafe { libc::regcomp(compiled.as_mut_ptr(), expression.as_ptr(), libc::REG_EXTENDED | libc::REG_NOSUB) }
             != 0
         {
@@ -373,11 +373,11 @@ mod tests {
         }
         let matches = |text: &Vec<u8>| {
             let text = CString::new(text.clone()).unwrap();
-            // SAFETY: compiled above; no submatches are requested.
+            // SAFETY: the expression was compiled above; no submatches are requested.
             unsafe { libc::regexec(compiled.as_ptr(), text.as_ptr(), 0, std::ptr::null_mut(), 0) == 0 }
         };
         let found = texts.iter().map(matches).collect();
-        // SAFETY: compiled above.
+        // SAFETY: the expression was compiled above.
         unsafe { libc::regfree(compiled.as_mut_ptr()) };
         Some(found)
     }

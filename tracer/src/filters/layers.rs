@@ -17,13 +17,13 @@ const NAMES: [(&[u8], Layer); 5] = [
     (b"mpi", Layer::Mpi),
 ];
 
-/// Returns the bit of a layer that DXT_LAYERS can name; 0 for all others, which are always recorded.
+/// Returns the bit of a layer that DXT_LAYERS can name; 0 for other layers, which are always recorded.
 fn bit(layer: Layer) -> u8 {
     NAMES.iter().position(|(_, named)| *named == layer).map_or(0, |place| 1 << place)
 }
 
 impl Layers {
-    /// Parses the comma-separated names of the layers to record; `None` if invalid.
+    /// Parses comma-separated names of layers to record; returns `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let all = NAMES.iter().fold(0, |bits, (_, layer)| bits | bit(*layer));
         let mut left_out = all;
@@ -34,7 +34,6 @@ impl Layers {
         (left_out != all).then_some(Self { left_out })
     }
 
-    /// True if calls through `layer` are recorded.
     pub(crate) fn contain(self, layer: Layer) -> bool {
         self.left_out & bit(layer) == 0
     }

@@ -1,5 +1,5 @@
-//! User filters by path, application, rank, layer and size. They are applied when a file is first seen; omitted files are counted. Only the
-//! code that reads the settings allocates memory.
+//! User filters by path, application, rank, layer and size. Applied when a file is first seen; omitted files are counted. Only the code
+//! that reads the settings allocates memory.
 
 mod apps;
 mod expression;
@@ -28,19 +28,19 @@ pub(crate) struct Filters {
     pub(crate) apps: Apps,
     /// Layers to record (DXT_LAYERS).
     pub(crate) layers: Layers,
-    /// Minimum size of reads and writes to get a segment, in bytes (DXT_MIN_SIZE); smaller ones are only counted.
+    /// Minimum size of reads and writes that get a segment, in bytes (DXT_MIN_SIZE); smaller reads and writes are only counted.
     pub(crate) min_size: u64,
     /// Conditions under which a file keeps its segments: DXT_SMALL_IO_TRIGGER, DXT_SMALL_IO_SIZE, DXT_UNALIGNED_IO_TRIGGER,
     /// DXT_TRIGGER_CONF_PATH.
     pub(crate) triggers: Triggers,
-    /// Pairs (variable, value) of the filters that are set, to be stored in the trace.
+    /// Pairs (variable, value) of the filters that are set; stored in the trace.
     pub(crate) described: Vec<(&'static str, String)>,
     /// Messages to the user about ignored parts of the variables' values.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Filters {
-    /// True if a process with this executable and this rank (-1 if none) is recorded.
+    /// True if a process with this executable and rank (-1 without a rank) is recorded.
     pub(crate) fn chooses(&self, executable: &[u8], rank: i32) -> bool {
         self.apps.choose(executable) && self.ranks.as_ref().is_none_or(|ranks| rank < 0 || ranks.contain(rank))
     }

@@ -1,26 +1,25 @@
-//! Filters by path: DXT_INCLUDE, DXT_EXCLUDE and DARSHAN_EXCLUDE_DIRS.
+//! Path filters: DXT_INCLUDE, DXT_EXCLUDE and DARSHAN_EXCLUDE_DIRS.
 
 use super::pattern::{Pattern, items};
 
-/// Result of the path filters for one path.
+/// Result of applying the path filters to one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The path is recorded.
     Recorded,
-    /// The path is excluded by DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS.
+    /// DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes the path.
     Excluded,
     /// DXT_INCLUDE is set and does not match the path.
     NotIncluded,
 }
 
-/// Path filters. Exclusion takes precedence over inclusion.
+/// Path filters (DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS). Exclusion takes precedence over inclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paths {
     /// Patterns of paths to record; if empty, all paths are recorded.
     pub(crate) include: Vec<Pattern>,
     /// Patterns of paths not to record.
     pub(crate) exclude: Vec<Pattern>,
-    /// True if files that the system and the MPI library open internally are recorded too; they are excluded by default.
+    /// True if files that the system and the MPI library open internally are recorded too; by default they are not.
     pub(crate) no_defaults: bool,
 }
 
@@ -44,12 +43,11 @@ impl Paths {
         }
     }
 
-    /// True if these filters record every path.
+    /// True if no path filter is set, so that every path is recorded.
     pub(crate) fn are_all(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// Applies the filters to the absolute path `path`.
     pub(crate) fn choose(&self, path: &[u8]) -> Choice {
         if self.exclude.iter().any(|pattern| pattern.matches(path)) {
             Choice::Excluded

@@ -1,19 +1,18 @@
-//! Path patterns of the path filters. Matching works on bytes, allocates nothing and does not recurse, since it may run in a signal
-//! handler.
+//! Path patterns of the path filters. Matching works on bytes, allocates nothing and does not recurse, since it may run in a signal handler.
 
 /// Pattern that selects paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Absolute path without wildcards and without trailing slash: matches that path and everything below it.
+    /// Absolute path without wildcards and without trailing slash: matches that path and all paths below it.
     Path(Vec<u8>),
-    /// Relative path without wildcards, stored with a leading slash: matches at any depth of a path, and everything below.
+    /// Relative path without wildcards, stored with a leading slash: matches at any depth of a path, and all paths below the match.
     Anywhere(Vec<u8>),
     /// Glob that the whole path must match.
     Glob(Vec<u8>),
 }
 
 impl Pattern {
-    /// Parses a pattern given by the user; `None` if invalid.
+    /// Parses a pattern given by the user; returns `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let rooted = text.starts_with(b"/");
         if !text.iter().any(|byte| b"*?[\\".contains(byte)) {
@@ -23,7 +22,7 @@ impl Pattern {
         }
         let mut glob = if rooted { Vec::new() } else { b"**/".to_vec() };
         for &byte in text {
-            // The glob matcher would treat braces as alternatives, which a comma-separated list cannot hold.
+            // Escapes braces: the glob matcher would treat them as alternatives, which a comma-separated list cannot hold.
             if byte == b'{' || byte == b'}' {
                 glob.push(b'\\');
             }
@@ -61,13 +60,12 @@ impl Pattern {
         }
     }
 
-    /// Parses a list of patterns separated by commas or colons; `None` if one is invalid.
+    /// Parses a list of patterns separated by commas or colons; returns `None` if one is invalid.
     pub(crate) fn list(text: &[u8]) -> Option<Vec<Self>> {
         let all: Option<Vec<Self>> = items(text, b",:").map(Self::parse).collect();
         all.filter(|all| !all.is_empty())
     }
 
-    /// True if the pattern matches the absolute path `path`.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         match self {
             Self::Path(whole) => path.strip_prefix(whole.as_slice()).is_some_and(ends_name),
@@ -85,7 +83,7 @@ fn ends_name(rest: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(b"/")
 }
 
-/// Splits `text` at any of the `separators`; returns the items, trimmed, without empty ones.
+/// Splits `text` at any of the `separators`. Returns the trimmed items without empty ones.
 pub(super) fn items<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     text.split(|byte| separators.contains(byte)).map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }

@@ -2,17 +2,16 @@
 
 use super::pattern::items;
 
-/// Ranks to record, as inclusive ranges.
+/// Ranks to record (DXT_RANKS), as inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranks(Vec<(i32, i32)>);
 
 impl Ranks {
-    /// Parses numbers and ranges, such as `0:3,12,20:`; `None` if invalid. A range without a first rank begins at 0. A range without a last
-    /// rank has no upper limit.
+    /// Parses numbers and ranges, such as `0:3,12,20:`; returns `None` if invalid. A range without a first rank begins at 0, a range
+    /// without a last rank has no upper limit.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let number = |text: &[u8], default: i32| match text {
             b"" => Some(default),
-            // Digits only, no sign.
             digits if digits.iter().all(u8::is_ascii_digit) => std::str::from_utf8(digits).ok()?.parse().ok(),
             _ => None,
         };
@@ -28,7 +27,7 @@ impl Ranks {
         ranges.filter(|ranges| !ranges.is_empty()).map(Self)
     }
 
-    /// Returns the complement (all ranks not in `self`), as ranges that [`Self::parse`] accepts; empty if no rank is left.
+    /// Returns all ranks not in `self`, as ranges that [`Self::parse`] accepts; empty if no rank is left.
     pub(crate) fn others(&self) -> Vec<String> {
         let mut ranges = self.0.clone();
         ranges.sort_unstable();
@@ -45,7 +44,6 @@ impl Ranks {
         others
     }
 
-    /// True if `rank` is in one of the ranges.
     pub(crate) fn contain(&self, rank: i32) -> bool {
         self.0.iter().any(|&(first, last)| (first..=last).contains(&rank))
     }

@@ -1,13 +1,13 @@
 //! Triggers: conditions that decide which files keep their segments (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, Darshan's trigger
-//! file). A file keeps its segments if its accesses or its path match a trigger. If a rank matches, all its files keep theirs. The decision
-//! is made when the trace is written, from all accesses of this process to the file.
+//! file). A file keeps its segments if its accesses or its path match a trigger; if a rank matches, all files of the rank do. Decided when
+//! the trace is written, from all accesses of this process to the file.
 
 use super::Expression;
 
 /// Default of DXT_SMALL_IO_SIZE, in bytes, as in Darshan. Accesses below this size count as small.
 const SMALL_BYTES: u64 = 10 << 10;
 
-/// Share (0 to 1), stored in millionths.
+/// Share from 0 to 1, stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u32);
 
@@ -20,7 +20,7 @@ impl Share {
         Some(Self((share * 1e6).round() as u32))
     }
 
-    /// True with a probability equal to this share, if `random` is a uniformly random 64-bit number.
+    /// True with a probability of this share, if `random` is a uniformly distributed 64-bit number.
     pub(crate) fn contains(self, random: u64) -> bool {
         u128::from(random) * 1_000_000 < u128::from(self.0) << 64
     }
@@ -34,15 +34,15 @@ impl Share {
 /// Conditions under which a file keeps its segments; one match is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Minimum share of small accesses at which a file keeps its segments.
+    /// Minimum share of small accesses for a file to keep its segments.
     pub(crate) small: Option<Share>,
-    /// Size in bytes; accesses below it count as small.
+    /// Size below which accesses count as small, in bytes.
     pub(crate) small_bytes: u64,
-    /// Minimum share of accesses not aligned to a stripe or block boundary, at which a file keeps its segments.
+    /// Minimum share of accesses not aligned to a stripe or block boundary, for a file to keep its segments.
     pub(crate) unaligned: Option<Share>,
-    /// Regular expressions for the paths of files that keep their segments.
+    /// Regular expressions for paths of files that keep their segments.
     pub(crate) files: Vec<Expression>,
-    /// Regular expressions for ranks (as decimal numbers) whose files all keep their segments.
+    /// Regular expressions for ranks (decimal numbers) whose files all keep their segments.
     pub(crate) ranks: Vec<Expression>,
 }
 
@@ -52,19 +52,17 @@ impl Default for Triggers {
     }
 }
 
-/// Numbers of a file's accesses, as the triggers need them.
+/// Access counts of a file, on which triggers decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
-    /// Number of all accesses.
     pub(crate) all: u64,
-    /// Number of small accesses (below the trigger's size).
+    /// Number of accesses below [`Triggers::small_bytes`].
     pub(crate) small: u64,
     /// Number of accesses not aligned to a stripe or block boundary.
     pub(crate) unaligned: u64,
 }
 
 impl Triggers {
-    /// True if any trigger is set.
     pub(crate) const fn are_set(&self) -> bool {
         self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }

@@ -1,5 +1,5 @@
-//! Effect of the job's byte budget (DXT_JOB_BYTES, `crate::budget`) on a trace: segments beyond the budget are replaced by the exact
-//! counters of their streams. These are each thread's last segments, since the first ones are written first.
+//! Applies the job's byte budget (DXT_JOB_BYTES, `crate::budget`) to a trace: segments beyond the budget are replaced by the exact counters
+//! of their streams. Each thread loses its last segments, since the first ones are written first.
 
 use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
 use trace_format::columns::TickScale;
 
-/// Bytes that this process adds to the trace being written.
+/// Number of bytes that this process adds to the trace being written.
 static GOING: AtomicU64 = AtomicU64::new(0);
 
-/// Approximate fixed size of a process's record in a trace, in bytes: its description and the headers of its parts.
+/// Approximate fixed size of a process's record in a trace, in bytes: description and headers of the parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// Ends writing: counts the bytes of the trace as used if `written`.
+/// Ends writing a trace. If `written`, counts the trace's bytes as used.
 pub(super) fn settle(written: bool) {
     let bytes = GOING.swap(0, Ordering::Relaxed);
     if written {
@@ -25,7 +25,7 @@ pub(super) fn settle(written: bool) {
     }
 }
 
-/// Registers the size of this process's trace, or of its part of one, that is about to be written.
+/// Stores the size of this process's trace (or of its part of a common trace) that is about to be written.
 pub(super) fn goes_into(bytes: usize) {
     GOING.store(bytes as u64, Ordering::Relaxed);
 }
@@ -38,7 +38,7 @@ pub(super) fn in_child() {
 
 /// Remaining byte budget of this process.
 struct Room {
-    /// Bytes available for segments: the process's share minus its tables and what was already written.
+    /// Bytes available for segments: the process's share minus its tables and the bytes already written.
     segments: u64,
     tables: u64,
 }
@@ -47,7 +47,7 @@ impl Room {
     /// Returns the remaining budget of this process; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
-        let files: u64 = registry::files().map(|file| FILE_BYTES + file.told.len() as u64).sum();
+        let files: u64 = registry::files().map(|file| FILE_BYTES + file.reported.len() as u64).sum();
         let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
         budget::asks_anew();
         Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::left()), tables })
@@ -58,7 +58,7 @@ impl Room {
     }
 }
 
-/// Moves segments beyond the budget from `threads` to the counters in `left_out`; returns their number.
+/// Moves segments beyond the budget from `threads` to the counters in `left_out`; returns the number of segments moved.
 pub(super) fn fit(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) -> u64 {
     match Room::now() {
         Some(room) => fit_into(&room, threads, left_out, scale),
@@ -72,7 +72,7 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     for (thread, of_thread) in threads.iter().enumerate() {
         pieces.extend((0..of_thread.len()).map(|index| (index, thread)));
     }
-    // Round robin over threads.
+    // Pieces are handled round robin over threads.
     pieces.sort_unstable();
     let (mut used, mut folded, mut is_full) = (0, 0, false);
     for (index, thread) in pieces {
@@ -97,7 +97,7 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     folded
 }
 
-/// Returns the encoded size of a piece of a thread's segments, in bytes. Segments not encoded yet are encoded for this.
+/// Returns the encoded size of a piece of a thread's segments, in bytes. Encodes the segments if they are not encoded yet.
 fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> u64 {
     if let Held::Slots(slots) = piece {
         let slots: Vec<Segment> =
@@ -110,7 +110,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
                     .for_each(registry::Stream::mark_used);
                 *piece = Held::Again(frame);
             }
-            // Written unencoded, if possible.
+            // Without memory to encode them, the segments count with their raw size.
             None => return slots.len() as u64 * size_of::<Segment>() as u64,
         }
     }

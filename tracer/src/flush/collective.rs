@@ -1,16 +1,16 @@
 //! Collective writing of one trace file by all ranks.
 //!
-//! Each rank encodes its own part, one Exscan yields its position, and a collective write stores the parts. Once MPI writes no more on any
-//! rank, each rank verifies and repairs its part and adds its index entries ([`super::repair`]). Then all ranks agree on the outcome. A
-//! rank whose own part failed still joins every call.
+//! Each rank encodes its own part, one MPI_Exscan yields the part's file offset, and a collective write stores the parts. Once no rank's
+//! MPI writes to the file any more, each rank verifies and repairs its part and adds its index entries ([`super::repair`]). Then all ranks
+//! agree on the outcome. A rank whose own part failed still takes part in every call.
 //!
-//! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part
-//! is complete. If a part is written twice after all, because two things failed at once, both copies have the same process, epoch and end.
+//! If the last agreement fails on one rank, that rank checks if rank 0 has given the file its final name; rank 0 does so if its own part is
+//! complete. If a part is written twice because two things failed at once, both copies have the same process, epoch and end time.
 //!
-//! The preamble (header, job block) goes with rank 0's part. The trailer goes with the last rank's index entries in trace mode, so that no
-//! rank has an extra write; in counters mode rank 0 writes it. No rank holds data that grows with the number of ranks.
+//! The preamble (header, job block) is written with rank 0's part. The trailer is written with the last rank's index entries in trace mode,
+//! so that no rank has an extra write, and by rank 0 in counters mode. No rank holds data that grows with the number of ranks.
 //!
-//! Collective calls are expensive where ranks outnumber processors, since each one waits for the slowest rank. There are at most eight,
+//! Collective calls are expensive where ranks outnumber processors, since each call waits for the slowest rank. There are at most eight,
 //! independent of the recorded data; a test counts them (`calls_of_a_flush.rs`). In trace mode:
 //!
 //! | call | purpose |
@@ -24,8 +24,8 @@
 //! | `MPI_Allreduce` | MPI writes to the file on no rank any more |
 //! | `MPI_Allreduce` | failures since |
 //!
-//! In counters mode few ranks have anything left to write once the records of shared files are reduced. These ranks write independently,
-//! and no other rank opens the file:
+//! In counters mode few ranks have data left to write once the records of shared files are reduced. These ranks write independently, and no
+//! other rank opens the file:
 //!
 //! | call | purpose |
 //! |---|---|
@@ -68,8 +68,8 @@ impl Part {
         (self.preamble.len() + self.regions.iter().map(|region| region.bytes.len()).sum::<usize>()) as u64
     }
 
-    /// Returns the encoded bytes and the index entries of this rank's part. `before`: its file offset; `first`: number of its first region;
-    /// `all`: number of regions in the file.
+    /// Returns the encoded bytes and the index entries of this rank's part. `before`: file offset of the part. `first`: number of the
+    /// part's first region. `all`: number of regions in the file.
     fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
         if !self.preamble.is_empty() {
             count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;
@@ -87,7 +87,7 @@ impl Part {
 /// Reason why no trace of all ranks was written.
 pub(super) struct NoTrace {
     pub(super) why: String,
-    /// True if rank 0 could not even create the file; rank 0 reports this for all ranks.
+    /// True if rank 0 could not even create the file. Rank 0 reports this for all ranks.
     pub(super) no_file: bool,
 }
 
@@ -100,12 +100,12 @@ impl From<String> for NoTrace {
 /// Writes one trace file of all ranks. Collective.
 ///
 /// # Errors
-/// Returns the reason why there is no trace of all ranks; all ranks reach the same decision.
+/// Returns the reason why there is no trace of all ranks. All ranks reach the same decision.
 pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&Counted>) -> Result<(), NoTrace> {
     let muted = record::is_muted();
     let (plan, file, shared) = during(FlushStage::Agree, || plan::share(world, config, counted, muted));
     if !plan.has_file() {
-        // All ranks know.
+        // All ranks know from the plan that there is no file.
         let why = file.err().unwrap_or_else(|| "rank 0 could not create the file".into());
         return Err(NoTrace { why, no_file: true });
     }
@@ -137,7 +137,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     let end = trailer(total, all);
     super::budget::goes_into(body.len() + index.len());
     let mut spans = Spans { body: (before, body), index: (index_at, Vec::new()), ..Spans::default() };
-    // This rank's last region ends where its part ends, with a flush frame.
+    // This rank's last region ends with a flush frame, at the end of the rank's part.
     spans.flush = regions.checked_sub(1).map(|last| {
         let end = spans.body.0 + spans.body.1.len() as u64;
         (first + last as u32, end.saturating_sub(FLUSH_FRAME_BYTES as u64))
@@ -150,16 +150,16 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     spans.index.1 = index;
     if mine.failed() > 0 {
-        // The positions of the other ranks' bytes are unknown.
+        // After a failure the file offsets of the other ranks' bytes are unknown.
         spans = Spans::default();
     }
-    // Once the file has its name, the spool states for all data taken that it is in that file.
+    // Records in the spool that all data taken is in that file, once the file has its final name.
     crate::spool::cut_goes_to(&plan.trace_path(), plan.epoch_unix_ns);
     if plan.counting {
         mine.note(during(FlushStage::Write, || sink.write(&spans)).and_then(|()| sink.describe(&spans)));
     } else {
         mine.note(during(FlushStage::Write, || sink.write_together(world, &spans)));
-        // A rank that hears of a failure still joins the last agreement, since another rank may not have heard.
+        // A rank that learns of a failure still takes part in the last agreement, since another rank may not know of it.
         let [failed] = during(FlushStage::Write, || mine.agree(world, [mine.failed()]));
         if failed.max(mine.failed()) == 0 {
             let repaired = during(FlushStage::Repair, || here(|| sink.repair(&spans)).and_then(std::convert::identity));
@@ -175,7 +175,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     mine.note(sink.close());
     let (all, agreed) = during(FlushStage::Agree, || greatest(world, &[mine.failed()]));
-    // If MPI does not deliver the other ranks' results, this rank's part is complete, and most likely theirs too.
+    // If MPI does not deliver the other ranks' results, this rank's part is complete, and most likely theirs are too.
     let failed = mine.failed().max(if agreed { all.first().copied().unwrap_or(0) } else { 0 });
     if failed > 0 {
         sink.give_up();
@@ -183,9 +183,9 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     }
     match sink.finish(&output::job_stem(world.size)) {
         Some(Ok(name)) if config.verbose > 0 => say(&[b"wrote ", &name]),
-        // The other ranks regard the trace as written by now, and it is; only its name is wrong.
+        // The other ranks regard the trace as written by now. They are right: only the file's name is wrong.
         Some(Err(why)) => say(&[why.as_bytes(), output::WHOLE]),
-        // Rank 0 decides: if it names the file, everything is there; otherwise each rank writes a trace of its own.
+        // Rank 0 decides: if it has renamed the file, all parts are in the file; otherwise each rank writes a trace of its own.
         None if !agreed && here(|| plan.file_has_its_name()) != Ok(true) => {
             return Err("MPI_Allreduce failed".to_owned().into());
         }
@@ -194,14 +194,14 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
     Ok(())
 }
 
-/// Failure state of this rank. After a failure the rank still joins all collective calls, until the ranks agree on the outcome.
+/// Failure state of this rank. After a failure the rank still takes part in all collective calls, until the ranks agree on the outcome.
 pub(super) struct Mine {
     rank: i32,
     trouble: Option<String>,
 }
 
 impl Mine {
-    /// Stores the error if `result` is one; only the first error is kept. Returns the value otherwise.
+    /// Returns the value of `result`, or stores its error and returns `None`. Only the first error is kept.
     pub(super) fn note<T>(&mut self, result: Result<T, String>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -236,13 +236,13 @@ impl Mine {
     }
 }
 
-/// Runs `work`, which makes no MPI calls, on a stack of the tracer's own, where it can be abandoned if memory runs out.
+/// Runs `work`, which must make no MPI calls, on a stack of the tracer's own, where the work can be abandoned if memory runs out.
 fn here<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     stack::at_end(work).ok_or_else(|| "not enough memory".into())
 }
 
-/// Returns the records that this rank writes: its own, and on rank 0 also the common record of files shared by several ranks, if any. With
-/// a common record, a rank that has nothing else to write returns none. Collective in counters mode.
+/// Returns the records that this rank writes: its own and, on rank 0, the common record of files shared by several ranks, if any. If there
+/// is a common record, a rank with no other data returns no record. Collective in counters mode.
 fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine: &mut Mine) -> Vec<Gathered> {
     let traced = |mine: &mut Mine| {
         let all = during(FlushStage::Gather, || here(|| vec![Gathered::new(by, Some(&plan.hashes), None)]));
@@ -265,8 +265,7 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
     all
 }
 
-/// Encodes this rank's part of the trace. `names`: file names stored once for the whole job, on rank 0. Region numbers and their total are
-/// filled in later.
+/// Encodes this rank's part of the trace. `names`: file names stored once for the whole job, on rank 0. Region numbers and their total are set later.
 fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
     if crate::sys::is_shut() {
         return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
@@ -289,7 +288,7 @@ fn scan<const N: usize>(world: &World, values: [u64; N]) -> Result<[u64; N], Str
     let (mut before, abi) = ([0_u64; N], &world.abi);
     let (from, to) = (values.as_ptr().cast(), before.as_mut_ptr().cast());
     let result = api().exscan(from, to, N as i32, abi.uint64, abi.sum, abi.comm_world);
-    // MPI leaves rank 0's result undefined.
+    // MPI leaves the result on rank 0 undefined.
     let before = if world.rank == 0 { [0; N] } else { before };
     if result == SUCCESS { Ok(before) } else { Err("MPI_Exscan failed".into()) }
 }

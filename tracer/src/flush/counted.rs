@@ -1,4 +1,5 @@
-//! Counters mode: counts taken once from the registry. They describe one process, or what remains of it after the ranks' reduction.
+//! Counts in counters mode, taken once from the registry for a trace. They describe one process, or the files that the ranks' reduction has
+//! left to the process.
 
 use crate::registry::{self, File, Stream};
 use crate::{buffer, clock};
@@ -9,7 +10,7 @@ use trace_format::meta::{FileDef, LayoutDef, LayoutMoment, Missing, Process, Pro
 use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 
-/// Counters per stream (file and operation) and access profiles per file, taken from the registry for a trace; times in ticks.
+/// Counters per stream (file and operation) and access profiles per file, taken from the registry for a trace. Times are in ticks.
 pub(super) struct Counted {
     pub(super) streams: Vec<(u32, &'static Stream, Counters)>,
     pub(super) profiles: Vec<(&'static File, Layer, Profile)>,
@@ -27,20 +28,19 @@ impl Counted {
         Some(Self { streams, profiles: registry::files().flat_map(of_file).collect() })
     }
 
-    /// Returns all files that have counts.
     pub(super) fn files(&self) -> impl Iterator<Item = &'static File> {
         let files: BTreeMap<_, _> =
             self.streams.iter().map(|(_, stream, _)| (std::ptr::from_ref(stream.file), stream.file)).collect();
         files.into_values()
     }
 
-    /// Adds the profiles back to the registry because the trace could not be written; the next trace gets them.
+    /// Returns the profiles to the registry because the trace could not be written, so that the next trace gets them.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }
 
-    /// Adds the counts to `process`, except for files for which `left_out` returns true. Omits paths whose hash is in `known`, since they
-    /// are stored once for the whole job.
+    /// Adds the counts to `process`, except for files for which `left_out` returns true. Omits paths whose hash is in `known`: the job
+    /// block stores them once for all processes.
     pub(super) fn describe(
         &self,
         process: &mut Process,
@@ -61,8 +61,7 @@ impl Counted {
         }
     }
 
-    /// Returns a note with the estimated number of files counted as <other files>. Present in counters mode, and otherwise only if such
-    /// files exist.
+    /// Returns a note with the estimated number of files counted as <other files>; `None` in trace mode if there are no such files.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
@@ -70,7 +69,7 @@ impl Counted {
     }
 }
 
-/// Files of one process's record in the trace, numbered in order of use.
+/// Files of one process's record in the trace, numbered in order of first use.
 #[derive(Default)]
 pub(super) struct Files(BTreeMap<*const File, u32>);
 
@@ -88,13 +87,13 @@ impl Files {
     }
 }
 
-/// Returns the file's definition for a trace. Omits the path if its hash is in `known`, since it is stored once for the whole job.
+/// Returns the file's definition for a trace. Omits the path if its hash is in `known`: the job block stores it once for all processes.
 pub(super) fn definition(file: &File, known: &[u64]) -> FileDef {
-    let path = known.binary_search(&file.hash).is_err().then(|| file.told.to_vec());
+    let path = known.binary_search(&file.hash).is_err().then(|| file.reported.to_vec());
     FileDef { path, ..registry::file_definition(file) }
 }
 
-/// Returns the file's stripe layouts, labelled with `number`, its number in the process's record.
+/// Returns the file's stripe layouts at open and close. `number`: number of the file in the process's record.
 pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDef> {
     let moments = [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts());
     moments.filter_map(move |(moment, layout)| {
@@ -102,7 +101,7 @@ pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDe
     })
 }
 
-/// Converts counters from ticks to ns since the process's epoch. If calls are not timed, first start and last end are left empty.
+/// Converts counters from ticks to ns since the process's epoch. Without timing, first start and last end are left empty.
 pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     if !clock::times_calls() {
         let none = Counters::default();

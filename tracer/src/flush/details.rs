@@ -1,4 +1,4 @@
-//! Details that a process's record holds beyond files and streams: data sets, hints, datatypes, views, memory alignment.
+//! Adds details to a process's record in the trace, beyond files and streams: data sets, hints, datatypes, views, memory alignment.
 
 use super::counted;
 use crate::record;
@@ -14,20 +14,20 @@ use trace_format::meta::{
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
-/// Returns, for each file with streams, its number in the process's record.
+/// Returns, for each file that has streams, the file's number in the process's record.
 fn numbers(process: &Process) -> BTreeMap<*const File, u32> {
     let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
     process.streams.iter().filter_map(stream).collect()
 }
 
-/// Adds the file views (MPI_File_set_view) to the record. Only for recorded segments, which views describe further; counters need none.
+/// Adds the file views (MPI_File_set_view) to the record. Only in trace mode, since views describe recorded segments further.
 pub(super) fn add_views(process: &mut Process) {
     let number_of = numbers(process);
     let of_view = |view: &'static View| Some(definition(*number_of.get(&std::ptr::from_ref(view.file))?, view));
     process.views = registry::views().filter_map(of_view).collect();
 }
 
-/// Adds the details of all files and streams that the record contains.
+/// Adds the details of all files and streams in the record.
 pub(super) fn add(process: &mut Process) {
     add_data_sets(process);
     let number_of = numbers(process);
@@ -42,7 +42,7 @@ pub(super) fn add(process: &mut Process) {
     }
 }
 
-/// Returns the trace's definition of `view`, for the file with number `file`.
+/// Returns the trace's definition of `view`. `file`: number of the view's file.
 fn definition(file: u32, view: &View) -> ViewDef {
     let Viewed { etype_bytes, size, extent, strides } = view.viewed;
     let dimension = |&(count, stride): &(u64, u64)| DimensionDef { count, stride };
@@ -59,8 +59,7 @@ pub(super) fn add_datatypes(process: &mut Process, file: u32, counts: &[u64; DAT
     process.datatype_extents.extend(extents);
 }
 
-/// Adds stripe layouts and hints of `files` whose other data is in the common record of several ranks. Omits paths whose hash is in
-/// `known`.
+/// Adds stripe layouts and hints of `files` whose other data is in the common record of several ranks. Omits paths whose hash is in `known`.
 pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'static File>, known: &[u64]) {
     let files: BTreeMap<*const File, &'static File> = files.map(|file| (std::ptr::from_ref(file), file)).collect();
     let mut numbers = counted::Files::default();
@@ -74,9 +73,9 @@ pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'sta
     process.hints.extend(more);
 }
 
-/// Returns the memory alignment of the record's streams, from `told`: counts per stream, and costs in ticks.
-pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
-    let (by_stream, costs) = told;
+/// Returns memory alignment counts of the record's streams. `reported`: counts per stream, and costs in ticks.
+pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
+    let (by_stream, costs) = reported;
     let of = |def: &StreamDef| {
         let [known, unaligned] = *by_stream.get(def.id as usize)?;
         (known > 0).then_some(MemoryUse { stream: def.id, known, unaligned })
@@ -98,14 +97,14 @@ pub(super) fn memory(process: &Process, told: &(Vec<[u64; 2]>, Costs), scale: &T
     MemoryDef { alignment, streams, costs }
 }
 
-/// Returns the alignment in bytes to store in counters mode, where memory alignment is not counted; 0 for the default.
+/// Returns the alignment in bytes, or 0 for the default, to store in counters mode, where memory alignment is not counted.
 pub(super) fn counted_memory() -> MemoryDef {
     let alignment = record::memory_alignment();
     let is_usual = alignment == MEMORY_ALIGNMENT as u64;
     MemoryDef { alignment: if is_usual { 0 } else { alignment }, ..MemoryDef::default() }
 }
 
-/// True if the offsets of the stream's segments are communicator IDs (MPI collective calls).
+/// True if the offsets of the stream's segments are communicator IDs (collective MPI calls).
 fn is_meeting(def: &StreamDef) -> bool {
     registry::stream_by_id(StreamId(def.id)).is_some_and(|stream| stream.layer == Layer::Mpi)
 }

@@ -1,4 +1,4 @@
-//! Collection of everything this process recorded, in the form that the writer takes.
+//! Collects all records of this process for a trace, in the form that the writer takes.
 
 use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};
@@ -18,22 +18,21 @@ use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, StreamDef
 use trace_format::spool::block::mark;
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// All records of this process that go into the trace being written.
 pub(super) struct Gathered {
     process: Process,
     threads: Vec<Vec<Ordered>>,
     scale: TickScale,
 }
 
-/// True if all ranks of `MPI_COMM_WORLD` are expected to be traced. Several programs started together (MPMD) may not be, and waiting for
-/// an untraced rank would hang the others.
+/// True if all ranks of `MPI_COMM_WORLD` are expected to be traced. If several programs are started together (MPMD), some may be untraced,
+/// and waiting for an untraced rank would hang the others.
 pub(super) fn can_be_collective() -> bool {
     mpi::world().is_some_and(World::one_program)
 }
 
 impl Gathered {
-    /// Collects the process's records for the trace; in counters mode, `counted` holds them. Omits paths whose hash is in `known`, since
-    /// they are stored once for the whole job.
+    /// Collects the process's records for the trace. `counted` holds them in counters mode. Omits paths whose hash is in `known`: the job
+    /// block stores them once for all processes.
     pub(super) fn new(by: &str, known: Option<&[u64]>, counted: Option<&Counted>) -> Self {
         let calibration = calibrate();
         if record::is_muted() {
@@ -45,7 +44,7 @@ impl Gathered {
             return Self::counted(by, &calibration, known, counted, None);
         }
         let mut threads = segments();
-        let memory = registry::memory::told(threads.iter().flatten().filter_map(Ordered::slots));
+        let memory = registry::memory::reported(threads.iter().flatten().filter_map(Ordered::slots));
         let mut left_out = LeftOut::default();
         output_filter::counted_only(&mut threads, &mut left_out, &calibration.scale);
         output_filter::apply(&mut threads, &mut left_out, &calibration.scale);
@@ -74,8 +73,8 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// Collects the counters of all files except those already in the common record of several ranks (`reduced`). If `reduced` is given,
-    /// notes are omitted too, since the common record has their sums.
+    /// Collects the counters of all files except the files in the common record of several ranks (`reduced`). If there is a common record,
+    /// notes are omitted too, since it has their sums.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,
@@ -95,23 +94,23 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Wraps a record that is common to several processes.
+    /// Wraps a record that is common to several ranks.
     pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// True if there is nothing to write. Some notes alone justify a record: a shell's child that only execs an untraceable program, or a
-    /// process without memory for a single call, which reports the number of lost calls.
+    /// True if there is nothing to write. Some notes alone justify a record: a shell's child that only executes an untraceable program, or
+    /// a process without memory for a single call must report the number of lost calls.
     pub(super) fn is_empty(&self) -> bool {
         use notes::Note::{DuringTracer, Late, TablesFull, Untraceable};
-        let told = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
-        let says = |note: &Note| note.count > 0 && told.contains(&note.what.as_str());
+        let reported = [Untraceable, TablesFull, Late, DuringTracer].map(notes::Note::text);
+        let says = |note: &Note| note.count > 0 && reported.contains(&note.what.as_str());
         let process = &self.process;
         let tells = !process.streams.is_empty() || !process.layouts.is_empty() || !process.hints.is_empty();
         !tells && !process.notes.iter().any(says)
     }
 
-    /// Returns node name and process id, from which the file name is made.
+    /// Returns node name and process id, which become part of the file name.
     pub(super) fn place(&self) -> (&str, u32) {
         (&self.process.info.node, self.process.info.pid)
     }
@@ -150,12 +149,12 @@ impl Gathered {
     }
 }
 
-/// End time of the records being written, in ns; 0 until first requested. A repeated write uses the same end, so that readers recognize the
-/// duplicate.
+/// End time of the records being written, in ns; 0 until first requested. A repeated write uses the same end time, so that readers
+/// recognize the duplicate.
 static PART_ENDS: AtomicU64 = AtomicU64::new(0);
 
-/// Clock rate used for the records being written (`TickScale::mult`), or 0. With more than one rate, a call could end after the recorded
-/// end of the process.
+/// Clock rate for the records being written (`TickScale::mult`), or 0 before the first request. With more than one rate, a call could seem
+/// to end after the recorded end of the process.
 static PART_RATE: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn begin_part() {
@@ -163,15 +162,15 @@ pub(super) fn begin_part() {
     PART_RATE.store(0, Ordering::Relaxed);
 }
 
-/// Returns the current clock calibration. If the same records have been written before, uses the rate of that time.
+/// Returns the current clock calibration. A repeated write of the same records uses the rate of the first write.
 pub(super) fn calibrate() -> Calibration {
     let mut calibration = clock::calibrate();
-    let told = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
-    calibration.scale.mult = told.err().unwrap_or(calibration.scale.mult);
+    let reported = PART_RATE.compare_exchange(0, calibration.scale.mult, Ordering::Relaxed, Ordering::Relaxed);
+    calibration.scale.mult = reported.err().unwrap_or(calibration.scale.mult);
     calibration
 }
 
-/// Returns the process information to write. Its end time is also stored in the spool. `by`: function or signal that ends the process.
+/// Returns the process information to write, whose end time is also stored in the spool. `by`: function or signal that ends the process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let earlier = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
@@ -180,14 +179,14 @@ fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     ProcessInfo { end_ns, ..info }
 }
 
-/// Part of a thread's segments (a chunk, a packed block or a scratch), with its position in the thread's sequence.
+/// Part of a thread's segments (a chunk, packed block or scratch), with its position in the thread's sequence.
 pub(super) struct Ordered {
     sequence: u32,
     pub(super) piece: Held,
 }
 
 impl Ordered {
-    /// Returns the segments, unless they are encoded in a packed block.
+    /// Returns the segments; `None` if they are encoded in a packed block.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
@@ -196,16 +195,15 @@ impl Ordered {
     }
 }
 
-/// Segments of one chunk, packed block or scratch, kept until they are written to the trace.
+/// Segments of one chunk, packed block or scratch, until they are written to the trace.
 pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     Packed(buffer::Block),
-    /// Segments encoded for this trace with the current clock rate: the rest of a filtered block, or slots whose encoded size the byte
-    /// budget needs.
+    /// Segments encoded for this trace with the current clock rate: the rest of a filtered block, or slots whose encoded size the byte budget needed.
     Again(Vec<u8>),
 }
 
-/// Returns, per thread, the segments that belong to this trace, in order: chunks and packed blocks by sequence number, then the scratch.
+/// Returns, per thread, the segments for this trace, in order: chunks and packed blocks by sequence number, then the scratch.
 pub(super) fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
@@ -234,8 +232,8 @@ pub(super) fn segments() -> Vec<Vec<Ordered>> {
     threads
 }
 
-/// Returns, per stream id, true if the stream has a segment to write. May be true without one: for packed blocks only a bit mask of streams
-/// is known.
+/// Returns, per stream id, true if the stream has a segment to write. May be true for a stream without segments: of packed blocks only a
+/// bit mask of streams is known.
 fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     let mut packed = 0_u64;
     for ordered in threads.iter().flatten() {
@@ -261,7 +259,7 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     used
 }
 
-/// Adds the files, streams, layouts and counters in use to `process`. `used`: streams with segments.
+/// Adds the files, streams, layouts and counters in use to `process`. `used`: per stream id, true if the stream has segments.
 fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();
@@ -291,7 +289,7 @@ fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &Ti
     }
 }
 
-/// Returns notes on activity that was seen but not recorded, except those with count zero.
+/// Returns the notes (counts of events that were not recorded) except those with count zero.
 fn notes() -> Vec<Note> {
     let seen = all_notes().into_iter().filter(|(_, count)| *count > 0);
     seen.map(|(what, count)| Note { what, count }).collect()

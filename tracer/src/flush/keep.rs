@@ -1,5 +1,5 @@
-//! Decision whether a process without MPI gets a trace: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Evaluated just before
-//! the trace is written, from the recorded calls, so that recording needs no extra counts.
+//! Decides if a process without MPI gets a trace: DXT_PROCESSES, DXT_MIN_RUN_TIME, DXT_MIN_IO, DXT_MIN_CALLS. Evaluated just before the
+//! trace is written, from the recorded calls, so that recording needs no extra counts.
 
 use super::gather::{self, Held};
 use super::unpack::Unpacker;
@@ -10,10 +10,10 @@ use trace_format::meta::stream_flags;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// True once some of the process's calls are in a trace; the remaining calls are then written too.
+/// True once a trace contains calls of this process; the remaining calls are then written too.
 static KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Notes, if `written`, that some of the process's calls are in a trace.
+/// Ends writing a trace. If `written`, records that a trace contains calls of this process.
 pub(super) fn settle(written: bool) {
     if written {
         KEPT.store(true, Ordering::Relaxed);
@@ -25,9 +25,9 @@ pub(super) fn in_child() {
     KEPT.store(false, Ordering::Relaxed);
 }
 
-/// True if this process gets no trace, judged by all calls taken so far. Never true after MPI_Init, or in a child forked after that. A
-/// process that has spilled blocks to disk has done enough, unless only MPI processes are traced: if it is about to exec another program
-/// and fails, its spill is still needed.
+/// True if this process gets no trace, judged by all calls taken so far. Never true after MPI_Init, or in a child forked after MPI_Init. A
+/// process that has spilled blocks to disk has done enough, unless only MPI processes are traced: its spill file would still be needed if a
+/// following exec(3) failed.
 pub(super) fn is_left_out(site: &Site) -> bool {
     if !site.judges_processes() || mpi::world().is_some() || KEPT.load(Ordering::Relaxed) {
         return false;
@@ -65,7 +65,7 @@ fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     site.least.has_done(sum.bytes, sum.calls)
 }
 
-/// Number of calls and bytes moved, excluding calls nested inside library calls.
+/// Number of calls and bytes moved, except by calls nested inside library calls.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

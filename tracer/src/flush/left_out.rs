@@ -1,4 +1,4 @@
-//! Counters of segments that are omitted when a trace is written, because of filters or the job's byte budget.
+//! Counters of segments that a trace omits because of filters or the job's byte budget.
 
 use crate::{config, registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::op::Layer;
 
-/// Counters per stream of segments omitted from the trace; times in ns since the epoch.
+/// Counters per stream of segments that the trace omits. Times are in ns since the epoch.
 #[derive(Default)]
 pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
 
@@ -19,17 +19,17 @@ impl LeftOut {
         counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Returns the counters of omitted segments of `stream`, if there are any.
+    /// Returns the counters of the omitted segments of `stream`, if there are any.
     pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
         self.0.get(&stream).map(|(counters, _)| counters)
     }
 
-    /// Returns the number of files that have only counters in the trace, because of a trigger.
+    /// Returns the number of files that have only counters in the trace because of a trigger.
     pub(super) fn files(&self) -> u64 {
         if config::triggers().is_none() {
             return 0;
         }
-        // Triggers leave out whole files including their opens; DXT_MIN_SIZE only reads and writes.
+        // Triggers omit whole files including their opens; DXT_MIN_SIZE omits only reads and writes.
         let streams = self.0.keys().filter_map(|id| registry::stream_by_id(trace_format::StreamId(*id)));
         let files: BTreeSet<_> = streams
             .filter(|stream| !stream.moves_data() && stream.layer != Layer::Mpi)

@@ -1,4 +1,4 @@
-//! Writing of the trace: one file for all ranks if possible, else one per process. Never changes the program's output, errno or exit code.
+//! Writes the trace: one file for all ranks if possible, else one file per process. Never changes the program's output, errno or exit code.
 
 mod budget;
 mod collective;
@@ -31,20 +31,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::frame::FlushStage;
 use trace_format::write;
 
-/// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
+/// Keeps a descriptor of the output directory, for use after path names may lead elsewhere (chroot(2)).
 pub(crate) fn hold_directory() {
     if let Some(config) = config::current() {
         output::hold(config);
     }
 }
 
-/// Returns all arenas with segments: for I/O calls, for collective calls, and for calls made after the trace was written.
+/// Returns all arenas with segments: of I/O calls, of collective calls, and of calls made after the trace was written.
 fn arenas() -> [&'static Arena; 3] {
-    [&record::ARENA, &record::MEETINGS, late_calls::arena()]
+    [&record::ARENA, &record::SYNC_POINTS, late_calls::arena()]
 }
 
-/// Marks everything recorded or counted since the last trace as part of the trace about to be written. The caller has exclusive access to
-/// segment memory (`gate`). Later records go into the next trace.
+/// Marks all data recorded or counted since the last trace as taken for the trace about to be written. The caller must have exclusive
+/// access to segment memory (`gate`). Later data goes into the next trace.
 pub(crate) fn take() {
     spool::cut_begins();
     gather::begin_part();
@@ -57,7 +57,7 @@ pub(crate) fn take() {
     notes::take();
 }
 
-/// Ends writing of the records marked by [`take`]: marks them as written, or (`written` is false) returns them for the next trace.
+/// Ends writing of the data marked by [`take`]: marks it as written, or (if `written` is false) returns it for the next trace.
 pub(crate) fn settle(written: bool) {
     if written {
         spool::cut_is_done();
@@ -65,7 +65,7 @@ pub(crate) fn settle(written: bool) {
     buffer::settle(arenas(), written);
     registry::settle_counts(written);
     if written {
-        registry::memory::settle_told();
+        registry::memory::settle_reported();
     }
     notes::settle(written);
     budget::settle(written);
@@ -76,8 +76,8 @@ pub(crate) fn settle(written: bool) {
     }
 }
 
-/// Writes the trace at MPI_Finalize. Every rank calls this and joins every collective call, even if its own part fails. Returns true if all
-/// records marked by [`take`] are in a trace.
+/// Writes the trace at MPI_Finalize. Every rank must call this function, and takes part in every collective call even if its own part
+/// fails. Returns true if all data marked by [`take`] is in a trace.
 pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     let by = "MPI_Finalize";
     stages::begin();
@@ -110,7 +110,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
 /// Prints the time of each stage of the flush at verbosity 2 and higher.
 fn tell(config: &Config) {
     if config.verbose > 1 {
-        // Without memory for the text nothing is printed.
+        // Prints nothing if there is no memory for the text.
         let _ = stack::at_end(stages::tell);
     }
 }
@@ -121,13 +121,13 @@ pub(crate) enum Outcome {
     /// All records are in a trace, or there were none.
     Written,
     Failed,
-    /// The process did too little to get a trace, by the site's settings.
+    /// The process did too little to get a trace by the site's settings.
     LeftOut,
 }
 
-/// Writes all records to a file of this process's own, unless there are none, or too few by the site's settings.
+/// Writes all records to a file of this process alone, unless there are no records, or too few by the site's settings.
 pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
-    // Without memory for this check, the flush fails below.
+    // If there is no memory for this check, the flush below fails.
     if is_left_out(config) {
         return Outcome::LeftOut;
     }
@@ -144,7 +144,7 @@ pub(crate) fn one_process(config: &Config, by: &'static str) -> Outcome {
     if written { Outcome::Written } else { Outcome::Failed }
 }
 
-/// True if the process, judged by all records so far, did too little to get a trace.
+/// True if the process has done too little to get a trace by the site's settings, judged by all records so far.
 pub(crate) fn is_left_out(config: &Config) -> bool {
     config.site.judges_processes() && stack::at_end(|| keep::is_left_out(&config.site)) == Some(true)
 }
@@ -164,7 +164,7 @@ fn give_back_unless(written: bool, counted: Option<&Counted>) {
 
 const NO_MEMORY: &[u8] = b"not enough memory";
 
-/// Runs `write` on a stack of the tracer's own. False if `write` returns false or memory runs out.
+/// Runs `write` on a stack of the tracer's own. Returns false if `write` returns false or memory runs out.
 fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     stack::at_end(write).unwrap_or_else(|| {
         unfinished::in_work::given_up();
@@ -173,7 +173,7 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// True if rank 0 could not create the file for all ranks and reports that. Thousands of other ranks then print nothing.
+/// True if rank 0 could not create the file for all ranks. Rank 0 reports it; thousands of other ranks then print nothing.
 static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
 
 /// Prints that there is no trace, why, and how to recover the records. Prints once, even if writing is tried again at the end.
@@ -193,8 +193,8 @@ fn say_failed(why: &[u8]) {
     }
 }
 
-/// Prints messages about the trace in advance, because the program is about to close standard error: that the output directory is unusable,
-/// or, if verbose, its path.
+/// Prints messages about the trace in advance, because the program is about to close standard error: that the output directory is unusable
+/// or, if verbose, the directory's path.
 pub(crate) fn say_beforehand(config: &Config) {
     match output::look(config) {
         Err(why) => say_failed(why.as_bytes()),
@@ -206,7 +206,7 @@ pub(crate) fn say_beforehand(config: &Config) {
 }
 
 fn alone(config: &Config, by: &str, counted: Option<&Counted>) -> bool {
-    // Discards the amount announced for a collective write that may have failed.
+    // Discards the size stored for a collective write, which may have failed.
     budget::goes_into(0);
     if crate::sys::is_shut() {
         return false;

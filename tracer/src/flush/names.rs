@@ -1,20 +1,20 @@
-//! File names known to rank 0, written once into the job block. Rank 0 broadcasts their hashes, and other ranks omit these paths.
+//! File names that rank 0 writes once for all ranks into the job block. Rank 0 broadcasts the hashes of its names, and other ranks omit these paths.
 
 use crate::registry;
 use trace_format::meta::SharedName;
 
-/// Maximum number of name hashes that are broadcast (512 KiB of hashes).
+/// Maximum number of name hashes to broadcast (512 KiB of hashes).
 pub(super) const MOST: usize = 1 << 16;
 
 /// Returns rank 0's file names, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
-        .filter(|file| !file.told.is_empty())
+        .filter(|file| !file.reported.is_empty())
         .take(MOST)
-        .map(|file| SharedName { hash: file.hash, path: file.told.to_vec() })
+        .map(|file| SharedName { hash: file.hash, path: file.reported.to_vec() })
         .collect();
     names.sort_by(|a, b| a.hash.cmp(&b.hash).then_with(|| a.path.cmp(&b.path)));
-    // Two paths with one hash: neither may be omitted anywhere, so both are left out.
+    // If two paths have the same hash, both are left out, since no rank may omit either of them.
     let twice: Vec<u64> =
         names.windows(2).filter(|pair| pair[0].hash == pair[1].hash).map(|pair| pair[0].hash).collect();
     names.retain(|name| twice.binary_search(&name.hash).is_err());

@@ -1,4 +1,4 @@
-//! Output directory, file names and writing of traces. A file has the suffix `.partial` until it is complete.
+//! Output directory, file names and writing of traces. A trace file has the suffix `.partial` until it is complete.
 
 use super::stages;
 use super::unfinished::{self, Unfinished};
@@ -11,7 +11,7 @@ use crate::{anonymize, job, secure, spool};
 use std::ffi::CStr;
 use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, TRAILER_BYTES};
 
-/// Returns year, month, day and second of the day of a Unix time. Algorithm: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Converts a Unix time to year, month, day and second of the day. Algorithm: Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 fn date(unix_ns: i64) -> (i64, i64, i64, i64) {
     let seconds = unix_ns.div_euclid(1_000_000_000);
     let (days, in_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -62,27 +62,27 @@ fn prefix() -> String {
     format!("{}_{}", clean(&program), stamp(identity.start_unix_ns))
 }
 
-/// Returns the file name of a process's own trace, without the extension.
+/// Returns the name of the trace file of one process, without the extension.
 fn process_stem((node, pid): (&str, u32)) -> String {
     format!("{}_{}_{pid}", prefix(), clean(node.as_bytes()))
 }
 
-/// Returns the path that a process's own trace will have, unless that name is taken. `place`: node name and process id.
+/// Returns the path that the trace file of one process will have, unless that name is taken. `place`: node name and process id.
 pub(super) fn process_path(config: &Config, place: (&str, u32)) -> Vec<u8> {
     [directory(config).path.as_slice(), b"/", process_stem(place).as_bytes(), b".dxt"].concat()
 }
 
-/// Returns the file name of the trace of all ranks, without the extension. Called on rank 0.
+/// Returns the name of the trace file of all ranks, without the extension. Called on rank 0.
 pub(super) fn job_stem(ranks: i32) -> String {
     format!("{}_{}_{ranks}ranks", prefix(), job::process_ids().0)
 }
 
-/// Returns the permissions for the output directory: users who may read a trace (`mode`) may also search the directory for it.
+/// Returns the permissions of the output directory: users who may read a trace (`mode`) may also search the directory.
 const fn directory_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
 
-/// Creates a file for a trace named `stem` in the output directory. Creates the directory if absent.
+/// Creates a trace file named `stem` in the output directory. Creates the directory if absent.
 ///
 /// # Errors
 /// Fails if the directory or the file cannot be created.
@@ -90,10 +90,10 @@ pub(super) fn new_file(config: &Config, stem: &str) -> Result<Unfinished, String
     Unfinished::new(made_directory(config)?, stem, config.trace_mode)
 }
 
-/// Opens the output directory; creates it if absent.
+/// Opens the output directory, creating it if absent.
 fn made_directory(config: &Config) -> Result<Directory, String> {
     let filled = directory(config);
-    // The program may have changed its root directory since the configuration was checked.
+    // The program may have changed its root directory since the settings were checked.
     if !secure::may_write_to(&filled) {
         return Err("users other than root may be able to write to or replace the directory".to_owned());
     }
@@ -108,7 +108,7 @@ fn made_directory(config: &Config) -> Result<Directory, String> {
     }
 }
 
-/// True if `path` no longer leads to the output directory chosen at start (after chroot(2), for example).
+/// True if `path` no longer leads to the output directory chosen at process start (after chroot(2), for example).
 fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     match own_directories::is_in_force() {
         true => own_directories::number(path).is_none(),
@@ -116,15 +116,15 @@ fn is_out_of_reach(config: &Config, path: &[u8]) -> bool {
     }
 }
 
-/// Keeps a descriptor of the output directory, for use after path names have changed their meaning (chroot(2)).
+/// Keeps a descriptor of the output directory, for use after path names may lead elsewhere (chroot(2)).
 pub(super) fn hold(config: &Config) {
     if let Ok(directory) = made_directory(config) {
         own_directories::keep(For::Output, directory.path(), directory.number());
     }
 }
 
-/// Checks that files can be created in the output directory, without creating one; returns the directory's path. Creates the directory if
-/// absent.
+/// Checks that files can be created in the output directory, without creating one. Creates the directory if absent. Returns the path of the
+/// directory.
 ///
 /// # Errors
 /// Fails if the directory cannot be opened or written.
@@ -134,7 +134,7 @@ pub(super) fn look(config: &Config) -> Result<Vec<u8>, String> {
     Ok(directory.path().to_vec())
 }
 
-/// Opens the unfinished trace file that rank 0 has created, on another rank.
+/// Opens, on another rank, the unfinished trace file that rank 0 has created.
 ///
 /// # Errors
 /// Fails if the file cannot be written to from this process.
@@ -142,7 +142,7 @@ pub(super) fn file_of_rank_0(directory: &[u8], name: &CStr, inode: u64) -> Resul
     Unfinished::of_another(Directory::open(directory)?, name, inode)
 }
 
-/// True if rank 0's trace file `inode` has its final name. Waits for that for a while. `stem`: final name without the extension.
+/// True if rank 0's trace file with inode number `inode` has its final name; waits up to 2 s for it. `stem`: final name without the extension.
 pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8]) -> bool {
     let stem = String::from_utf8_lossy(stem);
     Directory::open(directory).is_ok_and(|directory| unfinished::got_its_name(&directory, name, inode, &stem))
@@ -151,7 +151,7 @@ pub(super) fn has_its_name(directory: &[u8], name: &CStr, inode: u64, stem: &[u8
 /// End of the message about a complete trace that could not be given its final name.
 pub(super) const WHOLE: &[u8] = b"; the trace is complete: pass that file to dxt-analyze";
 
-/// Writes a process's own trace from the encoded `bytes`; returns its path. `place`: node name and process id.
+/// Writes the trace of one process from the encoded `bytes`; returns the path. `place`: node name and process id.
 ///
 /// # Errors
 /// Fails if the trace cannot be written; the file is then removed. If only renaming fails and there is no spool to recover from, the

@@ -1,5 +1,5 @@
-//! Output filter: removes reads and writes shorter than DXT_MIN_SIZE, and all segments of files excluded by triggers, from the trace.
-//! These segments are added to the counters of their streams. That happens only here, so that a second attempt to write starts from the
+//! Output filter: removes from the trace reads and writes shorter than DXT_MIN_SIZE, and all segments of files that triggers exclude.
+//! Removed segments are added to the counters of their streams. That happens only here, so that a second attempt to write starts from the
 //! same segments.
 
 use super::gather::{Held, Ordered};
@@ -17,7 +17,7 @@ use trace_format::columns::TickScale;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// Minimum length of a stream none of whose segments are to be written: longer than any segment.
+/// Minimum length for a stream of which no segment is written: longer than any segment.
 const NONE: u64 = u64::MAX;
 
 /// Moves the segments of threads that are only counted from `threads` to the counters in `left_out`.
@@ -31,7 +31,7 @@ pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut,
     }
 }
 
-/// Converts a segment's times to ns since the epoch.
+/// Converts the times of a segment to ns since the epoch.
 fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
     let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
     Segment { start, end, ..*segment }
@@ -40,13 +40,13 @@ fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
 /// Moves segments that DXT_MIN_SIZE or a trigger excludes from `threads` to the counters in `left_out`.
 pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     let triggers = config::triggers().filter(|triggers| !triggers.keep_all_of(rank()));
-    // Files without names for lack of budget keep no segments: such files could not be distinguished.
+    // Files without names of their own (byte budget used up) keep no segments, since these files could not be distinguished.
     let others = registry::other_files_record();
     if others.is_none() && triggers.is_none() && config::filters().is_none_or(|filters| filters.min_size == 0) {
         return;
     }
     let mut unpacker = Unpacker::new(scale);
-    // A stream being created by another thread gets a placeholder.
+    // A stream that another thread is creating gets a placeholder.
     let mut least: Vec<u64> = Vec::new();
     for (id, stream) in registry::streams() {
         least.resize(id as usize, 0);
@@ -58,12 +58,12 @@ pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale:
         let mut kept: BTreeMap<*const File, bool> = BTreeMap::new();
         for (id, stream) in registry::streams() {
             let Some(least) = least.get_mut(id as usize) else { break };
-            // MPI collective calls belong to no file.
+            // Collective MPI calls belong to no file.
             if stream.layer == Layer::Mpi {
                 continue;
             }
             let file = stream.file;
-            // Once per file: its name may be compared with several expressions.
+            // Evaluated once per file, since its path may be compared with several expressions.
             let kept = *kept.entry(std::ptr::from_ref(file)).or_insert_with(|| {
                 let of_file = accesses.get(&std::ptr::from_ref(file)).map_or_else(|| file.gone(), ByLayer::clone);
                 triggers.keep(file.real_path, of_file.deciding())
@@ -73,7 +73,7 @@ pub(super) fn apply(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale:
             }
         }
     }
-    // Mask of the streams of which nothing is kept, as in the heads of frames.
+    // Bit mask of the streams of which no segment is kept, as in the heads of frames.
     let none_of = least.iter().enumerate().filter(|(_, least)| **least == NONE);
     let mask = none_of.fold(0_u64, |mask, (id, _)| mask | 1 << (id % 64));
     for pieces in threads {
@@ -113,7 +113,7 @@ fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segmen
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// Returns the access counts per file, for triggers: from segments in memory, and from segments already folded into counters.
+/// Returns access counts per file, for triggers: from segments in memory, and from segments already folded into counters.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

@@ -1,6 +1,6 @@
-//! Plan that rank 0 broadcasts before anything else: the trace file that it created, counters or trace mode, and the hashes of its file
-//! names, so that names known to rank 0 are written once. One broadcast, small enough for any MPI to send at once. In counters mode, where
-//! the hashes show which files may be shared, a second broadcast sends the hashes that did not fit.
+//! Plan that rank 0 broadcasts first: the trace file that it created, counters or trace mode, and the hashes of its file names, so that
+//! names known to rank 0 are written once. The message is small enough for any MPI to send at once. In counters mode, where the hashes show
+//! which files may be shared, a second broadcast sends the hashes that did not fit.
 
 use super::counted::Counted;
 use super::unfinished::Unfinished;
@@ -16,32 +16,31 @@ use trace_format::meta::SharedName;
 
 /// Size of the broadcast message, in bytes. MPICH sends up to 12 KiB along a binomial tree, larger messages in several rounds.
 const BYTES: usize = 12 << 10;
-/// Number of 64-bit words before the path in the broadcast.
+/// Number of 64-bit words before the path in the message.
 const HEAD: usize = 8;
-/// Maximum length of the file's path (directory and name), in bytes.
+/// Maximum length of the path of the file (directory and name), in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
 /// Capacity for the common record, which stands for several ranks that share files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Number of pairs of a file and an I/O layer through which it is used.
+    /// Number of pairs of a file and a layer through which the file is used.
     pub(super) pairs: usize,
-    /// Number of files with MPI datatypes.
+    /// Number of files accessed with MPI datatypes.
     pub(super) datatypes: usize,
 }
 
-/// Content of the message that rank 0 broadcasts before the trace is written.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// True if rank 0 is in counters mode. All ranks then make its sequence of MPI calls, regardless of their own mode.
+    /// True if rank 0 is in counters mode. All ranks then make the MPI calls of counters mode, regardless of their own mode.
     pub(super) counting: bool,
-    /// Hashes of the file names stored once for the whole job (in the job block), sorted.
+    /// Hashes, sorted, of the file names stored once for the whole job (in the job block).
     pub(super) hashes: Vec<u64>,
     /// True if a single broadcast held all hashes.
     pub(super) in_one_call: bool,
     pub(super) room: PlannedRoom,
-    /// Start time of rank 0, in ns since 1970-01-01 UTC. It distinguishes this job's trace from another one of the same name.
+    /// Start time of rank 0, in ns since 1970-01-01 UTC. Distinguishes this job's trace from another trace of the same name.
     pub(super) epoch_unix_ns: u64,
     /// Directory, name and inode number of the trace file.
     file: Option<(Vec<u8>, CString, u64)>,
@@ -53,7 +52,7 @@ impl Plan {
         self.file.is_some()
     }
 
-    /// Opens the trace file that rank 0 created, on another rank.
+    /// Opens, on another rank, the trace file that rank 0 has created.
     ///
     /// # Errors
     /// Fails if the file cannot be written to from this process.
@@ -70,7 +69,7 @@ impl Plan {
         [directory.as_slice(), b"/", stem, b".dxt"].concat()
     }
 
-    /// True if the trace file has its final name. Waits for that for a while.
+    /// True if the trace file has its final name; waits up to 2 s for it.
     pub(super) fn file_has_its_name(&self) -> bool {
         let Some((directory, name, inode)) = &self.file else { return false };
         let path = self.trace_path();
@@ -106,8 +105,8 @@ impl Plan {
         (bytes, sent)
     }
 
-    /// Decodes a received plan, with the hashes that fit. Also returns the total number of hashes; those that did not fit follow in a
-    /// second broadcast. `None` if nothing was received.
+    /// Decodes a received plan with the hashes that fit. Also returns the total number of hashes: the rest follows in a second broadcast.
+    /// `None` if no plan was received.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -134,7 +133,7 @@ impl Plan {
     }
 }
 
-/// Creates the trace file and the plan, on rank 0. Returns the plan, the file or the reason why there is none, and the file names for the
+/// Creates the trace file and the plan, on rank 0. Returns the plan, the file (or the reason why there is none), and the file names for the
 /// job block.
 fn make(
     world: &World,
@@ -161,7 +160,7 @@ fn make(
 }
 
 /// Returns the capacity for the common record of all ranks: rank 0's number of entries plus 25 %, plus 64 (files with datatypes: plus 8).
-/// Ranks do much the same, so this usually suffices.
+/// Usually sufficient, since ranks tend to use the same files.
 fn room(counted: &Counted) -> PlannedRoom {
     let pairs: BTreeSet<_> = counted.streams.iter().map(|(_, stream, _)| (stream.file.hash, stream.layer)).collect();
     let typed = registry::mpi_details().filter(|details| details.has_datatypes()).count();
@@ -189,7 +188,7 @@ pub(super) fn share(
     let abi = &world.abi;
     let mut failed = api().bcast(bytes.as_mut_ptr().cast(), BYTES as i32, abi.byte, 0, abi.comm_world) != SUCCESS;
     let Some((mut plan, names)) = Plan::decode(&bytes) else {
-        // This rank joins the calls that it expects of the others, and reports its failure at the next agreement.
+        // This rank takes part in the calls that it expects of the other ranks, and reports its failure at the next agreement.
         let lost = Plan { counting: counted.is_some(), file: Some(Default::default()), ..Plan::default() };
         return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
     };
@@ -231,11 +230,11 @@ mod tests {
             let plan = Plan { counting, hashes, room, file, epoch_unix_ns: 7, ..Plan::default() };
             let (bytes, sent) = plan.encode();
             assert_eq!(bytes.len(), BYTES);
-            let (told, all) = Plan::decode(&bytes).unwrap();
-            assert_eq!((told.counting, told.room, told.epoch_unix_ns), (counting, room, 7));
-            assert_eq!(told.file, plan.file);
+            let (reported, all) = Plan::decode(&bytes).unwrap();
+            assert_eq!((reported.counting, reported.room, reported.epoch_unix_ns), (counting, room, 7));
+            assert_eq!(reported.file, plan.file);
             assert_eq!(
-                (told.hashes.as_slice(), all),
+                (reported.hashes.as_slice(), all),
                 (&plan.hashes[..sent], if counting { names as usize } else { sent })
             );
             assert!(sent as u64 == names || sent > 900);

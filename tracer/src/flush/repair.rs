@@ -1,22 +1,22 @@
-//! Verification and repair after the collective write: each rank compares its part in the file with what it passed to MPI, and rewrites
-//! what differs.
+//! Verification and repair after the collective write: each rank compares its part in the file with the bytes that it passed to MPI, and
+//! rewrites mismatching bytes.
 //!
 //! The result of MPI's write is not trusted. An aggregator may write more than requested (data sieving): it reads a range, inserts its
-//! pieces and writes the whole range back, including stale bytes of another aggregator. The absence of gaps between the ranks' parts does
-//! not prevent this, since a library assigns ranges to aggregators freely. Open MPI's OMPIO counts ranges from the start of the file, so
-//! that a write which begins elsewhere gives one aggregator both the first and the last bytes.
+//! pieces and writes the whole range back, including stale bytes of another aggregator. Parts without gaps between them do not prevent
+//! this, since a library assigns ranges to aggregators freely. Open MPI's OMPIO counts ranges from the start of the file, so that a write
+//! which begins elsewhere gives one aggregator both the first and the last bytes.
 //!
-//! So: when this begins, no MPI call writes to the file any more, each byte belongs to one rank, and a rank writes mismatching bytes
-//! directly. Bytes that cannot be read back count as mismatching: writing them again does no harm.
+//! When the repair begins, no MPI call writes to the file any more, and each byte belongs to one rank; so a rank writes mismatching bytes
+//! directly. Bytes that cannot be read back count as mismatching, since writing them again does no harm.
 
 use super::shared_file::Spans;
 use super::unfinished::Unfinished;
 
-/// Number of bytes compared with the file at a time; buffered on the stack.
+/// Number of bytes to compare with the file at a time; buffered on the stack.
 const PIECE_BYTES: usize = 8 << 10;
 
-/// Repairs this rank's part of the trace file, of which MPI was asked to write the first `given` bytes, then writes its index entries.
-/// Returns how many of those `given` bytes were rewritten, in whole pieces of [`PIECE_BYTES`].
+/// Repairs this rank's part of the trace file, of which MPI was asked to write the first `given` bytes, then writes the rank's index
+/// entries. Returns the number of the `given` bytes that were rewritten, in whole pieces of [`PIECE_BYTES`].
 ///
 /// # Errors
 /// Fails if the file cannot be written.
@@ -55,7 +55,7 @@ mod tests {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 | 1).collect()
     }
 
-    /// Returns number of bytes repaired, and content of a file that held `found` before `body` was repaired at offset `at`.
+    /// Returns the number of bytes repaired, and the content of a file that held `found` before `body` was repaired at offset `at`.
     fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-repair-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);

@@ -1,4 +1,4 @@
-//! Placement of the ranks' parts in the file that rank 0 has created.
+//! Places the ranks' parts in the trace file that rank 0 has created.
 
 use super::collective::Mine;
 use super::plan::Plan;
@@ -7,21 +7,21 @@ use super::stages;
 use super::unfinished::Unfinished;
 use crate::mpi::{Handle, SUCCESS, World, api};
 
-/// Maximum number of bytes of a rank's part of the file that are written through MPI: MPI counts are C ints.
+/// Maximum number of bytes of a rank's part that are written through MPI, whose counts are C ints.
 const MOST_BYTES: usize = 1 << 30;
 
-/// Bytes to write, and the file offset to write them at.
+/// File offset, and the bytes to write there.
 type Span = (u64, Vec<u8>);
 
 #[derive(Default)]
 pub(super) struct Spans {
     pub(super) body: Span,
     pub(super) index: Span,
-    /// Trailer of the file, if written separately: in counters mode, by rank 0. In trace mode it is at the end of the last rank's `index`.
+    /// Trailer of the file, if written separately: by rank 0 in counters mode. In trace mode the trailer is at the end of the last rank's `index`.
     pub(super) trailer: Option<Span>,
-    /// Number of this rank's last region, and file offset of the flush frame (times of this flush) in it.
+    /// Number of this rank's last region, and file offset of the region's flush frame (times of this flush).
     pub(super) flush: Option<(u32, u64)>,
-    /// Final length of the file; only on the rank that truncates it.
+    /// Final length of the file; only on the rank that truncates the file.
     pub(super) length: Option<u64>,
 }
 
@@ -31,12 +31,11 @@ pub(super) struct Sink {
     open: Option<Handle>,
     /// This rank's own descriptor. The path given to MPI leads through this descriptor.
     file: Option<Unfinished>,
-    /// True if this rank has created the file.
     made_here: bool,
 }
 
 impl Sink {
-    /// Opens the file for independent writes by this rank if `wanted`. `made`: the file, already open, on the rank that created it.
+    /// Opens the file for independent writes by this rank if `wanted`. `made`: the open file, on the rank that created it.
     pub(super) fn of_few(plan: &Plan, made: Option<Unfinished>, wanted: bool, mine: &mut Mine) -> Self {
         let made_here = made.is_some();
         let file = match made {
@@ -54,14 +53,14 @@ impl Sink {
     pub(super) fn of_all(world: &World, plan: &Plan, made: Option<Unfinished>, mine: &mut Mine) -> Self {
         let made_here = made.is_some();
         let file = match made {
-            // Rank 0 has it already, unless something failed there.
+            // Rank 0 has opened the file already, unless it failed to create it.
             None if world.rank != 0 => mine.note(plan.open()),
             made => made,
         };
         let path = file.as_ref().and_then(|file| mine.note(file.path_for_libraries()));
         let name = path.as_deref().unwrap_or(c"/dev/null");
         let (abi, mut open) = (&world.abi, world.abi.file_null);
-        // The program may have made file errors fatal by default; they must not be in the tracer.
+        // The program may have made file errors fatal by default; file errors of the tracer must not be fatal.
         api().file_set_errhandler(abi.file_null, abi.errors_return);
         let result = api().file_open(abi.comm_world, name.as_ptr(), abi.write_only, abi.info_null, &raw mut open);
         // A handle that exists despite a failure is closed with the others.
@@ -80,7 +79,7 @@ impl Sink {
     pub(super) fn write(&self, spans: &Spans) -> Result<(), String> {
         let all = [Some(&spans.body), Some(&spans.index), spans.trailer.as_ref()];
         let mut wanted = all.into_iter().flatten().filter(|(_, bytes)| !bytes.is_empty());
-        // A rank without anything to write has not opened the file.
+        // A rank that has no bytes to write has not opened the file.
         let file = self.file.as_ref().ok_or("the file is not open");
         wanted.try_for_each(|(at, bytes)| file?.write_at(bytes, *at))
     }
@@ -89,7 +88,7 @@ impl Sink {
     /// its own part ([`Self::repair`]). Collective.
     ///
     /// # Errors
-    /// Fails if MPI could not close the file: data visible now may not reach the disk.
+    /// Fails if MPI could not close the file: bytes visible now may not reach the disk.
     pub(super) fn write_together(&mut self, world: &World, spans: &Spans) -> Result<(), String> {
         let mut file = self.open.take().ok_or("the file is not open")?;
         let mut status = [0_u64; 16];
@@ -99,9 +98,8 @@ impl Sink {
         if api().file_close(&raw mut file) == SUCCESS { Ok(()) } else { Err("MPI could not close the file".into()) }
     }
 
-    /// Repairs this rank's part of the file and writes its index entries. Returns the number of bytes rewritten because the file differed
-    /// from what MPI was given, counted in whole pieces of 8 KiB: an upper bound of the bytes that differed. Call only after MPI has
-    /// finished writing to the file on all ranks.
+    /// Repairs this rank's part of the file and writes its index entries. Returns an upper bound of the bytes that differed from those
+    /// given to MPI: the bytes rewritten, in whole pieces of 8 KiB. Call only after MPI has finished writing to the file on all ranks.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -111,7 +109,7 @@ impl Sink {
         repair(file, spans, MOST_BYTES)
     }
 
-    /// Rewrites this rank's flush frame with the current times. Call only when no other rank writes to this range.
+    /// Rewrites this rank's flush frame with the current times. Call only while no other rank writes to this range.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
@@ -122,13 +120,13 @@ impl Sink {
         }
     }
 
-    /// Closes the file. Collective if all ranks have opened it through MPI.
+    /// Closes the file. Collective if all ranks have opened the file through MPI.
     ///
     /// # Errors
-    /// Fails if closing fails: written data may be lost.
+    /// Fails if closing fails: written bytes may be lost.
     pub(super) fn close(&mut self) -> Result<(), String> {
         if let Some(mut file) = self.open.take() {
-            // Nothing was written through this handle.
+            // No bytes were written through this handle.
             let _ = api().file_close(&raw mut file);
         }
         let close = if self.made_here { Unfinished::settle } else { Unfinished::close };
@@ -137,14 +135,14 @@ impl Sink {
 
     /// Closes and removes the file, since no trace of all ranks can be written. Collective if the ranks were to write together.
     pub(super) fn give_up(mut self) {
-        // The file is removed, so a failure does not matter.
+        // A failure to close does not matter, since the file is removed.
         let _ = self.close();
         if let Some(made) = self.file.filter(|_| self.made_here) {
             made.abandon();
         }
     }
 
-    /// Renames the complete file to its final name. Returns `None` on ranks that did not create it.
+    /// Renames the complete file to its final name. Returns `None` on ranks that did not create the file.
     pub(super) fn finish(self, stem: &str) -> Option<Result<Vec<u8>, String>> {
         self.file.filter(|_| self.made_here).map(|mut made| made.finish(stem))
     }

@@ -1,5 +1,5 @@
-//! Time spent in each stage of writing a trace. Exactly one stage is active at any time, so that the times add up: entering a stage ends
-//! the previous one. Only reads the clock and updates a few words.
+//! Measures the time spent in each stage of writing a trace. Exactly one stage is active at any time, so that the times add up: entering a
+//! stage ends the previous one. Only reads the clock and updates a few words.
 
 use crate::clock;
 use crate::say::say;
@@ -35,8 +35,8 @@ pub(super) fn begin() {
     FLUSH.since.store(clock::now(), Ordering::Relaxed);
 }
 
-/// Runs `work` with its time counted for `stage`, then resumes the previous stage. Abandoned work leaves its stage active until the
-/// enclosing one ends.
+/// Runs `work` with its time counted for `stage`, then resumes the previous stage. If `work` is abandoned, `stage` stays active until the
+/// enclosing stage ends.
 pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     let before = enter(stage as usize);
     let result = work();
@@ -44,7 +44,7 @@ pub(super) fn during<T>(stage: FlushStage, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Ends the active stage and begins `stage`. Returns the index of the stage that was active.
+/// Ends the active stage and begins `stage`; returns the index of the stage that was active.
 fn enter(stage: usize) -> usize {
     let now = clock::now();
     let before = FLUSH.stage.swap(stage, Ordering::Relaxed);
@@ -55,7 +55,7 @@ fn enter(stage: usize) -> usize {
     before
 }
 
-/// Runs `work` as stage [`FlushStage::Encode`]. The time that the encoder spends in compression is counted as a separate stage.
+/// Runs `work` as stage [`FlushStage::Encode`]. The encoder's time for compression is counted as a separate stage.
 pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Result<T>) -> trace_format::Result<T> {
     during(FlushStage::Encode, || {
         let mut encoder = Encoder::new()?.timed_by(clock::now);
@@ -74,7 +74,7 @@ pub(super) fn encode_again() {
     FLUSH.sizes.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Stores the sizes of the encoded regions (parts of the file), and appends a frame with times and sizes of this flush to the last one.
+/// Stores the sizes of the encoded regions (parts of the file), and appends a frame with times and sizes of this flush to the last region.
 pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     FLUSH.packed.store(packed_segments, Ordering::Relaxed);
     let [raw, columns, compressed, whole] = &FLUSH.sizes;
@@ -102,7 +102,7 @@ fn block_sizes(region: &[u8]) -> (u64, u64) {
     sizes
 }
 
-/// True if this flush had anything to write: its records were encoded, even if writing them failed.
+/// True if this flush had records to write: they were encoded, even if writing them failed.
 pub(super) fn has_written() -> bool {
     FLUSH.sizes.iter().any(|bytes| bytes.load(Ordering::Relaxed) > 0)
 }

@@ -1,25 +1,25 @@
-//! Creation and naming of a trace file while it is being written. The file is created under an unpredictable name with O_EXCL, which
-//! follows no symbolic link (open(2)). It gets its final name once it is complete, and renaming never replaces an existing file.
+//! Creates and renames a trace file while it is being written. The file is created under an unpredictable name with O_EXCL, which follows
+//! no symbolic link (open(2)). It gets its final name once it is complete, and renaming never replaces an existing file.
 #![expect(unsafe_code, reason = "read(2), write(2), truncate(2), fchmod(2), rename(2), link(2)")]
 
 use crate::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
-/// Maximum number of names tried before giving up.
+/// Maximum number of names to try.
 const TRIES: u32 = 1000;
 
 /// Trace file that is still being written. Its creator must call `finish` or `abandon`.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     directory: Directory,
-    /// Open file; `None` after it was closed.
+    /// Open file; `None` after the file was closed.
     file: Option<Handle>,
     name: CString,
 }
 
 impl Unfinished {
-    /// Creates an empty file that will become `<stem>.dxt`, in `directory`, with exactly the permissions `mode`, regardless of the umask.
+    /// Creates an empty file in `directory` that will become `<stem>.dxt`, with exactly the permissions `mode`, regardless of the umask.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if the file cannot be created.
@@ -30,7 +30,7 @@ impl Unfinished {
             let name = c_string(format!("{stem}.{:016x}.dxt.partial", random::number()))?;
             match Handle::open(directory.number(), &name, flags, 0o600) {
                 Ok(file) => {
-                    // Fails on file systems without permissions; the file then is as accessible as everything else there.
+                    // Fails on file systems without permissions; the file is then as accessible as all other files there.
                     // SAFETY: the descriptor is owned by `file`.
                     unsafe { crate::sys::syscall!(libc::SYS_fchmod, file.number(), mode) };
                     let made = Self { directory, file: Some(file), name };
@@ -52,11 +52,11 @@ impl Unfinished {
     /// Fails if the file cannot be opened, or is not the file that the other process created.
     pub(super) fn of_another(directory: Directory, name: &CStr, inode: u64) -> Result<Self, String> {
         let path = directory.path_of(name);
-        // Do not block waiting for a peer in case the name is a FIFO.
+        // O_NONBLOCK: does not wait for a peer if the name is a FIFO.
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = Handle::open(directory.number(), name, flags, 0).map_err(|errno| failed("open", &path, errno))?;
         let about = file.about().map_err(|errno| failed("look at", &path, errno))?;
-        // Device numbers differ between nodes; a name with 64 random bits plus the inode number does not.
+        // Device numbers differ between nodes. A name with 64 random bits plus the inode number identifies the file on all nodes.
         let same = about.st_ino == inode && about.st_mode & libc::S_IFMT == libc::S_IFREG && about.st_nlink == 1;
         if !same {
             return Err(format!("{} is not the file that was created", String::from_utf8_lossy(&path)));
@@ -85,8 +85,8 @@ impl Unfinished {
     }
 
     /// Returns a path by which a library in this process opens this very file, whatever other users rename meanwhile. Libraries create
-    /// files of their own beside it. So the path goes through the directory's descriptor where other users cannot change names, and through
-    /// the open file's descriptor elsewhere (proc(5), /proc/pid/fd).
+    /// files of their own beside it. So the path goes through the directory's descriptor if other users cannot change names in the
+    /// directory, else through the open file's descriptor (/proc/pid/fd, proc(5)).
     pub(super) fn path_for_libraries(&self) -> Result<CString, String> {
         let name = self.name.to_string_lossy();
         c_string(match self.directory.is_private() {
@@ -117,12 +117,12 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Fills `bytes` with the file's content at `offset`; false if reading fails or the file is too short.
+    /// Fills `bytes` with the file's content at `offset`; returns false if reading fails or the file is too short.
     pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> bool {
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
             let (at, file) = (offset + done as u64, self.number());
-            // SAFETY: the buffer is owned by this call and has the given length.
+            // SAFETY: the buffer belongs to the caller and has the given length.
             let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, rest.as_mut_ptr(), rest.len(), at) };
             match usize::try_from(read) {
                 Ok(0) => return false,
@@ -134,7 +134,7 @@ impl Unfinished {
         true
     }
 
-    /// Truncates the file to `length` if it is longer, since readers start from the end of the file.
+    /// Truncates the file to `length` if longer, since readers start from the end of the file.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if truncation fails.
@@ -149,7 +149,7 @@ impl Unfinished {
     }
 
     /// Switches the file to O_DIRECT on NFS, for writes from several nodes: the NFS client caches whole pages, so one node's page would
-    /// overwrite another node's bytes. Direct I/O there takes any offset and length (Linux, fs/nfs/direct.c). Other file systems keep
+    /// overwrite another node's bytes. Direct I/O on NFS takes any offset and length (Linux, fs/nfs/direct.c). Other file systems keep
     /// nodes consistent.
     pub(super) fn share_between_nodes(&self) {
         const NFS: u32 = 0x6969;
@@ -173,7 +173,7 @@ impl Unfinished {
         closed.map_err(|errno| failed("close", &self.path(), errno))
     }
 
-    /// Closes the file like [`Self::close`], for the caller that then gives it its final name.
+    /// Closes the file like [`Self::close`]; the caller then gives the file its final name.
     ///
     /// # Errors
     /// Fails like [`Self::close`], or if another user with write permission to the directory has replaced the file under its name.
@@ -189,13 +189,13 @@ impl Unfinished {
         }
     }
 
-    /// Removes the unfinished file by its name (which also removes a file that another user put in its place).
+    /// Removes the unfinished file by its name (also a file that another user put in its place).
     pub(super) fn abandon(self) {
         in_work::end();
         self.directory.remove(&self.name);
     }
 
-    /// Closes the complete file and renames it to `<stem>.dxt`, or `<stem>.<number>.dxt` if that is taken; returns the path.
+    /// Closes the complete file and renames it to `<stem>.dxt`, or to `<stem>.<number>.dxt` if that name is taken; returns the path.
     ///
     /// # Errors
     /// Fails if no final name could be given; the file then keeps its current name.
@@ -207,8 +207,8 @@ impl Unfinished {
     }
 }
 
-/// The file that this process is writing, for removal if the work on it is abandoned midway for lack of memory (`stack::abandon`). A
-/// process writes one trace at a time.
+/// File that this process is writing, to be removed if the work on it is abandoned for lack of memory (`stack::abandon`). A process writes
+/// one trace at a time.
 pub(super) mod in_work {
     use super::Unfinished;
     use std::ffi::{CStr, c_char};
@@ -225,7 +225,7 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// Notes that the descriptor `number` is about to be closed.
+    /// Records that the descriptor `number` is about to be closed.
     pub(super) fn closed(number: i32) {
         let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -234,7 +234,7 @@ pub(super) mod in_work {
         NAME.store(std::ptr::null_mut(), Ordering::Release);
     }
 
-    /// Removes the unfinished file and closes its descriptors, after the work on it was abandoned.
+    /// Removes the unfinished file and closes its descriptors, after the work on the file was abandoned.
     pub(in super::super) fn given_up() {
         let name = NAME.swap(std::ptr::null_mut(), Ordering::Acquire);
         if name.is_null() {
@@ -243,10 +243,10 @@ pub(super) mod in_work {
         // SAFETY: the name is owned by an `Unfinished` that was abandoned along with its stack and is never dropped.
         let name = unsafe { CStr::from_ptr(name) };
         let directory = DIRECTORY.load(Ordering::Relaxed);
-        // SAFETY: the name is NUL-terminated; the descriptor is the tracer's and still open.
+        // SAFETY: the name is NUL-terminated; the descriptor belongs to the tracer and is still open.
         unsafe { crate::sys::syscall!(libc::SYS_unlinkat, directory, name.as_ptr(), 0) };
         for number in [FILE.load(Ordering::Relaxed), directory].into_iter().filter(|number| *number >= 0) {
-            // SAFETY: as above.
+            // SAFETY: the descriptor belongs to the tracer and is still open.
             unsafe { crate::sys::syscall!(libc::SYS_close, number) };
         }
     }
@@ -261,7 +261,7 @@ fn final_name(stem: &str, number: u32) -> Result<CString, String> {
 /// Maximum number of checks, 1 ms apart, if another process has given its file the final name.
 const MOST_WAITS: u32 = 2_000;
 
-/// True if file `inode`, which another process writes under `name`, has its final name; waits at most [`MOST_WAITS`] ms for that.
+/// True if file `inode`, which another process writes under `name`, has its final name; waits at most [`MOST_WAITS`] ms for it.
 pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem: &str) -> bool {
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
     let number_of = |name: &CStr| {
@@ -282,7 +282,7 @@ pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem:
 fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, String> {
     for number in 1..=TRIES {
         let target = final_name(stem, number)?;
-        // Allocate before renaming: running out of memory afterwards would report failure for a file that has its name.
+        // Allocates before renaming: if memory ran out afterwards, a failure would be reported for a file that has its name.
         let path = directory.path_of(&target);
         match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
             Some(Ok(())) => return Ok(path),
@@ -294,11 +294,10 @@ fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, Stri
     Err(format!("found no unused name for {}", String::from_utf8_lossy(&directory.path_of(name))))
 }
 
-/// Method to rename a file without replacing another one; returns `None` if the file system does not support it.
+/// Method to rename a file without replacing another file; returns `None` if the file system does not support the method.
 type Way = fn(libc::c_int, &CStr, &CStr) -> Option<Result<(), libc::c_int>>;
 
-/// Rename methods, preferred first. Some file systems lack the first one (Linux 3.15, rename(2)) or the second, and a sandbox may deny
-/// either.
+/// Rename methods, preferred first. Some file systems lack the first (Linux 3.15, rename(2)) or the second, and a sandbox may deny either.
 const WAYS: [Way; 3] = [rename_unless_there, link, reserve];
 
 fn rename_with(at: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_uint) -> Result<(), libc::c_int> {
@@ -314,7 +313,7 @@ fn rename_unless_there(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result
     (!matches!(result, Err(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM))).then_some(result)
 }
 
-/// Renames a file: adds the new name as a hard link, then removes the old name.
+/// Renames a file by adding the new name as a hard link and then removing the old name.
 fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     // SAFETY: both names are NUL-terminated; flags 0 follow no symbolic link.
     if unsafe { crate::sys::syscall!(libc::SYS_linkat, at, from.as_ptr(), at, to.as_ptr(), 0) } != 0 {
@@ -326,7 +325,7 @@ fn link(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_in
     Some(Ok(()))
 }
 
-/// Renames a file: reserves the new name with an empty file, then renames over that file.
+/// Renames a file by reserving the new name with an empty file and then renaming over that file.
 fn reserve(at: libc::c_int, from: &CStr, to: &CStr) -> Option<Result<(), libc::c_int>> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     Some(Handle::open(at, to, flags, 0o600).and_then(|_ours| rename_with(at, from, to, 0)))
@@ -430,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_made_is_told_from_what_was_put_in_its_place() {
+    fn what_another_made_is_reported_from_what_was_put_in_its_place() {
         let place = scratch("other");
         let made = Unfinished::new(directory(&place), "x", 0o600).unwrap();
         let (name, inode) = (made.place().1.to_owned(), made.inode().unwrap());

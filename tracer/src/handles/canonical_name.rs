@@ -1,21 +1,21 @@
-//! Finds the canonical name of a file just opened without asking the kernel, if the answer is certain. Traces contain names as the kernel
-//! reports them, without symbolic links; asking the kernel through proc(5) takes longer than opening the file.
+//! Finds the canonical name of a file just opened without asking the kernel, if the name is certain. Traces contain file names as the
+//! kernel reports them, without symbolic links; asking the kernel through proc(5) takes longer than opening the file.
 //!
 //! A name is *plain* if no component is a symbolic link. It then equals the kernel's name, since each `..` leads back to the previous
-//! directory. A single openat2(2) that must not follow links verifies this (Linux 5.6). It opens nothing: it demands a directory, and so
-//! fails at the file itself.
+//! directory. One openat2(2) that must not follow links verifies this (Linux 5.6); it demands a directory, so it opens nothing and fails at
+//! the file.
 //!
-//! An answer is reused only while nothing can have changed it:
+//! A cached name is reused only while nothing can have changed the answer:
 //! * this process has not changed names (rename, symlink, mount and the like), nor waited for a child that may have: [`changed`];
 //! * fstat(2) reports the same device and inode. For a name that is not plain, ctime must be equal and the link count 1: an inode with one
 //!   link has one name, and a new name changes ctime;
-//! * it is not older than [`BELIEVED_MS`], since other processes change names too. Only a process that, within that time, moves a directory
-//!   away and puts a link in its place can cause a stale name.
+//! * the cached name is not older than [`BELIEVED_MS`], since other processes change names too. Only a process that, within that time, moves a
+//!   directory away and puts a link in its place can cause a stale name.
 //!
-//! Within one step of the coarse clock (some milliseconds), even fstat(2) is skipped for a plain name. Exception: this process has created
-//! child processes, one of which may just have put a link there. So opening a file repeatedly costs no system call.
+//! Within one step of the coarse clock (some ms), even fstat(2) is skipped for a plain name, so opening a file repeatedly costs no system
+//! call. Exception: this process has created child processes, one of which may just have put a link in place of the file.
 //!
-//! After chroot(2), unshare(2) and setns(2) nothing is reused: the kernel is asked for each name.
+//! After chroot(2), unshare(2) and setns(2) no cached name is reused: the kernel is asked for each name.
 //!
 //! The working directory is not cached: getcwd(2) is as cheap as fstat(2).
 #![expect(unsafe_code, reason = "openat2(2), close(2), clock_gettime(2); a string of the program")]
@@ -29,20 +29,19 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, path_hash};
 
-/// Maximum age at which a cached file name is reused, in ms. The clock is a coarse one, which is read without a system call and advances
-/// in steps of some ms.
+/// Maximum age of a cached file name, in ms, by the coarse clock, which is read without a system call and advances in steps of some ms.
 const BELIEVED_MS: u64 = 10;
 
-/// Number of events at which path names may have changed (rename, symlink, mount, ...).
+/// Number of events that may have changed path names (rename, symlink, mount, ...).
 static CHANGES: AtomicU32 = AtomicU32::new(0);
-/// True if this process's path names differ from those of the rest of the job (chroot(2)); the kernel is then always asked.
+/// True if this process's path names may differ from those of the rest of the job (chroot(2)); the kernel is then asked for every name.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once this process has created child processes, which run concurrently and may change names.
+/// True once this process has created child processes, which may change names at any time.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
-/// True if openat2(2) is not available, so that names cannot be checked.
+/// True if openat2(2) is not available, so that names cannot be verified as plain.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// Stops using openat2(2), because it is not available.
+/// Stops using openat2(2), because the system call is not available.
 pub(crate) fn do_without_openat2() {
     WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
 }
@@ -63,24 +62,24 @@ pub(crate) fn differ() {
     DIFFER.store(true, Ordering::Relaxed);
 }
 
-/// Name arguments of an open call: a path, and the directory to which it is relative.
+/// Path argument of an open call, and the directory to which the path is relative.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// Directory descriptor, or AT_FDCWD.
     pub(crate) at: c_int,
-    /// Path string that the kernel has read.
+    /// Path string of the program, which the kernel has read.
     pub(crate) name: *const c_char,
 }
 
-/// Time stamp of an answer: number of name changes, and time of the coarse clock. Never 0.
+/// Time stamp of a cached name: the number of name changes so far, and the time of the coarse clock. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 
 impl Moment {
-    /// Returns the current time stamp. Must be taken before a look-up, so that a change during the look-up makes its result outdated.
+    /// Returns the current time stamp. Must be called before a look-up, so that a name change during the look-up makes its result outdated.
     pub(super) fn now() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the structure is ours; answered without a system call (vdso(7)).
+        // SAFETY: the structure is a local variable; answered without a system call (vdso(7)).
         unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
         let ms = time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000;
         Self::new(CHANGES.load(Ordering::Relaxed), ms)
@@ -91,41 +90,39 @@ impl Moment {
         Self((changes as u64) << 32 | (ms << 1 & 0xffff_ffff) | 1)
     }
 
-    /// True if an answer with time stamp `then` (0: never given) may still be reused.
+    /// True if a cached name with time stamp `then` may still be reused; false if `then` is 0 (never cached).
     pub(super) fn believes(self, then: u64) -> bool {
         let passed = (self.0 as u32).wrapping_sub(then as u32) >> 1;
         then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
     }
 
-    /// True if `then` equals the current stamp, and this process has no children that may have changed names since.
+    /// True if `then` equals the current time stamp, and this process has no children that may have changed names since.
     fn is(self, then: u64) -> bool {
         self.0 == then && !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
     }
 
-    /// Returns the stamp as an integer, to be stored.
     pub(super) fn raw(self) -> u64 {
         self.0
     }
 }
 
-/// Result of the search for the file that was opened.
+/// Result of the search for a file just opened.
 pub(super) enum Answer {
-    /// File found, with its type.
+    /// The file was found; with its type.
     File(&'static File, FileKind),
-    /// The file is not recorded.
     NotRecorded,
-    /// Name unknown: the caller must ask the kernel, and then call [`Later::learn`].
+    /// The name is unknown: the caller must ask the kernel, and then call [`Later::learn`].
     Ask(Stat, Later),
 }
 
-/// Question that the caller must put to the kernel, and where to cache the answer.
+/// Place in the cache for a name that the caller must ask the kernel for.
 pub(super) struct Later {
     moment: Moment,
-    /// Hash of the absolute form of the name; `None` if the answer must not be cached.
+    /// Hash of the absolute form of the name; `None` if the name must not be cached.
     hash: Option<u64>,
 }
 
-/// Returns the file that was opened as descriptor `number` with the arguments `asked`. May change errno.
+/// Returns the file that the program opened as descriptor `number` with the path argument `asked`. May change errno.
 pub(super) fn file(number: c_int, asked: Asked) -> Answer {
     let moment = Moment::now();
     if DIFFER.load(Ordering::Relaxed) {
@@ -143,7 +140,7 @@ fn ask(number: c_int, later: Later) -> Answer {
     stat(number).map_or(Answer::NotRecorded, |stat| Answer::Ask(stat, later))
 }
 
-/// Like [`file`], for a name that is relative or not normalized; limited to paths of common length to save stack.
+/// Finds the file like [`file`], for a name that is relative or not normalized; limited to paths of common length to save stack.
 #[inline(never)]
 fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer {
     let mut buffer = [0; paths::COMMON_BYTES];
@@ -161,7 +158,7 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
         return Answer::File(file, file.identity.get().kind);
     }
     let Some(stat) = stat(number) else { return Answer::NotRecorded };
-    // A file that was removed meanwhile has a name that only the kernel knows.
+    // The file was removed meanwhile: only the kernel knows its name.
     if stat.links == 0 {
         return Answer::Ask(stat, Later { moment, hash: None });
     }
@@ -187,14 +184,14 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
 
 /// True if no component of the name `asked` is a symbolic link.
 fn is_plain(asked: Asked) -> bool {
-    /// RESOLVE_NO_SYMLINKS of openat2(2).
+    /// Value of RESOLVE_NO_SYMLINKS of openat2(2).
     const NO_LINKS: u64 = 4;
     if WITHOUT_OPENAT2.load(Ordering::Relaxed) {
         return false;
     }
-    // `struct open_how`: flags, mode, resolve.
+    // Fields of `struct open_how`: flags, mode, resolve.
     let how = [(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64, 0, NO_LINKS];
-    // SAFETY: the program's string, which the kernel has read before, and a structure of ours with its size.
+    // SAFETY: passes the program's string, which the kernel has read before, and a local structure with its size.
     let number =
         unsafe { crate::sys::syscall!(libc::SYS_openat2, asked.at, asked.name, how.as_ptr(), size_of_val(&how)) };
     if number >= 0 {
@@ -213,7 +210,7 @@ fn is_plain(asked: Asked) -> bool {
 }
 
 fn close(number: c_long) {
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: closes a descriptor that was just opened and that no other code knows.
     unsafe { crate::sys::syscall!(libc::SYS_close, number) };
 }
 
@@ -224,7 +221,7 @@ impl Plain {
             && self.device.load(Ordering::Relaxed) == stat.identity.device
     }
 
-    /// Stores a stamp. Threads may race: any result is correct, since all of them have just found the path plain.
+    /// Marks the path as plain at time stamp `moment`. Threads may race: any result is correct, since each thread has just found the path plain.
     fn put(&self, stat: &Stat, moment: Moment) {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);
@@ -233,13 +230,12 @@ impl Plain {
     }
 }
 
-/// Cache of names that contain symbolic links, with their files, by hash; the latest entry wins.
+/// Cache of names that contain symbolic links, with their files, by hash of the name; a new entry replaces an old one.
 static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
-/// Cached name that contains a symbolic link. All fields must match: a wrong answer would need two names with the same hash that lead to
-/// the same inode.
+/// Cached name that contains a symbolic link. A wrong answer would need two names with the same hash that lead to the same inode.
 struct Linked {
-    /// Checksum of the fields below; a half-written entry does not match.
+    /// Checksum of name hash, file status and the fields below; a half-written entry does not match.
     sum: AtomicU64,
     moment: AtomicU64,
     file: AtomicPtr<File>,
@@ -255,7 +251,7 @@ impl Linked {
     }
 }
 
-/// Returns the checksum over all values that must be equal for the entry's `file` to be reused.
+/// Returns the checksum of all values that must be unchanged for a cached `file` to be reused.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
     let words =
         [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
@@ -269,12 +265,12 @@ fn linked(hash: u64, stat: &Stat, now: Moment) -> Option<&'static File> {
     let linked = Linked::of(hash);
     let (file, moment) = (linked.file.load(Ordering::Acquire), linked.moment.load(Ordering::Relaxed));
     let same = now.believes(moment) && linked.sum.load(Ordering::Relaxed) == sum(hash, stat, moment, file);
-    // SAFETY: a record that is never freed, stored by `learn`: the checksum matches this address.
+    // SAFETY: a record that `learn` stored and that is never freed: the checksum matches this address.
     if same { unsafe { file.as_ref() } } else { None }
 }
 
 impl Later {
-    /// Caches the kernel's answer: this name leads to `file`.
+    /// Caches the kernel's answer that this name leads to `file`.
     pub(super) fn learn(&self, stat: &Stat, file: &'static File) {
         let Some(hash) = self.hash.filter(|_| stat.links == 1) else { return };
         let (linked, file) = (Linked::of(hash), std::ptr::from_ref(file).cast_mut());

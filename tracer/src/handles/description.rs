@@ -1,5 +1,5 @@
-//! Open file descriptions, shared by descriptors that dup(2) makes. Each has a file position, which read(2) and write(2) move; the tracer
-//! tracks the position to avoid asking the kernel at each call.
+//! Open file descriptions, shared by descriptors that dup(2) makes. Each description has a file position, which read(2) and write(2) move;
+//! the tracer tracks the position to avoid asking the kernel at each call.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 mod turns;
@@ -15,42 +15,40 @@ use trace_format::meta::stream_flags;
 
 pub(crate) use turns::Mover;
 
-/// Source from which a description's file position is known.
+/// Source of an open file description's file position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
-    /// The tracer tracks the position.
     Followed = 0,
-    /// Others move the position too (another process, a C stream); the kernel is asked after each call.
+    /// Others move the position too (another process, a C stream); the tracer asks the kernel after each call.
     Shared = 1,
-    /// There is no position: terminals and other character devices.
+    /// The file has no position (terminals and other character devices).
     None = 2,
 }
 
-/// File offset of a call, with the flags recorded beside it.
+/// File offset of a call, with the flags to be recorded for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     /// Offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
-    /// Bits of [`stream_flags`] for the call. One of them marks the offset as an estimate: others may have moved the position, or the end
-    /// of the file, before the kernel could be asked.
+    /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: others may have moved the position or the end of the file.
     pub(crate) marks: u8,
 }
 
 impl Placed {
-    /// Makes an exact offset; -1 means that the call has none.
+    /// Makes an exact offset; -1 means that the call has no offset.
     #[inline(always)]
     pub(crate) const fn at(offset: i64) -> Self {
         Self { offset, marks: 0 }
     }
 
-    /// Makes an offset that counts as an estimate if `is_estimate` is true.
+    /// Makes an offset that is flagged as an estimate if `is_estimate` is true.
     #[inline(always)]
     pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// Adds the open flags `manner` of the call's file.
+    /// Adds `manner`, the open flags of the call's file, to the flags.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }
@@ -59,31 +57,31 @@ impl Placed {
 
 /// Open file description of the program (see open(2)): file, position and open flags.
 pub(crate) struct Description {
-    /// Word of [`Used`], or 0: a hook reads file and open flags at once.
+    /// Encoded [`Used`] (file and open flags, so that a hook reads both at once), or 0.
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
-    /// True if the position is also moved without serialization (by other processes, or by a thread whose turn was taken over).
+    /// True if others move the position without taking turns (other processes, or a thread whose turn was taken over).
     others: AtomicBool,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Owner of the turn to move the position ([`turns`]), or 0. Until it is 0, the record is not used for another file.
+    /// Owner of the turn to move the position ([`turns`]), or 0. While not 0, the record is not reused for another file.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
     /// Position of the C stream on this description, if any.
     stream: StreamPosition,
 }
 
-// SAFETY: records can be found only once complete.
+// SAFETY: a record can be found only once it is complete.
 unsafe impl Record for Description {}
 
 static DESCRIPTIONS: Table<Description> = Table::new();
-/// Free list of descriptions without references. Popped only under `FREE_BUSY`, so a record cannot return to the list while it is taken.
+/// Free list of descriptions without references. Popped only under `FREE_BUSY`, so a record cannot return to the list while being taken.
 static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
-/// List of descriptions without references whose position a call moves, or a jump out of a call left so. It becomes the free list once that
-/// is empty. Changed only under `FREE_BUSY`.
+/// List of descriptions without references whose turn ([`turns`]) is taken by a call in progress, or by a call left by a jump. Becomes the
+/// free list once that is empty. Changed only under `FREE_BUSY`.
 static IN_USE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
-/// Maximum number of descriptions in use that are passed over for a new one.
+/// Maximum number of descriptions with a taken turn that are skipped in the search for a free record.
 const PASSED_OVER: usize = 32;
 static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
 
@@ -92,7 +90,7 @@ pub(super) fn prepare(count: usize) {
     DESCRIPTIONS.prepare(count);
 }
 
-/// Creates a description with one reference and position `at`; `None` if the table is full.
+/// Creates a description with one reference and file position `at` in bytes; `None` if the table is full.
 pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i64) -> Option<&'static Description> {
     let description =
         reuse().or_else(|| DESCRIPTIONS.push(Description::of_nothing(Position::Followed)).map(|(_, new)| new))?;
@@ -108,17 +106,16 @@ pub(super) fn new(file: &'static File, position: Position, manner: Manner, at: i
     Some(description)
 }
 
-/// Returns a placeholder for an unknown description: no file, no position.
+/// Returns a placeholder for an unknown description, without file and position.
 pub(super) fn nowhere() -> &'static Description {
     static NOWHERE: Description = Description::of_nothing(Position::None);
     &NOWHERE
 }
 
-/// True once a call has moved the position of a description that the tracer could not identify.
+/// True once a call may have moved the position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Marks all file positions as uncertain, because a call may have moved any of them. From now on the kernel is asked for positions, and
-/// offsets are recorded as estimates.
+/// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {
@@ -154,7 +151,7 @@ fn reuse() -> Option<&'static Description> {
     taken
 }
 
-/// Takes the first record of the free list, under `FREE_BUSY`; `None` if the list is empty.
+/// Takes the first record off the free list, under `FREE_BUSY`; `None` if the list is empty.
 fn first_free() -> Option<&'static Description> {
     loop {
         let head = FREE.load(Ordering::Acquire);
@@ -191,20 +188,20 @@ impl Description {
         }
     }
 
-    /// Returns the file of this description; `None` for [`nowhere`].
+    /// Returns the file of this description; `None` for [`nowhere`], the placeholder.
     #[inline(always)]
     pub(super) fn file(&self) -> Option<&'static File> {
         self.described().map(Used::file)
     }
 
-    /// Adds a reference for one more descriptor, unless there is none left. The record may be another file's by now: check afterwards that
-    /// the descriptor by which it was found still refers to it.
+    /// Adds a reference for one more descriptor, unless none is left; returns true if added. The record may have been reused for another
+    /// file: check afterwards that the descriptor still refers to this record.
     pub(super) fn retain(&self) -> bool {
         let more = |references| (references != 0).then_some(references + 1);
         self.references.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
     }
 
-    /// Drops one descriptor's reference; the last one frees the record.
+    /// Drops one descriptor's reference; dropping the last one frees the record.
     pub(super) fn release(&'static self) {
         if self.references.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
@@ -226,27 +223,25 @@ impl Description {
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Marks the position as also moved by others that take no turns (other processes, or a thread whose turn was taken over); the kernel's
-    /// answer may then include their moves.
+    /// Marks the position as also moved by others that take no turns (other processes, or a thread whose turn was taken over). A position
+    /// that the kernel reports may then include their moves.
     pub(crate) fn share_with_others(&self) {
         self.share();
         self.others.store(true, Ordering::Release);
     }
 
-    /// True if calls need no flags: nobody else moves the position, and the file was opened without special flags.
+    /// True if calls need no stream flags: nobody else moves the position, and the file was opened without special flags.
     #[inline(always)]
     pub(crate) fn is_plain(&self, used: Used) -> bool {
         used.is_plain() && !self.others.load(Ordering::Relaxed)
     }
 
-    /// True if a position reported by a C stream is only an estimate: others move it too, or (for `writes`) its bytes are appended when the
-    /// buffer is flushed.
+    /// True if a C stream's position is only an estimate: others move it too, or (for `writes`) the flushed bytes will be appended.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
         self.others.load(Ordering::Relaxed) || writes && self.appends()
     }
 
-    /// True if the description has a position.
     pub(crate) fn has_position(&self) -> bool {
         self.kind.load(Ordering::Relaxed) != Position::None as u8
     }
@@ -256,14 +251,13 @@ impl Description {
         self.manner().appends()
     }
 
-    /// Returns file and open flags. They may be another file's by now if a check made afterwards finds that the descriptor was left.
+    /// Returns file and open flags. They belong to another file if a later check finds that the descriptor no longer refers to this record.
     #[inline(always)]
     pub(super) fn described(&self) -> Option<Used> {
-        // Acquire: what is loaded later tells if the descriptor was left before.
+        // Acquire: later loads then show if the descriptor had been changed before.
         NonZero::new(self.file.load(Ordering::Acquire)).map(Used)
     }
 
-    /// Returns the open flags.
     #[inline(always)]
     fn manner(&self) -> Manner {
         self.described().map_or(Manner::PLAIN, |used| used.manner(true))
@@ -288,7 +282,7 @@ impl Description {
         &self.stream
     }
 
-    /// Returns the offset at which a failed call would have begun, if known without asking the kernel; `writes`: true for a write.
+    /// Returns the offset at which a failed call would have begun, if known without asking the kernel. `writes`: true for a write.
     pub(crate) fn position(&self, writes: bool) -> i64 {
         let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         if followed && !(writes && self.appends()) {
@@ -304,7 +298,7 @@ mod tests {
     use super::*;
     use crate::registry::{Identity, find_or_add};
 
-    /// Test: records are reused only without references and turns. A single test, since all tests of the process share the table.
+    /// Checks that records are reused only without references and turns. A single test, since all tests of the process share the table.
     #[test]
     fn records_are_used_again_once_nothing_refers_to_them() {
         crate::registry::prepare_for_tests();

@@ -1,12 +1,11 @@
-//! Descriptor table: maps descriptor numbers to open file descriptions. It is a flat array indexed by number, so a hook needs one load. An
-//! unknown number is looked up in the kernel once, regardless of its origin (the shell, a raw system call, a library that bypasses the C
-//! library).
+//! Descriptor table: maps descriptor numbers to open file descriptions. It is a flat array, so a hook needs one load. An unknown number is
+//! looked up in the kernel once, regardless of its origin (the shell, a raw system call, a library that bypasses the C library).
 //!
-//! Threads change numbers (close(2), dup2(2), open(2)) while others use them. A change is announced before its system call and settled
-//! after it; in between the number is unknown. A call is recorded under the file that it found only if its number has not been taken from
-//! that file since (`handles/target.rs`):
+//! Threads change numbers (close(2), dup2(2), open(2)) while other threads use them. A change is announced before its system call and
+//! settled after it; in between the number is unknown. A call is recorded under the file that its look-up found only if the number has not
+//! been taken from that file since (`handles/target.rs`):
 //!
-//!     change: entry := unknown;  CHANGES += 1;  entry.left := CHANGES;  system call;  entry := what it stands for now
+//!     change: entry := unknown;  CHANGES += 1;  entry.left := CHANGES;  system call;  entry := new state
 //!     call:   seen := CHANGES;   entry?         system call;            CHANGES == seen, or entry.left <= seen
 #![expect(unsafe_code, reason = "array in reserved memory")]
 
@@ -20,41 +19,38 @@ use crate::notes::Note;
 use crate::registry::File;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Table entry of one descriptor number.
 struct Descriptor {
-    /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: no longer known, see [`unknown`]. Else the
-    /// address of its description.
+    /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: see [`unknown`]. Else: address of the description.
     state: AtomicPtr<Description>,
     /// Value of [`CHANGES`] when the number last ceased to refer to a file.
     left: AtomicU64,
 }
 
 const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
-/// Bit that marks a state as unknown (no address). The bits above hold the number of changes in progress ([`CHANGING`]) and the change's
-/// number.
+/// Bit that marks a state as unknown (not an address). The bits above hold the number of changes in progress ([`CHANGING`]) and a unique number.
 const UNKNOWN: usize = 2;
-/// Unit of the bit field that counts changes in progress, at most 255.
+/// Unit of the bit field in an unknown state that counts changes in progress, at most 255.
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
-/// Number of tracked descriptor numbers: 0 to `CAPACITY` - 1.
+/// Maximum number of tracked descriptor numbers: 0 to `CAPACITY` - 1.
 const CAPACITY: usize = 1 << 20;
 
-/// Memory of the array; committed in whole pages up to the highest number entered so far.
+/// Memory of the array, committed in whole pages up to the highest number entered so far.
 static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Number of entries that may be read without checking which descriptor table the calling thread has: all or none ([`tables`]).
+/// Number of entries that may be read without checking which descriptor table the calling thread has: all entries or 0 ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest descriptor number ever entered.
+/// Highest descriptor number ever entered in the table.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of times that a descriptor number ceased to refer to a file.
+/// Number of times so far that a descriptor number ceased to refer to a file.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
-/// Number of the next change of any descriptor; makes each unknown state unique.
+/// Number for the next unknown state; makes each unknown state unique.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Reserves address space for the table, divided by `scale` on systems with little of it.
+/// Reserves address space for the table, divided by `scale` on systems with little address space.
 pub(crate) fn prepare(scale: usize) {
     let length = CAPACITY / scale;
     description::prepare(length);
@@ -64,26 +60,26 @@ pub(crate) fn prepare(scale: usize) {
     }
 }
 
-/// Makes a unique state for a descriptor number that is no longer known, with `under_way` changes (close, dup2, ...) in progress.
+/// Makes a unique state for a descriptor number that is no longer known. `under_way`: number of its changes (close, dup2, ...) in progress.
 fn unknown(under_way: usize) -> *mut Description {
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
     std::ptr::without_provenance_mut((number << NUMBER_SHIFT) | (under_way.min(255) * CHANGING) | UNKNOWN)
 }
 
-/// Returns how many changes (close, dup2, ...) of a descriptor are in progress, according to `state`.
+/// Returns the number of changes (close, dup2, ...) of a descriptor in progress, according to `state`.
 fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// Returns the descriptor state that follows `state` when one of its changes in progress ends.
+/// Returns the descriptor state that follows `state` when one of the changes in progress ends.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }
 
-/// Returns the open file description to which a descriptor `state` refers, if any.
+/// Returns the open file description to which `state`, a descriptor's state, refers, if any.
 fn description_in(state: *mut Description) -> Option<&'static Description> {
     let is_one = !state.is_null() && state.addr() & (NOT_TRACED.addr() | UNKNOWN) == 0;
-    // SAFETY: a record of the table of descriptions.
+    // SAFETY: the address of a record in the table of descriptions.
     is_one.then(|| unsafe { &*state })
 }
 
@@ -98,21 +94,21 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
     }
     // SAFETY: inside the committed part of the area.
     let slot = unsafe { START.load(Ordering::Relaxed).add(number) };
-    // SAFETY: mapped; all-zero records are valid (null) and only shared.
+    // SAFETY: mapped; all-zero records are valid (null), and records are only accessed by shared references.
     Some(unsafe { &*slot })
 }
 
-/// Like [`slot`], for a number that is about to be entered; grows the array if necessary.
+/// Returns the entry of `number` like [`slot`], before a state is entered; grows the array if necessary.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     let slot = slot(number).or_else(|| grow(number))?;
-    // Usually the number is not higher, and a load is cheaper.
+    // Usually the number is not higher; a load is cheaper than an atomic update.
     if HIGHEST.load(Ordering::Relaxed) < number as usize {
         HIGHEST.fetch_max(number as usize, Ordering::Relaxed);
     }
     Some(slot)
 }
 
-/// Grows the array so that it includes `number`; returns its entry, or `None` if that fails.
+/// Grows the array to include `number`; returns the number's entry, or `None` if memory or `CAPACITY` does not suffice.
 #[cold]
 fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     let wanted = (number as usize).checked_add(1).filter(|&length| length <= CAPACITY)? * size_of::<Descriptor>();
@@ -124,28 +120,25 @@ fn grow(number: libc::c_int) -> Option<&'static Descriptor> {
     slot(number)
 }
 
-/// Allows (`freely`) or forbids calls to read the array without checking the calling thread's descriptor table.
+/// Allows (`freely`) or forbids that calls read the array without checking the calling thread's descriptor table.
 pub(super) fn reach(freely: bool) {
     REACH.store(if freely { LENGTH.load(Ordering::Relaxed) } else { 0 }, Ordering::SeqCst);
-    // Threads may have come to differ meanwhile.
+    // A thread may have got a descriptor table of its own meanwhile.
     if tables::differ() {
         REACH.store(0, Ordering::SeqCst);
     }
 }
 
-/// Result of looking a number up in the table.
+/// Result of looking up a descriptor number in the table.
 pub(super) enum Known {
-    /// The descriptor is open on a recorded file, with this open file description.
     Recorded(&'static Description),
-    /// The descriptor is open on a file that is not recorded.
     NotRecorded,
-    /// The descriptor is unknown: not looked up in the kernel yet.
+    /// The descriptor is unknown: it has not been looked up in the kernel yet.
     Nothing,
     /// The calling thread has a descriptor table of its own, so the array does not apply.
     Elsewhere,
 }
 
-/// Looks up the descriptor `number` in the table.
 #[inline(always)]
 pub(super) fn known(number: libc::c_int) -> Known {
     if number as usize >= REACH.load(Ordering::Relaxed) {
@@ -153,7 +146,7 @@ pub(super) fn known(number: libc::c_int) -> Known {
     }
     // SAFETY: inside the committed part of the area.
     let slot = unsafe { START.load(Ordering::Relaxed).add(number as usize) };
-    // SAFETY: mapped; all-zero records are valid (null) and only shared.
+    // SAFETY: mapped; all-zero records are valid (null), and records are only accessed by shared references.
     of_state(unsafe { &*slot }.state.load(Ordering::Acquire))
 }
 
@@ -164,7 +157,7 @@ fn of_state(state: *mut Description) -> Known {
     } else if state.addr() & (NOT_TRACED.addr() | UNKNOWN) != 0 {
         not_recorded(state)
     } else {
-        // SAFETY: no mark bit is set, so this is a record of the table of descriptions.
+        // SAFETY: no mark bit is set, so the state is the address of a record in the table of descriptions.
         Known::Recorded(unsafe { &*state })
     }
 }
@@ -174,7 +167,7 @@ fn not_recorded(state: *mut Description) -> Known {
     if state == NOT_TRACED { Known::NotRecorded } else { Known::Nothing }
 }
 
-/// Looks up a number that may not be read from the array without further checks.
+/// Looks up a descriptor number that is beyond [`REACH`].
 #[cold]
 fn beyond(number: libc::c_int) -> Known {
     if tables::is_own() {
@@ -187,20 +180,19 @@ fn beyond(number: libc::c_int) -> Known {
     }
 }
 
-/// Returns the number of times so far that a descriptor number ceased to refer to a file.
 #[inline(always)]
 pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// True if `number` ceased to refer to its file after `seen` changes.
+/// True if `number` ceased to refer to its file after the first `seen` changes of all descriptors.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
     slot(number).is_none_or(|slot| slot.left.load(Ordering::Acquire) > seen)
 }
 
-/// Returns the description of `number` if the table has it; never asks the kernel.
+/// Returns the open file description of `number` if the table has it; never asks the kernel.
 pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Description> {
     match known(number) {
         Known::Recorded(description) => Some(description),
@@ -208,7 +200,7 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
     }
 }
 
-/// State of an unknown descriptor number, read before the kernel is asked about it.
+/// State of an unknown descriptor number, read before the kernel is asked about the number.
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
@@ -219,7 +211,7 @@ pub(super) fn ask(number: libc::c_int) -> Option<Unasked> {
     (matches!(of_state(state), Known::Nothing) && changing(state) == 0).then_some(Unasked(state))
 }
 
-/// Enters the kernel's answer for `number`. Returns false if the number changed meanwhile, or another thread entered it first.
+/// Enters the kernel's answer for `number`. Returns false if the number changed meanwhile or another thread entered an answer first.
 pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'static Description>) -> bool {
     let Some(slot) = slot_to_book(number) else { return false };
     let state = description.map_or(NOT_TRACED, state_of);
@@ -235,8 +227,8 @@ pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
 
-/// Enters `number` as newly opened on `file`, or as not recorded if there is no file. `made` is its state just after the open; if the state
-/// has changed since, the number becomes unknown again.
+/// Enters `number` as newly opened on `file`, or as not recorded if `file` is `None`. `made` is the state of `number` just after the open;
+/// if the state has changed since, the number becomes unknown again.
 pub(super) fn open(
     number: libc::c_int,
     made: Unasked,
@@ -250,7 +242,7 @@ pub(super) fn open(
     }
     let slot = slot_to_book(number)?;
     let description = file.and_then(|file| description::new(file, position, manner, at));
-    // A close(2) that freed the number may not have settled its change yet.
+    // A close(2) that freed the number may not have ended its change yet.
     let number_of = |state: *mut Description| state.addr() >> NUMBER_SHIFT;
     let same = |now: *mut Description| now == made.0 || changing(made.0) != 0 && number_of(now) == number_of(made.0);
     let state = description.map_or(NOT_TRACED, state_of);
@@ -262,13 +254,13 @@ pub(super) fn open(
     description
 }
 
-/// Replaces the state of a descriptor's table entry and releases its old open file description.
+/// Replaces the state of a descriptor's table entry and releases the previous open file description.
 fn put(slot: &Descriptor, state: *mut Description) {
     slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }
 
 impl Descriptor {
-    /// Announces that the descriptor number changed, and releases the open file description to which it referred in state `before`.
+    /// Records that the descriptor number changed, and releases the open file description to which `before`, the previous state, referred.
     fn replaced(&self, before: *mut Description) {
         if let Some(description) = description_in(before) {
             self.leave();
@@ -276,13 +268,13 @@ impl Descriptor {
         }
     }
 
-    /// Tells calls in progress that the number no longer refers to the file that they found. Called before the system call that changes it.
+    /// Tells calls in progress that the number no longer refers to the file that they found. Call this before the system call changes the number.
     fn leave(&self) {
         let now = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
         self.left.fetch_max(now, Ordering::SeqCst);
     }
 
-    /// Begins a change of the descriptor number (close, dup2, ...); returns its states before and during the change.
+    /// Begins a change of the descriptor number (close, dup2, ...); returns the states before and during the change.
     fn begin(&self) -> [*mut Description; 2] {
         let mut before = self.state.load(Ordering::Acquire);
         let meanwhile = loop {
@@ -296,15 +288,15 @@ impl Descriptor {
         [before, meanwhile]
     }
 
-    /// Ends a change. The number is looked up at its next use, unless another thread has entered it meanwhile.
+    /// Ends a change. The number is looked up in the kernel at its next use, unless another thread has entered it meanwhile.
     fn end(&self) {
         let less = |state| (changing(state) != 0).then(|| settled(state));
         let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 }
 
-/// Removes `number` from the table before close(2), but keeps its description. As soon as the kernel has closed the number, another thread
-/// may get it. Linux frees the number whatever close(2) returns, except for EBADF.
+/// Removes `number` from the table before close(2), but keeps its open file description. As soon as the kernel has closed the number,
+/// another thread may get it. Linux frees the number whatever close(2) returns, except for EBADF.
 pub(crate) fn take(number: libc::c_int) -> Taken {
     if tables::is_own() {
         let file = tables::file_elsewhere(number).inspect(|_| Note::Uncertain.count());
@@ -313,7 +305,7 @@ pub(crate) fn take(number: libc::c_int) -> Taken {
     taken(slot(number))
 }
 
-/// Like [`take`], for dup2(2), which closes `number` and reuses it at once.
+/// Removes `number` from the table like [`take`], before dup2(2), which closes and reuses the number at once.
 pub(crate) fn take_to_book(number: libc::c_int) -> Taken {
     taken(if tables::is_own() { None } else { slot_to_book(number) })
 }
@@ -323,10 +315,9 @@ fn taken(slot: Option<&'static Descriptor>) -> Taken {
     Taken { slot, states, file: description_in(states[0]).and_then(Description::file) }
 }
 
-/// Descriptor number whose change (close, dup2, ...) is in progress; a method must be called to end the change.
+/// Change (close, dup2, ...) of a descriptor number in progress; one of the methods must be called to end the change.
 pub(crate) struct Taken {
     slot: Option<&'static Descriptor>,
-    /// States of the descriptor number before and during the change.
     states: [*mut Description; 2],
     file: Option<&'static File>,
 }
@@ -348,7 +339,7 @@ impl Taken {
     pub(crate) fn become_one(self, target: &Target) {
         let Some(slot) = self.slot else { return };
         let Some(description) = target.retained() else { return self.close() };
-        // If another change is in progress too, their order is unknown.
+        // If another change of the number is in progress too, the order of the changes is unknown.
         let alone = changing(self.states[1]) == 1;
         let change = |to| slot.state.compare_exchange(self.states[1], to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         if !alone || !change(state_of(description)) {
@@ -362,7 +353,7 @@ impl Taken {
         self.close();
     }
 
-    /// Ends the change: the call failed, so the descriptor number refers to the same open file description as before.
+    /// Ends the change: the call failed, so the descriptor number still refers to the same open file description.
     pub(crate) fn give_back(self) {
         let Some(slot) = self.slot else { return };
         let [before, meanwhile] = self.states;
@@ -372,14 +363,14 @@ impl Taken {
     }
 }
 
-/// Forgets what `number` refers to; it is looked up at its next use.
+/// Marks `number` as unknown, so that it is looked up in the kernel at its next use.
 pub(crate) fn forget(number: libc::c_int) {
     if let Some(slot) = slot(number).filter(|_| !tables::is_own()) {
         put(slot, unknown(0));
     }
 }
 
-/// Runs `call`, which closes the numbers from `first` to `last` (inclusive), and updates the table.
+/// Runs `call`, which closes the descriptor numbers from `first` to `last` (inclusive), and updates the table.
 pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl FnOnce() -> T) -> T {
     let behind = if tables::is_own() { 0 } else { HIGHEST.load(Ordering::Relaxed) + 1 };
     let all = || {
@@ -394,7 +385,7 @@ pub(crate) fn take_range<T>(first: libc::c_uint, last: libc::c_uint, call: impl 
     result
 }
 
-/// Calls `each` with every known number that is open on a recorded file.
+/// Calls `each` with every known descriptor number that is open on a recorded file, and with the file.
 pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
     for number in 0..=HIGHEST.load(Ordering::Relaxed) as libc::c_int {
         if let Some(description) = known_description(number) {
@@ -406,11 +397,11 @@ pub(crate) fn each_open(mut each: impl FnMut(libc::c_int, &'static File)) {
 /// Enters `new`, a descriptor that a call has just created, as a duplicate of `target`.
 pub(crate) fn duplicate(target: Option<&Target>, new: libc::c_int) {
     let Some(to) = (if tables::is_own() { None } else { slot_to_book(new) }) else { return };
-    // If the original is not recorded, unknown by now, or too high a number to be tracked, the new one is looked up at its next use.
+    // If the original is not recorded, unknown by now, or too high to be tracked, the duplicate is looked up in the kernel at its next use.
     put(to, target.and_then(Target::retained).map_or_else(|| unknown(0), state_of));
 }
 
-/// Marks all positions as shared between processes, in a forked child and in its parent.
+/// Marks all file positions as shared between processes; called in a forked child and in its parent.
 pub(crate) fn after_fork() {
     description::share_all();
     super::canonical_name::has_children();
@@ -422,7 +413,7 @@ pub(crate) fn in_child() {
     tables::in_child();
     for number in 0..=HIGHEST.load(Ordering::Relaxed) {
         let Some(slot) = slot(number as libc::c_int) else { break };
-        // No thread is left to end a change that was under way.
+        // No thread is left to end a change that was in progress.
         if !knows || changing(slot.state.load(Ordering::Relaxed)) != 0 {
             put(slot, unknown(0));
         }

@@ -1,20 +1,18 @@
-//! Cache of open HDF5 files and data sets, by identifier. Identifiers increase and are hardly ever reused. A new object evicts an old one if
-//! there is no room; a missing object is queried again.
+//! Cache of open HDF5 files and data sets, by identifier. HDF5 identifiers increase and are hardly ever reused. A new object evicts an old
+//! one if there is no room; an object that is not cached is queried from HDF5 again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use crate::memory::FixedTable;
 use crate::registry::{DataSet, File};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than this.
+/// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than 1 byte.
 const IS_DATA_SET: usize = 1;
 
-/// Recorded object to which an HDF5 identifier refers.
+/// Recorded file or data set to which an HDF5 identifier refers.
 #[derive(Clone, Copy)]
 pub(crate) enum Hdf5Object {
-    /// Open file.
     File(&'static File),
-    /// Open data set.
     DataSet(&'static DataSet),
 }
 
@@ -27,17 +25,17 @@ pub(crate) struct Hdf5Id {
     pub(crate) id: i64,
 }
 
-/// Addresses of objects, by identifier and library combined.
+/// Addresses of objects, by the key that combines identifier and library.
 static OBJECTS: FixedTable<AtomicUsize, 8192, 8> = FixedTable::new();
 
 impl Hdf5Id {
-    /// Combines identifier and library into one key. The identifier's upper byte is its type, its lower part a serial number. The bits in
-    /// between take the library's address, whose lowest and highest bits carry no information.
+    /// Combines identifier and library into one key. The highest byte of the identifier is its type, the low bits a serial number. The bits
+    /// in between take the library's address, whose lowest and highest bits carry no information.
     fn key(self) -> usize {
         (self.id as usize) ^ (self.library << 20 & 0x00ff_ffff_ff00_0000)
     }
 
-    /// Returns the object with this identifier, if cached.
+    /// Returns the object with this identifier, if it is cached.
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
         let entry = OBJECTS.find(key)?;
@@ -55,7 +53,6 @@ impl Hdf5Id {
         })
     }
 
-    /// Caches `object` under this identifier.
     pub(crate) fn remember(self, object: Hdf5Object) {
         self.forget();
         let address = match object {
@@ -69,14 +66,13 @@ impl Hdf5Id {
         }
     }
 
-    /// Removes this identifier from the cache.
     pub(crate) fn forget(self) {
         let key = self.key();
         OBJECTS.all(key).filter(|entry| entry.hold(key)).for_each(|entry| OBJECTS.remove(entry));
     }
 }
 
-/// Removes all identifiers from the cache, since HDF5 may reuse them.
+/// Removes all identifiers from the cache, because HDF5 may reuse them.
 pub(crate) fn forget_all() {
     OBJECTS.live().filter(|(key, entry)| entry.hold(*key)).for_each(|(_, entry)| OBJECTS.remove(entry));
 }

@@ -5,7 +5,7 @@ use libc::c_int;
 use trace_format::meta::stream_flags;
 use trace_format::segment::NO_OFFSET;
 
-/// RWF_NOAPPEND (Linux 6.9), missing in the libc crate.
+/// Value of RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
 const NO_APPEND: c_int = 0x20;
 
 /// Open flags recorded with a transfer: bits of [`stream_flags`].
@@ -13,9 +13,9 @@ const NO_APPEND: c_int = 0x20;
 pub(crate) struct Manner(u8);
 
 impl Manner {
-    /// No special flags: transfers go through the page cache and are complete once there.
+    /// No special open flags: transfers go through the page cache and are complete once in the page cache.
     pub(crate) const PLAIN: Self = Self(0);
-    /// O_APPEND: writes go to the end of the file.
+    /// Flag O_APPEND: writes go to the end of the file.
     pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
     /// Flags that fcntl(2) can change on an open file (F_SETFL).
     pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
@@ -39,25 +39,25 @@ impl Manner {
         flags & (libc::RWF_APPEND | NO_APPEND | libc::RWF_DSYNC | libc::RWF_SYNC) != 0
     }
 
-    /// Returns the flags of a transfer with pwritev2(2) `flags`, on a file with the open flags `opened`.
+    /// Returns the flags of one transfer with pwritev2(2) `flags`, on a file with the open flags `opened`.
     #[inline(always)]
     pub(crate) fn of_transfer(opened: Self, op: &Op, flags: c_int) -> Self {
         let manner = opened.of_call(op.writes());
         if op.writes() && Self::is_changed_by(flags) { manner.with_call(flags) } else { manner }
     }
 
-    /// Returns flags and offset of an asynchronous operation at `offset`. If its bytes are appended, the offset is unknown.
+    /// Returns flags and offset of an asynchronous operation at `offset`. The offset of appended bytes is unknown.
     pub(crate) fn of_operation(opened: Self, op: &Op, flags: c_int, offset: i64) -> (Self, i64) {
         let manner = if op.is_data() { Self::of_transfer(opened, op, flags) } else { Self::PLAIN };
         (manner, if op.is_data() { manner.offset(offset) } else { NO_OFFSET })
     }
 
-    /// Returns the start offset of a transfer with the offset argument `told`, if it is known before the transfer ends.
-    pub(crate) fn offset(self, told: i64) -> i64 {
-        if self.appends() { NO_OFFSET } else { told.max(NO_OFFSET) }
+    /// Returns the start offset of a transfer whose offset argument is `reported`; -1 if unknown before the transfer ends.
+    pub(crate) fn offset(self, reported: i64) -> i64 {
+        if self.appends() { NO_OFFSET } else { reported.max(NO_OFFSET) }
     }
 
-    /// Adds the pwritev2(2) flags of one write.
+    /// Applies the pwritev2(2) flags of one write.
     const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
@@ -66,24 +66,23 @@ impl Manner {
         Self(bits)
     }
 
-    /// Returns the open flags as bits of [`stream_flags`].
     #[inline(always)]
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Extracts the flags from bits of [`stream_flags`], which may include others.
+    /// Extracts the open flags from bits of [`stream_flags`], which may include other flags.
     #[inline(always)]
     pub(super) const fn among(bits: u8) -> Self {
         Self(bits & (stream_flags::APPENDED | stream_flags::DIRECT | stream_flags::THROUGH))
     }
 
-    /// Encodes the flags as a number below 8, to be stored in few bits.
+    /// Encodes the open flags as a number from 0 to 7, to be stored in 3 bits.
     pub(crate) const fn small(self) -> u8 {
         self.0 >> 5
     }
 
-    /// Decodes a number encoded by [`Self::small`].
+    /// Decodes the open flags from a number encoded by [`Self::small`].
     pub(crate) const fn of_small(small: u8) -> Self {
         Self::among(small << 5)
     }
@@ -94,7 +93,7 @@ impl Manner {
         if writes { self } else { Self(self.0 & stream_flags::DIRECT) }
     }
 
-    /// True if writes go to the end of the file.
+    /// True if writes go to the end of the file (O_APPEND).
     #[inline(always)]
     pub(crate) const fn appends(self) -> bool {
         self.0 & stream_flags::APPENDED != 0

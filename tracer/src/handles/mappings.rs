@@ -1,41 +1,39 @@
-//! Memory mappings (mmap) of recorded files, by start address. Threads that change the same range concurrently have no defined result
-//! anyway; only the table must stay consistent.
+//! Memory mappings (mmap) of recorded files, by start address. Threads may change a range concurrently; the table stays consistent.
 #![expect(unsafe_code, reason = "references to records that never go away; getauxval(3)")]
 
 use crate::memory::{FixedTable, Zeroed};
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// Mapped range, without its start address.
+/// Mapped address range, without its start address.
 struct Range {
     length: AtomicUsize,
     offset: AtomicI64,
     file: AtomicPtr<File>,
 }
 
-// SAFETY: zeros are numbers and a null pointer.
+// SAFETY: all-zero bits are valid numbers and a null pointer.
 unsafe impl Zeroed for Range {}
 
 /// File range that is mapped into memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Length of the mapped range, in bytes.
+    /// Length of the mapped range in bytes.
     pub(crate) length: usize,
-    /// Offset of the mapped range in the file, in bytes.
+    /// Offset of the mapped range in the file in bytes.
     pub(crate) offset: i64,
-    /// File that is mapped.
     pub(crate) file: &'static File,
 }
 
 const CAPACITY: usize = 1024;
-/// Maximum number of mapped ranges found per look-up.
+/// Maximum number of mapped ranges that one look-up finds.
 const MOST: usize = 16;
 
-/// Mapped ranges by start address. Any may overlap a given one, so all are searched.
+/// Mapped ranges by start address. Any range may overlap a given one, so a look-up searches all of them.
 static RANGES: FixedTable<Range, CAPACITY, CAPACITY> = FixedTable::new();
 
-/// Adds a mapping: `length` bytes of `file` from `offset`, mapped at address `start`. Returns false if the table is full.
+/// Adds a mapping of `length` bytes of `file` from `offset`, mapped at address `start`. Returns false if the table is full.
 pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File) -> bool {
     let added = RANGES.add(start, |range| {
         range.length.store(length, Ordering::Relaxed);
@@ -45,17 +43,16 @@ pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File)
     added.is_some()
 }
 
-/// Mapped file ranges found inside a range of addresses.
+/// Mapped file ranges found within a range of addresses.
 pub(crate) struct Found([Option<Mapping>; MOST]);
 
 impl Found {
-    /// Iterates over the ranges found.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Mapping> {
         self.0.iter().flatten()
     }
 
-    /// Updates the table after mremap(2), which moved `bytes` bytes at `from` to `to` and resized them to `now` (whole pages). Calls `each`
-    /// with the new mappings. Returns true if all of them fit in the table.
+    /// Updates the table after mremap(2) moved `bytes` bytes at address `from` to address `to` and resized them to `now` bytes (whole
+    /// pages). Calls `each` with each new mapping. Returns true if all of them fit in the table.
     pub(crate) fn moved(
         &self,
         (from, bytes): (usize, usize),
@@ -65,7 +62,7 @@ impl Found {
         let mut all = true;
         for part in self.iter() {
             let at = part.start - from;
-            // A part that reached the end grows with the mapping. A length below its whole pages is not rounded up.
+            // A part that reached the end grows with the mapping. A length that does not fill whole pages is not rounded up.
             let to_the_end = bytes.saturating_sub(at + part.length) < page_bytes();
             let length = if to_the_end && now > bytes { now - at } else { part.length.min(now.saturating_sub(at)) };
             if length > 0 {
@@ -83,7 +80,6 @@ impl Found {
     }
 }
 
-/// Returns the page size in bytes.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no preconditions.
     (unsafe { libc::getauxval(libc::AT_PAGESZ) } as usize).max(1)
@@ -94,7 +90,7 @@ pub(crate) fn find(start: usize, length: usize) -> Option<Found> {
     search(start, length, false)
 }
 
-/// Like [`find`], but removes the ranges from the table; parts of mappings outside stay.
+/// Removes the mapped file ranges in the `length` bytes from address `start` and returns them; parts of mappings outside stay.
 pub(crate) fn take(start: usize, length: usize) -> Option<Found> {
     search(start, length, true)
 }
@@ -108,7 +104,7 @@ fn search(start: usize, length: usize, take: bool) -> Option<Found> {
     search_table(start, length, take, &mut found.0).then_some(found)
 }
 
-/// Searches the table and fills `found` in place, since there may be little stack; returns false if nothing was found.
+/// Searches the table; returns false if nothing was found. Fills `found` in place, since there may be little stack.
 #[cold]
 #[inline(never)]
 fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Mapping>; MOST]) -> bool {
@@ -119,7 +115,7 @@ fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Map
         if behind <= start || at >= end || count == MOST || take && !range.hold(at) {
             continue;
         }
-        // SAFETY: stored before the address; a record is never freed.
+        // SAFETY: stored before the address became visible; a record is never freed.
         let Some(file) = (unsafe { range.file.load(Ordering::Relaxed).as_ref() }) else { continue };
         let offset = range.offset.load(Ordering::Relaxed);
         let (from, to) = (start.max(at), end.min(behind));
@@ -178,17 +174,17 @@ mod tests {
         crate::registry::prepare_for_tests();
         let file = find_or_add(b"/data/mapped", Identity::default()).unwrap();
         assert!(add(0x10_0000, 0x8000, 0x2000, file));
-        let told = |found: Option<Found>| {
+        let reported = |found: Option<Found>| {
             found.map(|found| found.iter().map(|part| (part.offset, part.length)).collect::<Vec<_>>())
         };
-        assert_eq!(told(find(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
-        assert_eq!(told(take(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
-        assert_eq!(told(find(0x10_1000, 0x1000)), None);
-        let mut rest = told(take(0, usize::MAX)).unwrap();
+        assert_eq!(reported(find(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(reported(take(0x10_1000, 0x1000)), Some(vec![(0x3000, 0x1000)]));
+        assert_eq!(reported(find(0x10_1000, 0x1000)), None);
+        let mut rest = reported(take(0, usize::MAX)).unwrap();
         rest.sort_unstable();
         assert_eq!(rest, [(0x2000, 0x1000), (0x4000, 0x6000)]);
-        assert_eq!(told(find(0, usize::MAX)), None);
-        // Moved and grown, then split in the middle.
+        assert_eq!(reported(find(0, usize::MAX)), None);
+        // Mapping that moves and grows, then is split in the middle.
         let page = page_bytes();
         assert!(add(0x10_0000, 2 * page - 5, 0, file));
         let mut seen = Vec::new();
@@ -196,10 +192,10 @@ mod tests {
         assert!(
             taken.moved((0x10_0000, 2 * page), (0x20_0000, 4 * page), |part| seen.push((part.offset, part.length)))
         );
-        assert_eq!((seen, told(find(0x10_0000, page))), (vec![(0, 4 * page)], None));
+        assert_eq!((seen, reported(find(0x10_0000, page))), (vec![(0, 4 * page)], None));
         let taken = take(0x20_0000 + page, 3 * page).unwrap();
         assert!(taken.moved((0x20_0000 + page, 3 * page), (0x20_0000 + page, page), |_| ()));
-        let mut rest = told(take(0, usize::MAX)).unwrap();
+        let mut rest = reported(take(0, usize::MAX)).unwrap();
         rest.sort_unstable();
         assert_eq!(rest, [(0, 2 * page)]);
     }

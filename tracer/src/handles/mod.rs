@@ -1,5 +1,4 @@
-//! Handles of the program (descriptors, open file descriptions, MPI files, ...). Hooks use them to look up the file to which a handle
-//! refers, and the file position.
+//! Handles of the program (descriptors, open file descriptions, MPI files, ...): finds the file of a handle, and its file position.
 
 mod canonical_name;
 mod description;

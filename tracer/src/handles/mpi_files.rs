@@ -1,4 +1,4 @@
-//! Open MPI files, by handle. MPI libraries use few different addresses, so a small table suffices; files that do not fit are only counted.
+//! Open MPI files, by handle. MPI libraries use few different handle addresses, so a small table suffices; files that do not fit are only counted.
 #![expect(unsafe_code, reason = "references into static memory")]
 
 use crate::memory::{Entry, FixedTable, Zeroed};
@@ -7,33 +7,32 @@ use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::DatatypeRole;
 
-/// MPI file that the program has opened (MPI_File_open).
+/// MPI file that the program has opened with MPI_File_open.
 pub(crate) type MpiFile = Entry<State>;
 
-/// State of an open MPI file.
 pub(crate) struct State {
     file: AtomicPtr<File>,
     details: AtomicPtr<MpiDetails>,
-    /// True while the file view is the default one of MPI_File_open: all bytes from the start of the file.
+    /// True while the file has the default view of MPI_File_open: all bytes from the start of the file.
     pub(crate) default_view: AtomicBool,
-    /// Size of the view's etype in bytes; 0 if unknown.
+    /// Size of the etype of the file view in bytes; 0 if unknown.
     pub(crate) etype_bytes: AtomicI64,
-    /// File size seen at some earlier time, in bytes; transfers that end at or below it need no size query.
+    /// File size at some earlier time, in bytes; transfers that end at or below need no query of the file size.
     pub(crate) size_seen: AtomicI64,
     /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
 
-// SAFETY: zeros are numbers, false, and null pointers.
+// SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
 /// State of a split collective call (between `_begin` and `_end`).
 pub(crate) struct Split {
-    /// Start time of the call in clock ticks; 0 if none is in progress.
+    /// Start time of the `_begin` call in clock ticks; 0 if no split collective call is in progress.
     pub(crate) start: AtomicU64,
-    /// Offset in the file view, in etypes.
+    /// Start offset of the transfer in the file view, in etypes.
     pub(crate) in_view: AtomicI64,
-    /// Offset in the file, in bytes.
+    /// Start offset of the transfer in the file, in bytes.
     pub(crate) in_file: AtomicI64,
     /// Memory datatype, encoded by [`Datatype::to_raw`].
     pub(crate) datatype: AtomicU64,
@@ -47,7 +46,6 @@ impl MpiFile {
         self.key().unwrap_or(0)
     }
 
-    /// Returns the recorded file of this handle.
     pub(crate) fn file(&self) -> &'static File {
         // SAFETY: set before the handle, to a record that is never freed.
         unsafe { &*self.file.load(Ordering::Acquire) }
@@ -76,14 +74,14 @@ impl MpiFile {
     }
 }
 
-/// Returns the open MPI file with this handle, if recorded.
+/// Returns the open MPI file with this handle, if it is recorded.
 pub(crate) fn find(handle: usize) -> Option<&'static MpiFile> {
     FILES.find(handle)
 }
 
 /// Adds `handle` as opened on `file`; returns false if the table is full.
 pub(crate) fn add(handle: usize, file: &'static File) -> bool {
-    // Removes what is left if the close was not seen.
+    // An old entry remains if the tracer did not see the close.
     remove(handle);
     let details = mpi_details_of(file).map_or(std::ptr::null_mut(), |details| std::ptr::from_ref(details).cast_mut());
     let added = FILES.add(handle, |opened| {
@@ -96,7 +94,6 @@ pub(crate) fn add(handle: usize, file: &'static File) -> bool {
     added.is_some()
 }
 
-/// Removes `handle` from the table.
 pub(crate) fn remove(handle: usize) {
     if let Some(opened) = find(handle).filter(|opened| opened.hold(handle)) {
         FILES.remove(opened);

@@ -1,5 +1,4 @@
-//! Nonblocking MPI-IO operations in progress, by request handle. If the table has no room, an operation is recorded at submission, not at
-//! completion.
+//! Nonblocking MPI-IO operations in progress, by request handle. If the table is full, an operation is recorded at submission, not at completion.
 #![expect(unsafe_code, reason = "cells of held table entries")]
 
 use super::MpiFile;
@@ -8,21 +7,20 @@ use crate::ops::Op;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// Nonblocking MPI-IO operation in progress. References to it exist only while a call holds it that may complete it (MPI_Wait, MPI_Test,
-/// ...).
+/// Nonblocking MPI-IO operation in progress. Only a call that may complete it (MPI_Wait, MPI_Test, ...) holds references to the operation.
 pub(crate) type MpiRequest = Entry<Operation>;
 
-/// Value of an [`MpiRequest`].
+/// Data of an [`MpiRequest`].
 pub(crate) struct Operation {
     handle: Cell<usize>,
     submitted: Cell<MaybeUninit<Submitted>>,
-    /// Index in the program's array of requests.
+    /// Index of the request in the program's array of requests.
     index: Cell<u32>,
     /// Next request that the same call holds, or null.
     next: Cell<*const MpiRequest>,
 }
 
-// SAFETY: zeros are numbers, a null pointer, and bytes of unknown meaning.
+// SAFETY: all-zero bits are valid numbers, a null pointer, and bytes of unknown meaning.
 unsafe impl Zeroed for Operation {}
 // SAFETY: only the thread that adds or holds an entry accesses its value.
 unsafe impl Sync for Operation {}
@@ -35,22 +33,21 @@ pub(crate) struct Submitted {
     pub(crate) start: u64,
     pub(crate) in_view: i64,
     pub(crate) in_file: i64,
-    /// Bytes that the operation was asked to transfer.
+    /// Bytes that the program asked to transfer.
     pub(crate) asked: u64,
 }
 
 static REQUESTS: FixedTable<Operation, 4096, WINDOW> = FixedTable::new();
-/// Number of table entries that are searched for a handle.
+/// Number of table entries that are searched for a request handle.
 const WINDOW: usize = 32;
 
-/// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete
-/// requests.
+/// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete requests.
 #[inline(always)]
 pub(crate) fn none() -> bool {
     REQUESTS.len() == 0
 }
 
-/// Adds an operation under its request handle; returns false if there is no room for it.
+/// Adds an operation under its request handle; returns false if the table has no room.
 pub(crate) fn add(handle: usize, what: Submitted) -> bool {
     let added = REQUESTS.add(handle, |request| {
         request.handle.set(handle);
@@ -60,26 +57,24 @@ pub(crate) fn add(handle: usize, what: Submitted) -> bool {
 }
 
 impl MpiRequest {
-    /// Returns the operation's parameters, as given at its submission.
     pub(crate) fn submitted(&self) -> Submitted {
-        // SAFETY: set by `add`, before anybody could hold the request.
+        // SAFETY: set by `add`, before any thread could hold the request.
         unsafe { self.submitted.get().assume_init() }
     }
 
-    /// Returns the operation's MPI request handle.
     pub(crate) fn handle(&self) -> usize {
         self.handle.get()
     }
 }
 
-/// Requests that one call may complete. Other threads do not find them meanwhile: the library may reuse a handle before this call has
-/// returned, and the new operation must not be mistaken for the old one.
+/// Requests that one call may complete, hidden from other threads meanwhile: the MPI library may reuse a handle before this call has
+/// returned, and a look-up must not mistake the new operation for the old one.
 pub(crate) struct Held {
     first: *const MpiRequest,
 }
 
 impl Held {
-    /// Takes hold of those `handles` that belong to nonblocking MPI-IO, and stores their indices.
+    /// Takes hold of those requests in `handles` that are nonblocking MPI-IO, and stores their indices in `handles`.
     pub(crate) fn take(handles: impl Iterator<Item = usize>) -> Self {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;
@@ -96,12 +91,11 @@ impl Held {
         held
     }
 
-    /// True if no request is held.
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
-    /// Releases all requests. Calls `over` with each index and request; it returns true if the operation is complete.
+    /// Releases all requests. `over` is called with the index and the request, and returns true if the operation is complete.
     pub(crate) fn release(self, mut over: impl FnMut(usize, &MpiRequest) -> bool) {
         let mut at = self.first;
         // SAFETY: null, or an entry of the static table, held since `take`.

@@ -1,6 +1,5 @@
 //! Files that a call refers to by name without opening them (stat, unlink, ...). Names are made absolute lexically, relative to the working
-//! directory or to a descriptor's directory. Symbolic links are not followed, since that would take system calls that the program does not
-//! make.
+//! directory or a descriptor's directory. Symbolic links are not followed, which would take additional system calls.
 #![expect(unsafe_code, reason = "access(2); a string of the program")]
 
 use super::canonical_name::Moment;
@@ -13,9 +12,9 @@ use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Maximum number of file records created for names on which calls failed, so that a search along a path cannot fill the table.
+/// Maximum number of file records for names on which calls failed, so that a search along a path (like PATH) cannot fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
-/// Returns the limit in effect: [`MOST_FAILED_NAMES`], or a quarter of the files in counters mode, which has room for few.
+/// Returns the limit in effect: [`MOST_FAILED_NAMES`], or in counters mode, which has room for few files, a quarter of the files.
 fn most_failed_names() -> u32 {
     match crate::config::current() {
         Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
@@ -23,10 +22,10 @@ fn most_failed_names() -> u32 {
     }
 }
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of file records created for names of successful calls that open nothing.
+/// Maximum number of file records for names in successful calls that open nothing.
 const MOST_NAMES: u32 = 1 << 15;
 static NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of directories under which names beyond the limit are grouped.
+/// Maximum number of file records for directories whose names share a record, once [`MOST_NAMES`] is reached.
 const MOST_DIRECTORIES: u32 = 1 << 13;
 static DIRECTORIES: AtomicU32 = AtomicU32::new(0);
 
@@ -41,8 +40,8 @@ pub(crate) fn named(at: c_int, name: *const c_char) -> Option<&'static File> {
     })
 }
 
-/// Returns the file record for a new path. Programs that stat or unlink millions of names must not fill the table: beyond a limit, all
-/// names in one directory share a record. Its path is the directory's with a trailing slash, which no other record has.
+/// Returns the file record for a new path. Programs that stat or unlink millions of names must not fill the table: beyond [`MOST_NAMES`],
+/// all names in one directory share a record. The path of that record is the directory with a trailing slash, which no other record has.
 fn new_name(path: &[u8]) -> Option<&'static File> {
     if let Some(file) = within(&NAMES, MOST_NAMES, path) {
         return Some(file);
@@ -54,11 +53,11 @@ fn new_name(path: &[u8]) -> Option<&'static File> {
     let end = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let directory = &path[..end];
     let known = registry::find_file(directory).or_else(|| within(&DIRECTORIES, MOST_DIRECTORIES, directory));
-    // Names beyond all limits share the root.
+    // Names beyond all limits share a record for the root directory.
     known.or_else(|| registry::find_or_add(b"/", Identity::default()))
 }
 
-/// Creates a file record for `path` if `made`, the number created under this limit, is below `most`.
+/// Creates a file record for `path` if `made`, the number of records created under this limit, is below `most`.
 fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     if made.load(Ordering::Relaxed) >= most {
         return None;
@@ -68,7 +67,7 @@ fn within(made: &AtomicU32, most: u32, path: &[u8]) -> Option<&'static File> {
     Some(file)
 }
 
-/// Like [`named`], for a call on `name` that failed with `error`.
+/// Returns the recorded file like [`named`], for a call on `name` that failed with error number `error`.
 pub(crate) fn failed_name(at: c_int, name: *const c_char, error: c_int) -> Option<&'static File> {
     if !is_readable(name, error) {
         Note::Name.count();
@@ -89,12 +88,12 @@ fn failed_path(path: &[u8]) -> Option<&'static File> {
     file
 }
 
-/// Like `failed_path`, but first checks the filters for this path.
+/// Returns the recorded file for an absolute path on which a call failed, if the filters record the path.
 pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
     if is_recorded(path) { failed_path(path) } else { None }
 }
 
-/// True if the filters record calls on this path; otherwise counts the call as omitted.
+/// True if the filters record calls on this path; otherwise counts the call as left out.
 fn is_recorded(path: &[u8]) -> bool {
     match registry::judge(path) {
         Verdict::Recorded => return true,
@@ -104,8 +103,7 @@ fn is_recorded(path: &[u8]) -> bool {
     false
 }
 
-/// True if the string `name` is readable memory, given the call's `error`. Only the kernel knows; most errors imply that it has read the
-/// string.
+/// True if `name` is readable memory, for a call that failed with `error`. Most errors imply that the kernel has read the string.
 fn is_readable(name: *const c_char, error: c_int) -> bool {
     match error {
         libc::EFAULT => false,

@@ -6,10 +6,10 @@ use super::resolve::link_of;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Size of a path buffer that suffices for paths of common length, in bytes.
+/// Size of a buffer that suffices for paths of common length, in bytes.
 pub(super) const COMMON_BYTES: usize = 512;
 
-/// True if `name` is absolute and has no redundancy: no component is empty or begins with a dot.
+/// True if `name` is absolute and no component is empty or begins with a dot.
 pub(super) fn is_normal(name: &[u8]) -> bool {
     name.len() > 1
         && name.first() == Some(&b'/')
@@ -52,14 +52,13 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// Returns the length of a directory path if it is usable: an unreachable directory's does not begin with a slash, and one that fills `out`
-/// may be truncated.
+/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable) and is not truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }
 
 fn working_directory(out: &mut [u8]) -> Option<usize> {
-    // SAFETY: the buffer is ours; the result counts the NUL.
+    // SAFETY: the buffer is a Rust slice; the result counts the NUL.
     let length = unsafe { crate::sys::syscall!(libc::SYS_getcwd, out.as_mut_ptr(), out.len()) };
     whole(usize::try_from(length - 1).ok()?, out)
 }
@@ -73,7 +72,7 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
     }
     let mut link = [0_u8; 40];
     let link = link_of(number, &mut link);
-    // SAFETY: the name ends in NUL, the buffer is ours.
+    // SAFETY: the name ends in NUL, and the buffer is a Rust slice.
     let length =
         unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, link, out.as_mut_ptr(), out.len()) };
     let length = whole(usize::try_from(length).ok()?, out)?;
@@ -83,16 +82,16 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
     Some(length)
 }
 
-/// Returns device, inode and mount ID of a directory, which identify its path. `None` if it was removed or the IDs are unknown.
+/// Returns device, inode and mount ID of a directory, which identify its path. `None` if the directory was removed or the IDs are unknown.
 fn identity(number: c_int) -> Option<[u64; 3]> {
-    /// statx(2) flags: the descriptor itself (`AT_EMPTY_PATH`), and no new query to a file server.
+    /// Flags of statx(2): the descriptor itself (`AT_EMPTY_PATH`), and no new query to a file server.
     const FLAGS: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    /// statx(2) mask bit for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
+    /// Mask bit of statx(2) for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
     const MOUNT: u32 = 0x1000;
-    // SAFETY: an all-zero structure is a valid one.
+    // SAFETY: an all-zero structure is valid.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
     let mask = libc::STATX_INO | libc::STATX_NLINK | MOUNT;
-    // SAFETY: an empty name that ends in NUL, and a structure of ours.
+    // SAFETY: an empty name that ends in NUL, and a local structure.
     let result = unsafe { crate::sys::syscall!(libc::SYS_statx, number, c"".as_ptr(), FLAGS, mask, &raw mut about) };
     let known = result == 0 && about.stx_mask & mask == mask && about.stx_nlink > 0;
     let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
@@ -101,7 +100,7 @@ fn identity(number: c_int) -> Option<[u64; 3]> {
 
 const WORDS: usize = 32;
 
-/// Cache entry: path of a directory descriptor.
+/// Cache entry for the path of a directory that a descriptor refers to.
 struct Directory {
     /// Sequence lock: odd while the entry is being written.
     turn: AtomicU32,
@@ -122,13 +121,13 @@ static DIRECTORIES: [Directory; 64] = [const {
 }; 64];
 
 impl Directory {
-    /// Returns the only cache entry for a directory; the latest directory wins.
+    /// Returns the cache entry for a directory; a new directory replaces an old one with the same entry.
     fn of([device, inode, mount]: [u64; 3]) -> &'static Self {
         let mixed = (inode ^ device.rotate_left(32) ^ mount.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &DIRECTORIES[(mixed >> 32) as usize % DIRECTORIES.len()]
     }
 
-    /// Copies the path to `out` if the entry belongs to this directory and may still be reused; returns its length.
+    /// Copies the path to `out` if the entry belongs to this directory and may still be reused; returns the length of the path in bytes.
     fn path(&self, identity: [u64; 3], now: Moment, out: &mut [u8]) -> Option<usize> {
         let turn = self.turn.load(Ordering::Acquire);
         let same = self.identity.iter().zip(identity).all(|(known, is)| known.load(Ordering::Relaxed) == is);
@@ -140,7 +139,7 @@ impl Directory {
         for (piece, word) in out[..length].chunks_mut(8).zip(&self.path) {
             piece.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..piece.len()]);
         }
-        // Succeeds only if nobody has written meanwhile.
+        // Succeeds only if nobody has written to the entry meanwhile.
         fence(Ordering::Acquire);
         (self.turn.load(Ordering::Relaxed) == turn).then_some(length)
     }
@@ -149,7 +148,7 @@ impl Directory {
         let turn = self.turn.load(Ordering::Relaxed);
         let free = turn.is_multiple_of(2) && path.len() <= WORDS * 8;
         let next = turn.wrapping_add(1);
-        // If another thread, or code that this signal handler interrupted, is writing, the path is not cached.
+        // The path is not cached if the entry is being written by another thread, or by code that this signal handler interrupted.
         if !free || self.turn.compare_exchange(turn, next, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
@@ -208,14 +207,14 @@ mod tests {
         assert_eq!(&out[..9], b"/the/name");
         assert_eq!(place.path([identity[0], identity[1], identity[2] + 1], now, &mut out), None);
         assert_eq!(place.path(identity, now, &mut [0; 9]), None);
-        // An entry that is being written is ignored.
+        // A look-up ignores an entry that is being written.
         place.turn.fetch_add(1, Ordering::Relaxed);
         assert_eq!(place.path(identity, now, &mut out), None);
         place.turn.fetch_add(1, Ordering::Relaxed);
     }
 
     #[test]
-    fn normal_names_are_told() {
+    fn normal_names_are_reported() {
         assert!(["/a", "/a/b.c", "/a/b..", "/x-y/z"].iter().all(|name| is_normal(name.as_bytes())));
         for name in ["", "/", "a", "/a/", "//a", "/a//b", "/./a", "/a/..", "/a/../b", "/.hidden"] {
             assert!(!is_normal(name.as_bytes()), "{name}");

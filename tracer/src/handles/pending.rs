@@ -1,4 +1,4 @@
-//! Asynchronous operations in progress (aio(7), io_submit(2), io_uring), by the control block's address or the program's user data.
+//! Asynchronous operations in progress (aio(7), io_submit(2), io_uring), by the address of the control block or the program's user data.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::{Manner, Placed, Sent, Since};
@@ -8,41 +8,40 @@ use crate::ops::Op;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-/// Key by which the program identifies an operation.
+/// Key by which the program identifies an asynchronous operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// Context or ring to which the operation was submitted; 0 for aio(7).
+    /// ID of the context or ring to which the operation was submitted; 0 for aio(7).
     pub(crate) owner: usize,
     /// Address of the control block, or user data, which need not be unique.
     pub(crate) mark: u64,
 }
 
 impl Key {
-    /// Returns the key of the table entry. It lacks the highest bit, which is bit 55 of the owner: 0 in every address that the kernel chooses
-    /// (`Documentation/arch/x86/x86_64/5level-paging.rst`), so that mark and table key determine the owner.
+    /// Returns the key of the table entry. The key lacks the highest bit, which is bit 55 of the owner: 0 in every address that the kernel
+    /// chooses (`Documentation/arch/x86/x86_64/5level-paging.rst`), so that mark and table key determine the owner.
     fn word(self) -> usize {
         self.mark as usize ^ self.owner.rotate_left(8)
     }
 }
 
-/// Asynchronous operation in progress: parameters known at its submission.
+/// Asynchronous operation in progress, with the parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Target file, if already known.
+    /// Target file of the operation, if already known.
     pub(crate) to: Sent,
-    /// Operation type, as described in the trace.
     pub(crate) op: &'static Op,
-    /// File offset in bytes; -1 if there is none.
+    /// File offset in bytes; -1 if the operation has none.
     pub(crate) offset: i64,
-    /// Flags with which the file was opened.
+    /// Flags with which the target file was opened.
     pub(crate) manner: Manner,
     /// Bytes requested; ignored if the completion reports the bytes transferred.
     pub(crate) length: u64,
-    /// Submission time, in ticks.
+    /// Submission time, in clock ticks.
     pub(crate) start: u64,
-    /// Time at which completion was first seen, in ticks; 0 if not yet.
+    /// Time at which the completion was first seen, in clock ticks; 0 if not seen yet.
     pub(crate) end: u64,
-    /// Sequence number among the submissions to the same context or ring.
+    /// Sequence number of the operation among the submissions to its context or ring.
     pub(crate) turn: u64,
 }
 
@@ -53,10 +52,10 @@ impl Pending {
     }
 }
 
-/// Table entry of an operation in progress.
+/// Table entry of an asynchronous operation in progress.
 type Place = Entry<Stored>;
 
-/// Operation, as stored in the table.
+/// Asynchronous operation, as stored in the table.
 pub(crate) struct Stored {
     mark: AtomicU64,
     file: AtomicPtr<File>,
@@ -64,31 +63,30 @@ pub(crate) struct Stored {
     offset: AtomicI64,
     manner: AtomicU8,
     start: AtomicU64,
-    /// For aio(7), which has no context: time at which completion was first seen, in ticks. For others: length in bytes.
+    /// For aio(7): time at which the completion was first seen, in clock ticks. For a context or ring: length in bytes.
     end_or_length: AtomicU64,
     turn: AtomicU64,
-    /// Descriptor number whose file must be checked when the operation has resolved it, see [`Since`].
+    /// Descriptor number whose file must be checked when the kernel or the C library has resolved it, see [`Since`].
     descriptor: AtomicI32,
-    /// State of the descriptor check: [`CERTAIN`], [`UNCERTAIN`], or pending: (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | this
-    /// operation's own number.
+    /// State of the descriptor check: [`CERTAIN`], [`UNCERTAIN`], or (`seen` of [`Since`] + 1) << [`NUMBER_BITS`] | number from [`NUMBERS`].
     settled: AtomicU64,
 }
 
-// SAFETY: zeros are numbers and null pointers.
+// SAFETY: all-zero bits are valid numbers and null pointers.
 unsafe impl Zeroed for Stored {}
 
-/// Check done: the operation's file is known.
+/// Descriptor check done: the operation's file is known.
 const CERTAIN: u64 = 0;
-/// Check done: the operation's file is unknown.
+/// Descriptor check done: the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
-/// Number of the next operation with a pending check; prevents an entry from being reused with the same number soon.
+/// Number of the next descriptor check; distinguishes it from the check of an earlier operation in the same table entry.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 
 static OPERATIONS: FixedTable<Stored, 4096, 64> = FixedTable::new();
 
 impl Place {
-    /// Claims the entry for this thread if it still belongs to the operation with this key and turn.
+    /// Claims the table entry for this thread; false if the entry no longer belongs to the operation with this key and turn.
     fn hold_turn(&self, key: Key, turn: u64) -> bool {
         if !self.hold(key.word()) {
             return false;
@@ -100,9 +98,9 @@ impl Place {
         same
     }
 
-    /// Returns the target of the operation. Called once the kernel or the C library has resolved the operation's descriptor.
+    /// Returns the target of the operation. Call this once the kernel or the C library has resolved the operation's descriptor.
     fn sent(&self) -> Sent {
-        // SAFETY: null, or a record that never goes away; stored before the place was live.
+        // SAFETY: null, or a record that is never freed; stored before the entry became visible.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
         let settled = self.settled.load(Ordering::Relaxed);
         let seen = (settled >> NUMBER_BITS).wrapping_sub(1);
@@ -115,12 +113,11 @@ impl Place {
         }
     }
 
-    /// Fixes the target of the operation with this number. Its descriptor has been resolved, so later changes of the descriptor do not
-    /// matter.
+    /// Fixes the target of the operation with descriptor check `number`, since later changes of the resolved descriptor do not matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
-            // The operation may have been taken meanwhile, and its place reused.
+            // Another thread may have removed the operation meanwhile and reused its entry.
             let _ = self.settled.compare_exchange(number, answer, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -131,15 +128,14 @@ fn all(key: Key) -> impl Iterator<Item = &'static Place> {
     OPERATIONS.all(key.word()).filter(move |place| place.mark.load(Ordering::Relaxed) == key.mark)
 }
 
-/// Returns the operation with this key and turn.
 fn find(key: Key, turn: u64) -> Option<&'static Place> {
     all(key).find(|place| place.turn.load(Ordering::Relaxed) == turn)
 }
 
-/// Returned by [`add`] if no table entry is free.
+/// Result of [`add`] if no table entry is free.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
-/// Adds an operation in progress and returns the index of its table entry. Operations without a free entry are counted.
+/// Adds an operation in progress and returns the index of its table entry. If no entry is free, the operation is counted as not recorded.
 pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     let (file, number, since) = match pending.to {
         Sent::To(file) => (Some(file), CERTAIN, Since::default()),
@@ -172,7 +168,7 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
 }
 
 /// Adds an operation that has a control block. Earlier operations of the same block, submitted before turn `first`, are counted and
-/// dropped, since their completion was never queried.
+/// dropped, since the program never queried their completion.
 pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
         Note::Asynchronous.count();
@@ -180,7 +176,7 @@ pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     add(key, pending)
 }
 
-/// Records that an aio(7) operation was seen complete at time `end`; only the first call counts.
+/// Records that an aio(7) operation was seen complete at time `end` (clock ticks); only the first call for an operation has an effect.
 pub(crate) fn seen_done(key: Key, end: u64) {
     if OPERATIONS.len() == 0 {
         return;
@@ -191,7 +187,7 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Fixes the target of the operation at index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
+/// Fixes the target of the operation at table index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     let place = OPERATIONS.get(place.into());
     place.into_iter().for_each(|place| settle_in(place, owner, turn));
@@ -205,17 +201,17 @@ fn settle_in(place: &Place, owner: usize, turn: u64) {
     }
 }
 
-/// Like [`settle`], for an operation whose table index is unknown.
+/// Fixes the target of an operation like [`settle`], if its table index is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     find(key, turn).into_iter().for_each(|place| settle_in(place, key.owner, turn));
 }
 
-/// Returns the target of an operation that was already seen complete.
+/// Returns the target of the aio(7) operation with this key, if it was already seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     all(key).find(|place| place.end_or_length.load(Ordering::Relaxed) != 0).map(|place| place.sent())
 }
 
-/// Removes an operation from the table and returns it; of several with this key, the one submitted first.
+/// Removes and returns the operation with this key that was submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
@@ -235,8 +231,7 @@ fn take_before(key: Key, behind: u64) -> Option<Pending> {
     None
 }
 
-/// Removes and returns an operation if its key is unique. If completions were missed, several cannot be distinguished: all are counted and
-/// dropped.
+/// Removes and returns the only operation with this key. If completions were missed, several operations are left: they are counted and dropped.
 pub(crate) fn take_only(key: Key) -> Option<Pending> {
     let only = take(key)?;
     let others = std::iter::from_fn(|| take(key)).count() as u64;
@@ -246,19 +241,19 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Removes the operation with this key and turn from the table and returns it.
+/// Removes and returns the operation with this key and turn.
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }
 
-/// Removes an operation that this thread holds, and returns it.
+/// Removes and returns an operation whose entry this thread holds.
 fn taken(place: &'static Place, key: Key) -> Pending {
     let op = place.op.load(Ordering::Relaxed);
     let end_or_length = place.end_or_length.load(Ordering::Relaxed);
     let has_owner = key.owner != 0;
     let pending = Pending {
         to: place.sent(),
-        // SAFETY: stored before the place was live, a static.
+        // SAFETY: the address of a static, stored before the entry became visible.
         op: unsafe { &*op },
         offset: place.offset.load(Ordering::Relaxed),
         manner: Manner::of_small(place.manner.load(Ordering::Relaxed)),
@@ -271,12 +266,11 @@ fn taken(place: &'static Place, key: Key) -> Pending {
     pending
 }
 
-/// Returns the number of asynchronous operations in the table.
 pub(crate) fn waiting() -> u64 {
     OPERATIONS.len() as u64
 }
 
-/// Counts and drops all operations submitted to `owner`, since their completion will never be queried.
+/// Counts and drops all operations submitted to `owner`, since their completions will never be queried.
 pub(crate) fn abandon(owner: usize) {
     if OPERATIONS.len() == 0 {
         return;
@@ -290,7 +284,7 @@ pub(crate) fn abandon(owner: usize) {
     }
 }
 
-/// Drops all operations in a forked child, since they belong to its parent.
+/// Drops all operations in a forked child, since they belong to the parent process.
 pub(crate) fn forget_all() {
     if OPERATIONS.len() > 0 {
         OPERATIONS.clear(|_| ());
@@ -326,7 +320,7 @@ mod tests {
         }
         assert!((0..1000).all(|mark| take(Key { owner: 1, mark: mark * 64 }).is_some_and(|found| found.turn == mark)));
         assert_eq!(waiting(), 0);
-        // Owners and marks with the same table key.
+        // Pairs of owner and mark with the same table key.
         let keys = [Key { owner: 1, mark: 0x200 }, Key { owner: 3, mark: 0 }];
         assert_eq!(keys[0].word(), keys[1].word());
         keys.iter().zip(1..).for_each(|(key, turn)| assert_ne!(add(*key, &of(turn)), NOWHERE));

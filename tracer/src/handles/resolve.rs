@@ -1,5 +1,4 @@
-//! Resolves a descriptor or a path to a file record: decides which files are recorded and under which canonical path, and counts the
-//! others.
+//! Resolves a descriptor or a path to a file record: decides which files are recorded, under which canonical path, and counts the others.
 #![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::canonical_name::{self, Answer, Asked};
@@ -14,11 +13,10 @@ use crate::registry::{self, File, Identity, Verdict};
 use crate::{errno, threads, tls};
 use trace_format::meta::{FileKind, LayoutMoment};
 
-/// Longest path that the kernel returns (PATH_MAX), in bytes.
+/// Maximum length of a path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Resolves a descriptor that the program has just opened, and enters it in the table. `asked` has the arguments of the open call, if
-/// known. May change errno.
+/// Resolves a descriptor that the program has just opened. `asked` has the arguments of the open call, if known. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<Opened> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
@@ -29,17 +27,17 @@ pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) 
     Some(Opened { file, description })
 }
 
-/// File that a call has just opened, and its description.
+/// File that a call has just opened, and its open file description.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened {
     pub(crate) file: &'static File,
     pub(crate) description: &'static Description,
 }
 
-/// Returns the recorded file to which a descriptor refers, and its type.
+/// Returns the recorded file to which the descriptor `number` refers, and its type.
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
-        // The kernel may not be asked. The number was just opened, so it is most likely a file.
+        // System calls are forbidden. The number was just opened, so it most likely refers to a regular file.
         let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
         return file_of(&nameless(0, 0), unknown).map(|file| (file, unknown.kind));
     }
@@ -58,7 +56,7 @@ fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static Fi
     Some((file, stat.identity.kind))
 }
 
-/// Reads the file layouts (striping) of files that are still open, just before the trace is written. Changes errno.
+/// Reads the layouts (striping) of recorded files that are still open, just before the trace is written. Changes errno.
 pub(crate) fn read_layouts_again() {
     descriptors::each_open(|number, file| {
         if !file.has_layouts() {
@@ -78,7 +76,7 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// Returns the target of descriptor `number` if it is recorded. An unknown number is looked up in the kernel.
+/// Returns the target of descriptor `number`; `None` if its file is not recorded. An unknown number is looked up in the kernel.
 #[inline(always)]
 pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     let seen = descriptors::changes();
@@ -90,18 +88,18 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     }
 }
 
-/// Like [`descriptor`], for a thread with a descriptor table of its own. Preserves errno.
+/// Returns the target of a descriptor in a thread with a descriptor table of its own: a target whose file is unknown. Preserves errno.
 #[cold]
 fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))
 }
 
-/// Maximum number of look-ups of a number that another thread is changing. The change takes less than a microsecond unless that thread
-/// waits for this processor. So this thread sleeps after every few look-ups, 0.2 ms in all.
+/// Maximum number of look-ups of a number that another thread is changing. The change takes less than a microsecond unless the other thread
+/// waits for this processor. So this thread sleeps after every [`LOOKS_AT_ONCE`] look-ups, 0.2 ms in all.
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 
-/// Looks up a descriptor whose open the tracer did not see. Preserves errno.
+/// Looks up a descriptor in the kernel whose opening the tracer did not see. Preserves errno.
 #[cold]
 fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {
@@ -116,7 +114,7 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
             Some(Looked::Recorded(description)) => return Some(Target::new(description, number, seen)),
             Some(Looked::NotRecorded) => return None,
             Some(Looked::NotOpen) => return Some(Target::not_open()),
-            // Others change or look up the number at the same time.
+            // Other threads change or look up the number at the same time.
             Some(Looked::Changed) | None => {}
         }
         seen = descriptors::changes();
@@ -135,7 +133,6 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
-    /// The descriptor number is not open.
     NotOpen,
     /// The descriptor number changed while the kernel was asked.
     Changed,
@@ -153,7 +150,7 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     let at = unsafe { crate::sys::syscall!(libc::SYS_lseek, number, 0_i64, libc::SEEK_CUR) };
     let manner = Manner::of_opening(flags as i32);
     let description = found.and_then(|(file, kind)| description::new(file, position_kind(kind), manner, at.max(0)));
-    // The creator may have passed it to other processes or duplicated it.
+    // The creator of the descriptor may have passed it to other processes or duplicated it.
     description.into_iter().for_each(Description::share_with_others);
     match (descriptors::book(number, before, description), description.zip(found)) {
         (false, _) => Looked::Changed,
@@ -165,7 +162,7 @@ fn look_at(number: libc::c_int, before: Unasked) -> Looked {
     }
 }
 
-/// Returns the file record for this path; counts files that the filters omit.
+/// Returns the file record for this path; `None` if the filters leave the file out, which is then counted.
 pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     let why_not = match registry::judge(path) {
         Verdict::Recorded => None,
@@ -185,20 +182,19 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// File properties from fstat(2).
+/// Properties of a file from fstat(2).
 pub(super) struct Stat {
     pub(super) identity: Identity,
-    /// Number of hard links.
     pub(super) links: u64,
-    /// Time of the last inode change (ctime): seconds and nanoseconds.
+    /// Time of the last inode change (ctime): [seconds, nanoseconds].
     pub(super) changed: [u64; 2],
 }
 
-/// Runs fstat(2) on `number`; `None` unless it is a file (directories, pipes, sockets and the like are not).
+/// Runs fstat(2) on `number`; `None` unless `number` is a regular file or a device (directories, pipes and sockets are not recorded).
 pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours. Raw system calls throughout, since the functions may be wrapped.
+    // SAFETY: the structure is a local variable. All calls here are raw system calls, since the C functions may be wrapped.
     if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
         return None;
     }
@@ -227,21 +223,21 @@ fn asked_of_kernel(number: libc::c_int, stat: &Stat) -> Option<&'static File> {
         Note::FileTableFull.count();
         return None;
     };
-    // SAFETY: the name ends in NUL, and the buffer is ours.
+    // SAFETY: the name ends in NUL, and the buffer is on loan to this call.
     let length =
         unsafe { crate::sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, name, path.as_mut_ptr(), PATH_BYTES) };
     let length = usize::try_from(length).ok().filter(|length| *length < PATH_BYTES && path[0] == b'/');
     match length {
         Some(length) => file_of(&path[..length], stat.identity),
-        // Without proc(5), in a changed root directory, or beyond PATH_MAX, the name is unknown. The file is still recorded as one file.
+        // The name is unknown without proc(5), in a changed root directory, or beyond PATH_MAX. The file is still recorded, by its inode.
         None => file_of(&nameless(stat.identity.device, stat.identity.inode), stat.identity),
     }
 }
 
-/// Length of a path made by [`nameless`], in bytes.
+/// Length in bytes of a path that [`nameless`] makes.
 const NAMELESS_BYTES: usize = 45;
 
-/// Returns a substitute path for a file without a known name: `/.dev/<device>/inode/<number>`, both in hexadecimal.
+/// Returns a substitute path for a file whose name is unknown: `/.dev/<device>/inode/<number>`, both in hexadecimal.
 fn nameless(device: u64, inode: u64) -> [u8; NAMELESS_BYTES] {
     let mut path = [0; NAMELESS_BYTES];
     let mut at = 0;
@@ -260,8 +256,7 @@ fn hexadecimal(number: u64) -> [u8; 16] {
     std::array::from_fn(|i| b"0123456789abcdef"[(number >> (60 - 4 * i)) as usize & 15])
 }
 
-/// Writes `/proc/thread-self/fd/<number>`, NUL-terminated, to `buffer`. Not `/proc/self`: that is empty once the main thread has ended by
-/// pthread_exit(3) while others live on.
+/// Writes `/proc/thread-self/fd/<number>`, NUL-terminated, to `buffer`. `/proc/self` is empty once the main thread has called pthread_exit(3).
 pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     let prefix = b"/proc/thread-self/fd/";
     buffer[..prefix.len()].copy_from_slice(prefix);
@@ -281,7 +276,7 @@ pub(super) fn link_of(number: libc::c_int, buffer: &mut [u8; 40]) -> *const u8 {
     buffer.as_ptr()
 }
 
-/// Returns the canonical form of `path`; `None` if nothing exists there. Called by the constructor.
+/// Returns the canonical form of `path`; `None` if the path does not exist. Called by the library's constructor.
 pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     let path = std::ffi::CString::new(path).ok()?;
     let mut out = [0_u8; PATH_BYTES];
@@ -291,8 +286,8 @@ pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
     Some(out[..end].to_vec())
 }
 
-/// Writes the canonical absolute path of `name` to `out` and returns its length, for a file known by name only (MPI_File_open). Opens
-/// nothing: uses realpath(3) if the file exists, else appends the name to the working directory.
+/// Writes the canonical absolute path of `name`, a file known only by name (MPI_File_open), to `out` and returns its length. Opens nothing:
+/// uses realpath(3) if the file exists, else appends the name to the working directory.
 pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {
     out.fill(0);
     // SAFETY: `out` has PATH_MAX bytes, as realpath(3) requires.
@@ -301,7 +296,7 @@ pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) 
     if found.is_null() {
         out.fill(0);
         if !name.to_bytes().starts_with(b"/") {
-            // SAFETY: the buffer is ours; the system call's result counts the NUL.
+            // SAFETY: the buffer has `PATH_BYTES` bytes; the system call's result counts the NUL.
             let cwd = unsafe { crate::sys::syscall!(libc::SYS_getcwd, out.as_mut_ptr(), PATH_BYTES) };
             length = usize::try_from(cwd - 1).unwrap_or(0).min(PATH_BYTES - 1);
             out[length] = b'/';

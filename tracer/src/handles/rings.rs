@@ -1,5 +1,4 @@
-//! Known io_uring rings, by name: queue progress, registered files, and the tracer's own mapping of rings that are used through system
-//! calls.
+//! Known io_uring rings: progress of their queues, registered files, and the tracer's own mapping of rings used through system calls.
 #![expect(unsafe_code, reason = "references to records that never go away")]
 
 use super::Used;
@@ -8,34 +7,33 @@ use std::num::NonZero;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// io_uring ring of the program.
 pub(crate) type Ring = Entry<State>;
 
-/// State of a ring.
+/// State of an io_uring ring.
 pub(crate) struct State {
-    /// Unique ID of the ring, since names are reused; identifies the owner of pending operations.
+    /// Unique ID of the ring, since names are reused; serves as owner of the ring's asynchronous operations.
     owner: AtomicUsize,
-    /// Number of submission queue entries seen so far; its lower half is the queue's own index.
+    /// Number of submission queue entries seen so far; the lower 32 bits are the index in the queue.
     submitted: AtomicU64,
-    /// Completion queue index up to which completions were seen.
+    /// Index of the completion queue up to which the tracer has seen completions.
     completed: AtomicU32,
-    /// True if completions were overwritten before they were seen.
+    /// True if completions were overwritten before the tracer saw them.
     lossy: AtomicBool,
     /// Number of threads that are reading the tracer's mapping of the ring.
     users: AtomicU32,
-    /// The tracer's mapping of the ring, or null.
+    /// Tracer's own mapping of the ring, or null.
     mapped: AtomicPtr<Mapped>,
-    /// Registered files by index: words of [`Used`], [`UNKNOWN`], or [`NOT_RECORDED`]. Null before the first registration.
+    /// Registered files by index: encoded [`Used`], [`UNKNOWN`], or [`NOT_RECORDED`]. Null before the first registration.
     files: AtomicPtr<AtomicUsize>,
 }
 
-// SAFETY: zeros are numbers, false, and null pointers.
+// SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// Storage for data of module `hooks` about a ring that the tracer has mapped.
+/// Storage for data that module `hooks` keeps about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
-// SAFETY: records can be found only once complete.
+// SAFETY: a record can be found only once it is complete.
 unsafe impl memory::Record for Mapped {}
 
 /// Name by which the program identifies a ring.
@@ -43,7 +41,7 @@ unsafe impl memory::Record for Mapped {}
 pub(crate) enum Name {
     /// Address of the submission queue's head, for a ring used through liburing.
     Address(usize),
-    /// Descriptor of the ring, for a ring used through system calls.
+    /// Descriptor number of the ring, for a ring used through system calls.
     Descriptor(libc::c_int),
 }
 
@@ -61,64 +59,60 @@ impl Name {
 pub(crate) enum Registered {
     /// Recorded file, with its open flags.
     Recorded(Used),
-    /// File that is not recorded, or no file at this index.
+    /// File that is not recorded, or no file registered at this index.
     NotRecorded,
-    /// Unknown, because the tracer did not see the registration.
+    /// File is unknown, because the tracer did not see the registration.
     Unknown,
 }
 
-/// Upper bound of descriptor numbers. No mapping has an address this small.
+/// Upper bound of descriptor numbers. No mapping has an address below this bound.
 const HIGHEST_DESCRIPTOR: usize = 1 << 24;
 const CAPACITY: usize = 128;
 /// Maximum number of registered files tracked per ring.
 const MOST_FILES: usize = 1 << 15;
 const UNKNOWN: usize = 0;
-/// No address of a file is this small.
+/// Marker in [`State::files`]; no file record has such a small address.
 const NOT_RECORDED: usize = 1;
 
 static RINGS: FixedTable<State, CAPACITY, CAPACITY> = FixedTable::new();
 static OWNERS: AtomicUsize = AtomicUsize::new(1);
 
-/// Records of mapped rings.
 static MAPPINGS: Table<Mapped> = Table::new();
 /// Callback that returns the number of entries of a ring that the kernel accepted but the tracer never examined.
 static UNSEEN: OnceLock<fn(&Ring, &Mapped) -> u64> = OnceLock::new();
 
-/// Reserves address space for the records of mapped rings.
 pub(super) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
 
-/// Keeps `mapped` in a record that is never freed.
+/// Stores `mapped` in a record that is never freed.
 pub(crate) fn keep(mapped: Mapped) -> Option<*mut Mapped> {
     MAPPINGS.push(mapped).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
 }
 
-/// Sets the callback that counts entries that the kernel accepted but the tracer never examined.
+/// Sets the callback that counts the entries of a ring that the kernel accepted but the tracer never examined.
 pub(crate) fn count_unseen_by(unseen: fn(&Ring, &Mapped) -> u64) {
     let _ = UNSEEN.set(unseen);
 }
 
-/// Returns the number of entries that the kernel accepted but the tracer never examined, on open rings used through system calls.
+/// Returns the number of entries that the kernel accepted but the tracer never examined, over all open rings used through system calls.
 pub(crate) fn unseen() -> u64 {
     let Some(unseen) = UNSEEN.get() else { return 0 };
     descriptors(0, u32::MAX).filter_map(|ring| ring.with_any_mapping(|mapped| unseen(ring, mapped))).sum()
 }
 
-/// True if the program has any ring.
 pub(crate) fn any() -> bool {
     RINGS.len() > 0
 }
 
-/// Returns the ring with this name.
 pub(crate) fn find(name: Name) -> Option<&'static Ring> {
     RINGS.find(name.value())
 }
 
-/// Adds a ring whose queues have reached the indices `submitted` and `completed`.
+/// Adds a ring whose submission and completion queues have reached the indices `submitted` and `completed`.
 pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mapped) -> Option<&'static Ring> {
     RINGS.add(name.value(), |ring| {
-        // Contexts of io_submit(2) are page addresses, which are never odd.
+        // IDs of rings are odd; contexts of io_submit(2) are page addresses, which are never odd.
         ring.owner.store(OWNERS.fetch_add(2, Ordering::Relaxed), Ordering::Relaxed);
         ring.submitted.store(submitted.into(), Ordering::Relaxed);
         ring.completed.store(completed, Ordering::Relaxed);
@@ -127,54 +121,53 @@ pub(crate) fn add(name: Name, submitted: u32, completed: u32, mapped: *mut Mappe
     })
 }
 
-/// Returns the rings used through system calls whose descriptors are in `first`..=`last`.
+/// Iterates over the rings used through system calls whose descriptors are in `first`..=`last`.
 pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'static Ring> {
     let numbers = first as usize..HIGHEST_DESCRIPTOR.min(last as usize + 1);
     RINGS.live().filter(move |(number, _)| numbers.contains(number)).map(|(_, ring)| ring)
 }
 
-/// Forgets all rings in a forked child: ring mappings are not inherited.
+/// Forgets all rings in a forked child, which does not inherit ring mappings.
 pub(crate) fn forget_all() {
     RINGS.clear(|ring| {
-        // Threads that used the ring do not exist here.
+        // Threads that used the ring do not exist in the child.
         ring.users.store(0, Ordering::Relaxed);
         ring.forget_files();
     });
 }
 
 impl Ring {
-    /// Returns the ID by which pending operations refer to this ring.
+    /// Returns the unique ID by which asynchronous operations refer to this ring.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of submission queue entries seen; its lower half is the queue's index.
+    /// Returns the number of submission queue entries seen; the lower 32 bits are the index in the queue.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of submission queue entries seen.
     pub(crate) fn set_submitted(&self, submitted: u64) {
         self.submitted.store(submitted, Ordering::Relaxed);
     }
 
-    /// Records that completions were overwritten before they were seen.
+    /// Records that completions were overwritten before the tracer saw them.
     pub(crate) fn has_lost(&self) {
         self.lossy.store(true, Ordering::Relaxed);
     }
 
-    /// True if completions were overwritten before they were seen.
+    /// True if completions were overwritten before the tracer saw them.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy.load(Ordering::Relaxed)
     }
 
-    /// Returns the completion queue index up to which completions were seen.
+    /// Returns the index of the completion queue up to which the tracer has seen completions.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Claims the completions from `index` up to `behind` for the caller; false if another thread or a signal handler was faster. Nothing
-    /// is locked, so a signal handler may leave the caller by a jump.
+    /// Claims the completions from `index` up to `behind` for the caller; false if another thread or a signal handler was faster. Takes no
+    /// lock, since a signal handler may leave the caller by a jump.
     pub(crate) fn take_completions(&self, index: u32, behind: u32) -> bool {
         self.completed.compare_exchange(index, behind, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -184,14 +177,13 @@ impl Ring {
         self.with_mapping_if(|ring| ring.is(name.value()), work)
     }
 
-    /// Like [`Self::with_mapping`], for whatever ring currently uses this table entry.
+    /// Runs `work` like [`Self::with_mapping`], on the ring that currently uses this table entry, regardless of its name.
     pub(crate) fn with_any_mapping<T>(&self, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.with_mapping_if(|ring| ring.key().is_some(), work)
     }
 
-    /// Runs `work` on the mapping if `is_it` accepts the ring by its name. Protocol: the reader announces itself, then checks that the ring
-    /// exists. The thread that ends the ring marks it as gone, then checks for readers. SeqCst puts all four accesses in one order, so at
-    /// least one side sees the other.
+    /// Runs `work` on the mapping if `is_it` accepts the ring. The reader announces itself, then checks that the ring exists; the thread
+    /// that ends the ring marks it as gone, then checks for readers. SeqCst orders all four accesses, so at least one side sees the other.
     fn with_mapping_if<T>(&self, is_it: impl FnOnce(&Self) -> bool, work: impl FnOnce(&Mapped) -> T) -> Option<T> {
         self.users.fetch_add(1, Ordering::SeqCst);
         let result = if is_it(self) {
@@ -204,8 +196,7 @@ impl Ring {
         result
     }
 
-    /// Ends the ring. `unmap` releases the tracer's mapping unless another thread is reading it, in which case it stays mapped for good.
-    /// Does nothing if another thread has ended the ring.
+    /// Ends the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
         if !self.key().is_some_and(|name| self.hold(name)) {
             return;
@@ -219,7 +210,7 @@ impl Ring {
         RINGS.remove(self);
     }
 
-    /// Returns the file registered with the ring at index `at`.
+    /// Returns the file that is registered with the ring at index `at`.
     pub(crate) fn file(&self, at: usize) -> Registered {
         match self.files().get(at).map_or(UNKNOWN, |place| place.load(Ordering::Acquire)) {
             NOT_RECORDED => Registered::NotRecorded,
@@ -227,7 +218,7 @@ impl Ring {
         }
     }
 
-    /// Records the file registered at index `at`; `None` for a file that is not recorded.
+    /// Records the file that the program registered at index `at`; `None` for a file that is not recorded.
     pub(crate) fn set_file(&self, at: usize, file: Option<Used>) {
         self.make_room(at);
         if let Some(place) = self.files().get(at) {
@@ -245,7 +236,7 @@ impl Ring {
         if start.is_null() {
             return &[];
         }
-        // SAFETY: mapped by `make_room` with this size and never unmapped; zeros are numbers.
+        // SAFETY: mapped by `make_room` with this size and never unmapped; all-zero bits are valid numbers.
         unsafe { std::slice::from_raw_parts(start, MOST_FILES) }
     }
 
@@ -260,15 +251,14 @@ impl Ring {
 mod tests {
     use super::*;
 
-    /// Lock that serializes the tests, since all tests of the process share the table.
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     fn atomic(word: &usize) -> &AtomicUsize {
-        // SAFETY: a word of a record, which others may write to meanwhile.
+        // SAFETY: a word of a record, to which other threads may write meanwhile.
         unsafe { AtomicUsize::from_ptr(std::ptr::from_ref(word).cast_mut()) }
     }
 
-    /// Test: threads read a ring's mapping while others end the ring and set up the next one.
+    /// Checks that threads read only live mappings while other threads end the ring and set up the next one.
     #[test]
     fn nobody_looks_at_a_mapping_that_is_gone() {
         const THERE: usize = 7;
@@ -314,7 +304,7 @@ mod tests {
         assert_eq!((descriptors(0, 3).count(), descriptors(4, u32::MAX).count()), (0, 1));
         ring.end(|_| ());
         other.end(|_| ());
-        // Both are gone for good by now.
+        // Both rings are gone for good by now.
         ring.end(|_| unreachable!("it is gone"));
         assert!(find(name).is_none() && descriptors(0, u32::MAX).next().is_none());
         assert!(matches!(ring.file(3), Registered::Unknown));

@@ -1,33 +1,32 @@
-//! Cached position of a C stream (FILE), so that the next call need not ask. The C library itself knows the position of a stream only after
+//! Cached position of a C stream (FILE), so that the next call need not ask for it. The C library knows the position of a stream only after
 //! a seek; until then ftello(3) asks the kernel each time.
 //!
-//! The cached position is valid only while the stream still uses the buffer in which the last call left it. The buffer's pointers (the
-//! marks) show that: any move of the stream changes one of them. If others can move the kernel's position, validity is further limited, see
-//! [`Trust`].
+//! The cached position is valid only while the stream uses its buffer as the last call left it. The buffer's pointers (marks) show that:
+//! any move of the stream changes one of them. If others can move the kernel's position, validity is shorter, see [`Trust`].
 
 use crate::notes::Note;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
-/// Pointers of a stream's buffer that a transfer moves: read position, end of input, start of output, write position.
+/// Pointers of a stream's buffer that a transfer moves: [read position, end of input, start of output, write position].
 pub(crate) type Marks = [usize; 4];
 
-/// Parties that may move the kernel's file position besides the stream.
+/// Parties that may move the kernel's file position of a C stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Trust {
     /// Any holder of the descriptor: another process, or the program itself by system calls. The cached position is valid only while the
-    /// buffer holds bytes. Their destination is decided when the buffer is flushed, so the kernel is asked once per buffer.
+    /// buffer holds bytes. The destination of these bytes is decided when the buffer is flushed, so the kernel is asked once per buffer.
     Others = 0,
     /// Only the stream: fopen(3) created the descriptor, and the program has neither asked for its number nor forked since.
     Alone = 1,
 }
 
-/// Cached position of the C stream that uses a description.
+/// Cached position of the C stream that uses an open file description.
 pub(crate) struct StreamPosition {
     trust: AtomicU8,
-    /// Position in bytes; -1: unknown; [`NOT_LEFT`]: something else has moved it since the last call.
+    /// Position in bytes; -1 if unknown; [`NOT_LEFT`] if the stream has been moved since the last recorded call.
     at: AtomicI64,
-    /// Buffer pointers after the last call; valid unless `at` is [`NOT_LEFT`].
+    /// Buffer pointers after the last call; meaningless if `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 
@@ -43,20 +42,20 @@ impl StreamPosition {
         }
     }
 
-    /// Sets who may move the position from now on, and forgets the cached position.
+    /// Sets which parties may move the position from now on, and forgets the cached position.
     pub(crate) fn trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
         self.forget();
     }
 
-    /// Forgets the cached position because something other than a recorded call has moved it.
+    /// Forgets the cached position, because something other than a recorded call has moved the stream.
     #[inline(always)]
     pub(crate) fn forget(&self) {
         self.at.store(NOT_LEFT, Ordering::Relaxed);
     }
 
-    /// Returns the cached position, and forgets it because the caller's operation will move it. `None` unless the stream still uses the
-    /// same buffer. `waiting`: true if the buffer holds bytes.
+    /// Returns the cached position, and forgets it because the caller's operation will move the stream. `None` unless the stream still uses
+    /// the same buffer. `waiting`: true if the buffer holds bytes.
     #[inline(always)]
     pub(crate) fn take(&self, marks: Marks, waiting: bool) -> Option<i64> {
         let at = self.at.load(Ordering::Relaxed);
@@ -65,13 +64,13 @@ impl StreamPosition {
         let [read, input_end, output, written] = marks;
         let left = |mark: usize| self.marks[mark].load(Ordering::Relaxed);
         let same = left(0) == read && left(1) == input_end && left(2) == output && left(3) == written;
-        // Scalars, not the array: that would have to be in memory.
+        // Passed as scalars, since an array would have to be in memory.
         let at = if same { at } else { self.moved_on(at, read, input_end, output, written) };
         (at >= 0 && trusted).then_some(at)
     }
 
-    /// Returns the current position of a stream that was at `at` after the last call and has moved within its buffer since. Inlined header
-    /// code, such as getc_unlocked, moves within the buffer; the function it calls at the end resets the cache.
+    /// Returns the current position of a stream that was at `at` after the last call and has since moved within its buffer. Inlined header
+    /// code, such as getc_unlocked, moves within the buffer; the function that it calls at the end of the buffer resets the cache.
     #[cold]
     #[inline(never)]
     fn moved_on(&self, at: i64, read: usize, input_end: usize, output: usize, written: usize) -> i64 {
@@ -79,7 +78,7 @@ impl StreamPosition {
         let (read, written) = (read.wrapping_sub(left(0)) as i64, written.wrapping_sub(left(3)) as i64);
         let same =
             input_end == left(1) && output == left(2) && read >= 0 && written >= 0 && (read == 0 || written == 0);
-        // Marks of a buffer under `NOT_LEFT` are meaningless.
+        // The stored pointers are meaningless under `NOT_LEFT`.
         if !same || at == NOT_LEFT {
             return NOT_LEFT;
         }

@@ -1,6 +1,6 @@
 //! Threads that have a descriptor table of their own, after unshare(CLONE_FILES), close_range(CLOSE_RANGE_UNSHARE), or clone(2) with
-//! CLONE_VM but without CLONE_FILES. The tracer's table (`descriptors.rs`) describes all other threads. From the first such call on, each
-//! look-up checks which table its thread has (kcmp(2), once per thread); before, there is no check.
+//! CLONE_VM but without CLONE_FILES. The tracer's table (`descriptors.rs`) describes all other threads. From the first of these calls on,
+//! each look-up checks which descriptor table its thread has (kcmp(2), once per thread); before, there is no check.
 #![expect(unsafe_code, reason = "kcmp(2), fstatat(2)")]
 
 use super::resolve;
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// True once some thread has a descriptor table of its own.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once another process may change the descriptor table unseen: numbers may refer to anything.
+/// True once another process may change the descriptor table unseen, so that any number may refer to any file.
 static LOST: AtomicBool = AtomicBool::new(false);
-/// ID of a thread that uses the process's descriptor table, for comparison; 0 if none is known.
+/// Thread ID of a thread that uses the process's descriptor table, for comparison; 0 if none is known.
 static REFERENCE: AtomicI32 = AtomicI32::new(0);
 
-/// Thread state ([`tls::Thread::table`]): uses the process's descriptor table.
+/// State of a thread ([`tls::Thread::table`]) that uses the process's descriptor table.
 const OF_PROCESS: u32 = 1;
 const OWN: u32 = 2;
-/// KCMP_FILES: compare descriptor tables.
+/// Value of KCMP_FILES: compare descriptor tables.
 const FILES: libc::c_int = 2;
 
 /// True if threads may have different descriptor tables.
@@ -27,7 +27,7 @@ pub(crate) fn differ() -> bool {
     DIFFER.load(Ordering::Relaxed)
 }
 
-/// Records that some thread may have a descriptor table of its own from now on; the main thread uses the process's.
+/// Records that some thread may have a descriptor table of its own from now on. The main thread keeps the process's table.
 pub(crate) fn now_differ() {
     begin(process::adopted());
 }
@@ -45,14 +45,14 @@ pub(crate) fn are_lost() {
     now_differ();
 }
 
-/// Records that this thread has got a descriptor table of its own. No effect if it is the only thread. Preserves errno.
+/// Records that this thread has got a descriptor table of its own. No effect if the process has no other thread. Preserves errno.
 pub(crate) fn unshared() {
     let errno = errno::save();
     if !is_only_thread() {
         tls::current().table.set(OWN);
         let is_main = tid() == process::adopted();
         begin(if is_main { 0 } else { process::adopted() });
-        // This thread was the reference that others are compared with.
+        // This thread was the reference for comparison with other threads.
         if is_main {
             REFERENCE.store(0, Ordering::SeqCst);
         }
@@ -60,15 +60,15 @@ pub(crate) fn unshared() {
     errno.restore();
 }
 
-/// True if the process has one thread: `/proc/self/task` has one link per thread, plus two.
+/// True if the process has one thread: `/proc/self/task` then has three links, one per thread plus two.
 pub(crate) fn is_only_thread() -> bool {
     if LOST.load(Ordering::Relaxed) {
         return false;
     }
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     let name = c"/proc/thread-self/..".as_ptr();
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     let asked = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, name, &raw mut stat, 0) } == 0;
     threads::is_single() || asked && stat.st_nlink == 3
 }
@@ -84,14 +84,14 @@ pub(crate) fn is_own() -> bool {
     differ() && is_own_of_thread()
 }
 
-/// Checks which descriptor table the calling thread has, and returns true for its own. Preserves errno.
+/// Checks which descriptor table the calling thread has; true for a table of its own. Preserves errno.
 #[cold]
 fn is_own_of_thread() -> bool {
     if LOST.load(Ordering::Relaxed) {
         return true;
     }
     let thread = tls::current();
-    // The result is not cached for code that runs on another thread's block.
+    // Do not cache the result for code that runs on another thread's block.
     let known = if thread.is_lent() { 0 } else { thread.table.get() };
     match known {
         OF_PROCESS => false,
@@ -113,7 +113,7 @@ fn is_own_of_thread() -> bool {
     }
 }
 
-/// Returns the file of a call on `number` by a thread with its own descriptor table; `None` if it is no file. Preserves errno.
+/// Returns the file of a call on `number` by a thread with its own descriptor table; `None` if `number` is not a file. Preserves errno.
 pub(super) fn file_elsewhere(number: libc::c_int) -> Option<&'static File> {
     let errno = errno::save();
     let is_file = sys::is_shut() || resolve::stat(number).is_some();
@@ -121,7 +121,6 @@ pub(super) fn file_elsewhere(number: libc::c_int) -> Option<&'static File> {
     if is_file { registry::uncertain_file() } else { None }
 }
 
-/// Resets the state in a forked child, which has a single thread.
 pub(super) fn in_child() {
     DIFFER.store(false, Ordering::Relaxed);
     LOST.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Target of a call that has a descriptor: the description before the call, and a check that the number has not changed since.
+//! Target of a call that has a descriptor: the open file description before the call, and a check that the number has not changed since.
 #![expect(unsafe_code, reason = "records that are never freed")]
 
 use super::description::{self, Description};
@@ -8,55 +8,54 @@ use crate::registry::{self, File};
 use std::num::NonZero;
 
 /// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
-/// its description may then be another file's, even between the check after the call and the next statement. So file and open flags are
-/// read before the check ([`Self::used`]), and only a turn that keeps the description may change its position ([`Description::moving`]).
+/// the record may then be reused for another file, even right after the check that follows the call. So file and open flags are read before
+/// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
-    /// Description before the call.
+    /// Open file description before the call.
     pub(crate) description: &'static Description,
     pub(crate) number: libc::c_int,
-    /// Number of descriptor changes when the number was looked up, or [`NEVER`].
+    /// Number of descriptor changes so far when the number was looked up, or [`NEVER`].
     seen: u64,
 }
 
-/// Value of `seen` for a number whose file is unknown.
+/// Value of [`Target::seen`] for a descriptor number whose file is unknown.
 const NEVER: u64 = u64::MAX;
 
 impl Target {
-    /// Makes a target: `number` refers to `description`, according to a look-up after `seen` descriptor changes.
+    /// Makes the target of a descriptor `number` that referred to `description` after `seen` descriptor changes.
     #[inline(always)]
     pub(super) const fn new(description: &'static Description, number: libc::c_int, seen: u64) -> Self {
         Self { description, number, seen }
     }
 
-    /// Makes a target whose file is unknown.
     pub(super) fn uncertain(number: libc::c_int) -> Self {
         Self { description: description::nowhere(), number, seen: NEVER }
     }
 
-    /// Makes a target for a number that is not open; others may open it before the call is made.
+    /// Makes a target for a descriptor number that is not open. Another thread may open the number before the call is made.
     pub(super) fn not_open() -> Self {
         Self::uncertain(-1)
     }
 
-    /// Returns the file that the system call, which has just returned, certainly used; `None` if that is unknown.
+    /// Returns the file that the system call, which has just returned, certainly used; `None` if unknown.
     #[inline(always)]
     pub(crate) fn used(&self) -> Option<Used> {
         let used = self.description.described();
         if descriptors::changes() != self.seen {
             return still_used(self.description, self.number, self.seen);
         }
-        // SAFETY: only a description without a file (`nowhere`) has none, and its target has never seen that number of changes.
+        // SAFETY: only `nowhere` is a description without a file, whose target has `seen` = `NEVER`, which `changes` never returns.
         unsafe { std::hint::assert_unchecked(used.is_some()) };
         used
     }
 
-    /// True if the system call certainly used this description's file.
+    /// True if the system call, which has just returned, certainly used this description's file.
     pub(super) fn is_certain(&self) -> bool {
         self.used().is_some()
     }
 
-    /// Applies the flags set by fcntl(F_SETFL) to the description, if the descriptor certainly refers to it still.
+    /// Applies the flags set by fcntl(F_SETFL) to the description, if the descriptor certainly still refers to it.
     pub(crate) fn set_flags(&self, flags: libc::c_int) {
         if let Some(description) = self.retained() {
             description.set_flags(flags);
@@ -64,7 +63,7 @@ impl Target {
         }
     }
 
-    /// Returns the description with one more reference, if the descriptor certainly refers to it still.
+    /// Returns the description with one more reference, if the descriptor certainly still refers to it.
     pub(super) fn retained(&self) -> Option<&'static Description> {
         if !self.description.retain() {
             return None;
@@ -76,13 +75,13 @@ impl Target {
         Some(self.description)
     }
 
-    /// Returns the target of an asynchronous operation that is submitted with this descriptor.
+    /// Returns the target of an asynchronous operation that is submitted with this descriptor, and the open flags.
     pub(crate) fn sent(&self) -> (Sent, Manner) {
         let since = Since { number: self.number, seen: self.seen };
         self.used().map_or((Sent::Uncertain, Manner::PLAIN), |used| (Sent::If(used.file(), since), used.manner(true)))
     }
 
-    /// Returns the file of a call made with this descriptor; `None` if the number is not open, so that the call fails.
+    /// Returns the file of a call made with this descriptor; `None` if the descriptor is not open, so that the call fails.
     pub(crate) fn file(&self) -> Option<&'static File> {
         match self.used() {
             Some(used) => Some(used.file()),
@@ -92,7 +91,7 @@ impl Target {
     }
 }
 
-/// Like [`Target::used`], after some descriptor has changed. Takes no reference to the target, so that hooks can keep it in registers.
+/// Returns the file like [`Target::used`], after some descriptor has changed. Takes no reference, so that hooks can keep the target in registers.
 #[cold]
 #[inline(never)]
 fn still_used(description: &'static Description, number: libc::c_int, seen: u64) -> Option<Used> {
@@ -100,11 +99,11 @@ fn still_used(description: &'static Description, number: libc::c_int, seen: u64)
     if seen == NEVER || descriptors::was_left(number, seen) { None } else { used }
 }
 
-/// File that a call certainly used, and its open flags: address of the file, and flags ([`Manner::small`]) in the lowest bits.
+/// File that a call certainly used, with its open flags: the address of the file record, and [`Manner::small`] in the lowest bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Used(pub(super) NonZero<usize>);
 
-/// Bits of the open flags.
+/// Mask of the bits that hold the open flags.
 const FLAGS: usize = 7;
 const _: () = assert!(align_of::<File>() > FLAGS);
 
@@ -113,7 +112,7 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
-    /// Returns the file without open flags.
+    /// Returns `file` without open flags.
     pub(crate) fn plain(file: &'static File) -> Option<Self> {
         NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
     }
@@ -125,29 +124,27 @@ impl Used {
         unsafe { &*file }
     }
 
-    /// True if there are no open flags.
+    /// True if the file has no special open flags.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
         self.0.get() & FLAGS == 0
     }
 
-    /// Returns the open flags that apply to writes (`writes` true) or to reads.
+    /// Returns the open flags that apply to a write (`writes` true) or to a read.
     #[inline(always)]
     pub(crate) fn manner(self, writes: bool) -> Manner {
         Manner::of_small((self.0.get() & FLAGS) as u8).of_call(writes)
     }
 }
 
-/// Target of an asynchronous operation: the kernel or the C library resolves its descriptor after the hook does.
+/// Target of an asynchronous operation. The kernel or the C library resolves the operation's descriptor after the hook looked it up.
 #[derive(Clone, Copy)]
 pub(crate) enum Sent {
-    /// The operation uses this file.
     To(&'static File),
-    /// The completion will identify the file.
+    /// File that only the completion will identify.
     Untold,
-    /// The operation uses this file if the number still refers to it when the descriptor is resolved.
+    /// The operation uses this file if the descriptor number still refers to the file when it is resolved.
     If(&'static File, Since),
-    /// The file is unknown.
     Uncertain,
 }
 
@@ -162,7 +159,7 @@ impl Sent {
     }
 }
 
-/// Descriptor number, and the number of descriptor changes when it was looked up.
+/// Descriptor number, and the number of descriptor changes so far when the descriptor was looked up.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Since {
     pub(super) number: libc::c_int,

@@ -1,5 +1,5 @@
-//! Queries that the tracer makes to HDF5 after a successful call of the program. Each is local to the process, moves no data, and must not
-//! fail for its arguments: a failed query would print a message and leave an entry on the error stack.
+//! Queries that the tracer makes to HDF5 after a successful call of the program. Each query is local to the process, moves no data, and
+//! must not fail for its arguments: a failed query would print a message and leave an entry on the error stack.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::library::{Function, Library};
@@ -9,15 +9,15 @@ use trace_format::meta::Selection;
 /// HDF5 identifier (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
 pub(crate) type Hid = i64;
 
-/// `H5S_ALL`: identifier of the entire data space.
+/// Identifier `H5S_ALL`: the entire data space.
 pub(crate) const SPACE_ALL: Hid = 0;
 /// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of HDF5 1.14) and not an object.
 const LAST_CONSTANT: Hid = 15;
-/// `H5S_MAX_RANK`: maximum number of dimensions.
+/// Maximum number of dimensions (`H5S_MAX_RANK`).
 pub(crate) const MAX_RANK: usize = 32;
-/// `H5I_DATASET`: identifier type of a data set.
+/// Type of a data set's identifier (`H5I_DATASET`).
 const TYPE_DATA_SET: c_int = 5;
-/// `H5FD_MPIO_COLLECTIVE`: transfer mode of collective I/O.
+/// Transfer mode of collective I/O (`H5FD_MPIO_COLLECTIVE`).
 const COLLECTIVE: c_int = 1;
 
 /// Shape of a data space and its selection.
@@ -25,7 +25,6 @@ const COLLECTIVE: c_int = 1;
 pub(crate) struct Shape {
     /// Type of selection (all, hyperslab, points, ...).
     pub(crate) selection: Selection,
-    /// Number of selected elements.
     pub(crate) elements: u64,
     /// Number of dimensions (rank in the HDF5 sense).
     pub(crate) rank: usize,
@@ -73,18 +72,17 @@ calls! {
 }
 
 impl Library {
-    /// True if the open object `id` is a data set.
     pub(crate) fn is_data_set(&self, id: Hid) -> bool {
         self.h5i_get_type(id) == TYPE_DATA_SET
     }
 
-    /// Writes the path of an object inside its file to `buffer` and returns it; empty if the object has no path.
+    /// Writes the path of an object inside its file to `buffer` and returns the path; empty if the object has no path.
     pub(crate) fn path_inside<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5i_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Writes the name under which an object's file was opened to `buffer` and returns it.
+    /// Writes the name under which an object's file was opened to `buffer` and returns the name.
     pub(crate) fn file_name<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5f_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
@@ -106,7 +104,7 @@ impl Library {
         if datatype <= LAST_CONSTANT { 0 } else { u32::try_from(self.h5t_get_size(datatype)).unwrap_or(0) }
     }
 
-    /// Returns the shape of an entire data set, all selected.
+    /// Returns the shape of an entire data set, with all elements selected.
     pub(crate) fn whole(&self, data_set: Hid) -> Option<Shape> {
         let space = self.h5d_get_space(data_set);
         if space < 0 {
@@ -118,7 +116,7 @@ impl Library {
         Some(shape)
     }
 
-    /// Returns the shape of the file selection `space`; `None` for a constant that only HDF5 can interpret.
+    /// Returns the shape of the selection `space`; `None` for a constant that only HDF5 can interpret.
     pub(crate) fn selected(&self, space: Hid) -> Option<Shape> {
         if space <= LAST_CONSTANT {
             return None;
@@ -145,7 +143,7 @@ impl Library {
         shape
     }
 
-    /// True if a transfer with this property list is collective. Only an HDF5 built with MPI has that property.
+    /// True if a transfer with this property list is collective; always false if HDF5 was built without MPI.
     pub(crate) fn is_collective(&self, properties: Hid) -> bool {
         let mut mode = 0;
         properties > LAST_CONSTANT && self.h5p_get_dxpl_mpio(properties, &raw mut mode) >= 0 && mode == COLLECTIVE

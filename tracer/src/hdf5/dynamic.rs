@@ -1,11 +1,11 @@
-//! Finds the HDF5 function that a caller would get from the dynamic linker without this tracer. That is the first definition after this
-//! library in the global scope, else one in the caller's dependencies (those of a Python extension loaded with RTLD_LOCAL). If the caller
-//! was linked with a symbol version, the definition has that version.
+//! Finds the HDF5 function that a caller would get from the dynamic linker without this tracer: the first definition after this library in
+//! the global scope, else one in the caller's dependencies (for example, of a Python extension loaded with RTLD_LOCAL). If the caller was
+//! linked with a symbol version, the definition has that version.
 #![expect(unsafe_code, reason = "dladdr(3), dlsym(3), dl_iterate_phdr(3), the dynamic section of loaded objects")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Returns a number that changes whenever an object is loaded or unloaded. Wraps around.
+/// Returns a number that changes whenever an object is loaded or unloaded; wraps around.
 pub(super) fn generation() -> u8 {
     extern "C" fn first(info: *mut libc::dl_phdr_info, size: usize, sum: *mut c_void) -> c_int {
         if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) + size_of::<u64>() {
@@ -24,9 +24,9 @@ pub(super) fn generation() -> u8 {
 
 /// Shared object (or program) loaded into the process.
 pub(super) struct Object {
-    /// dlopen(3) handle to search the object and its dependencies; null for the program itself and for code outside any object.
+    /// Handle of dlopen(3) to search the object and its dependencies; null for the program itself and for code outside any object.
     handle: *mut c_void,
-    /// HDF5 symbol versions with which the object was linked.
+    /// Versions of HDF5 symbols with which the object was linked.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 
@@ -41,14 +41,14 @@ struct LinkMap {
     dynamic: *const Dynamic,
 }
 
-/// `Elf64_Dyn`: entry of an object's dynamic section.
+/// Entry of an object's dynamic section (`Elf64_Dyn`).
 #[repr(C)]
 struct Dynamic {
     tag: i64,
     value: usize,
 }
 
-/// `Elf64_Verneed`: a needed object and its list of needed versions.
+/// Needed object, with its list of needed versions (`Elf64_Verneed`).
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -58,7 +58,7 @@ struct Needed {
     next: u32,
 }
 
-/// `Elf64_Vernaux`: a needed version.
+/// Needed version (`Elf64_Vernaux`).
 #[repr(C)]
 struct NeededVersion {
     hash: u32,
@@ -71,7 +71,7 @@ struct NeededVersion {
 const DT_STRTAB: i64 = 5;
 const DT_VERNEED: i64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: i64 = 0x6fff_ffff;
-/// dladdr1(3) flag: return the object's link map.
+/// Flag of dladdr1(3): return the object's link map.
 const RTLD_DL_LINKMAP: c_int = 2;
 
 unsafe extern "C" {
@@ -79,19 +79,18 @@ unsafe extern "C" {
 }
 
 impl Object {
-    /// Returns the object that contains the code at `address`. Code outside any object (generated code) is treated as part of the global
-    /// scope.
+    /// Returns the object that contains the code at `address`. Code outside any object (generated code) is treated as part of the global scope.
     pub(super) fn of(address: usize) -> Self {
         let mut object = Self { handle: std::ptr::null_mut(), versions: [None; MOST_VERSIONS] };
-        // SAFETY: an all-zero Dl_info is a valid one.
+        // SAFETY: an all-zero Dl_info is valid.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
         let mut map = std::ptr::null_mut();
-        // SAFETY: any address is allowed; both results are ours.
+        // SAFETY: any address is allowed; both results are local variables.
         let found = unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut map, RTLD_DL_LINKMAP) };
         if found == 0 || map.is_null() {
             return object;
         }
-        // SAFETY: dladdr1 gives the map of a loaded object: one whose code is calling, or was just found.
+        // SAFETY: dladdr1 gives the map of a loaded object, whose code is calling or was just found.
         let map = unsafe { &*map.cast::<LinkMap>() };
         object.versions = needed_versions(map);
         // The program itself has no name and is in the global scope.
@@ -108,8 +107,7 @@ impl Object {
         self.versions[0].is_some()
     }
 
-    /// Returns the definition of `name` to which the dynamic linker would bind a reference from this object, ignoring the tracer's own;
-    /// null if there is none.
+    /// Returns the definition of `name` to which the dynamic linker would bind this object's reference without the tracer; null if there is none.
     pub(super) fn definition(&self, name: &CStr) -> *mut c_void {
         let scopes = [libc::RTLD_NEXT, self.handle];
         let scopes = || scopes.into_iter().filter(|scope| !scope.is_null());
@@ -124,7 +122,7 @@ impl Object {
         if self.is_versioned() {
             return std::ptr::null_mut();
         }
-        // SAFETY: as above.
+        // SAFETY: the name ends in NUL; the scope is RTLD_NEXT or an open handle.
         let plain = |scope| unsafe { libc::dlsym(scope, name.as_ptr()) };
         scopes().map(plain).find(|address| !address.is_null()).unwrap_or(std::ptr::null_mut())
     }
@@ -146,7 +144,7 @@ impl Drop for Object {
     }
 }
 
-/// Returns the HDF5 symbol versions with which an object was linked. They distinguish builds of HDF5; an object uses one build only.
+/// Returns the HDF5 symbol versions with which an object was linked. They distinguish builds of HDF5; an object uses only one build.
 fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     let mut found = [None; MOST_VERSIONS];
     let (mut strings, mut needed, mut count) = (0, 0, 0);
@@ -164,7 +162,7 @@ fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     if strings == 0 || needed == 0 {
         return found;
     }
-    // The dynamic linker turns some of these into addresses and leaves others relative to the object's start.
+    // The dynamic linker turns some of these values into addresses and leaves others relative to the object's start.
     let absolute = |value: usize| if value < map.address { map.address + value } else { value };
     let (strings, mut at) = (absolute(strings), absolute(needed));
     let mut places = found.iter_mut();
@@ -175,8 +173,7 @@ fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
         for _ in 0..file.count {
             // SAFETY: `file.count` entries, each with the distance to the next.
             let version = unsafe { &*(version_at as *const NeededVersion) };
-            // SAFETY: names are NUL-terminated in the string table. The object stays loaded while its code is calling; nobody keeps the
-            // name longer.
+            // SAFETY: names are NUL-terminated in the string table. The object stays loaded while its code is calling; the name is not kept longer.
             let name = unsafe { CStr::from_ptr((strings + version.name as usize) as *const c_char) };
             if name.to_bytes().starts_with(b"HDF5_")
                 && let Some(place) = places.next()

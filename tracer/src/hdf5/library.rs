@@ -33,7 +33,6 @@ macro_rules! functions {
             },
         )+];
 
-        /// Addresses of the HDF5 functions with which the program was linked.
         #[cfg(dxt_static)]
         static WORDS: &[&crate::real::Word] = &[$(known!(stringify!($name)),)+];
         const FUNCTIONS: usize = [$(Function::$name),+].len();
@@ -53,29 +52,27 @@ functions! {
     H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
 }
 
-/// Maximum number of copies remembered; a copy loaded again at another address counts as a new one. Calls of further copies are handled
-/// too, but each look-up leaks a record.
+/// Maximum number of HDF5 copies remembered, including copies loaded again at another address. Each call of a further copy leaks a record.
 const MOST_LIBRARIES: usize = 255;
 
 /// Minimum HDF5 version (major, minor) that is recorded. Older versions have `int` identifiers; their calls are passed on unrecorded.
 const OLDEST: (c_uint, c_uint) = (1, 10);
 
-/// Copy of HDF5 loaded in the process.
 pub(crate) struct Library {
     addresses: [usize; FUNCTIONS],
-    /// State of the version check. 0: not checked yet; 1: version is recorded; 2: version is too old.
+    /// State of the version check: 0 if not checked yet, 1 if the version is recorded, 2 if the version is too old.
     state: AtomicU8,
 }
 
-// SAFETY: records can be found only once complete.
+// SAFETY: a record can be found only once it is complete.
 unsafe impl Record for Library {}
 
 static LIBRARIES: Table<Library> = Table::new();
 
-/// Cache: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), generation of loaded objects (8 bits).
+/// Cache entries: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), generation of loaded objects (8 bits).
 static CACHE: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
-/// Returns the copy of HDF5 that the code at `caller` uses; `None` if the address belongs to no object.
+/// Returns the copy of HDF5 that the code at `caller` uses; `None` if no copy is found.
 pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     let place = &CACHE[(caller ^ caller >> 8) % CACHE.len()];
     let key = (caller as u64) << 16 | u64::from(dynamic::generation());
@@ -87,7 +84,7 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     }
     let addresses = addresses_for(caller)?;
     let known = LIBRARIES.numbered().find(|(_, library)| library.addresses == addresses);
-    // Two threads may add the same library: it then has two numbers, and its objects are found under either.
+    // Two threads may add the same copy: it then has two numbers, and its objects are found under either.
     let found = known.or_else(|| add(addresses));
     if let Some((number, library)) = found {
         place.store(key | (number as u64 + 1) << 8, Ordering::Release);
@@ -96,15 +93,15 @@ pub(crate) fn library_of(caller: usize) -> Option<&'static Library> {
     crate::stack::attempt(|| &*Box::leak(Box::new(Library::new(addresses))))
 }
 
-/// Returns the addresses of the HDF5 functions: the linker has found one copy of HDF5, or none.
+/// Returns the addresses of the HDF5 functions; `None` if the program was linked without HDF5.
 #[cfg(dxt_static)]
 fn addresses_for(_caller: usize) -> Option<[usize; FUNCTIONS]> {
     let addresses = std::array::from_fn(|index| WORDS[index].address() as usize);
     (addresses[Function::H5get_libversion as usize] != 0).then_some(addresses)
 }
 
-/// Returns the addresses of the HDF5 functions as the dynamic linker binds them for `caller`; `None` without HDF5. For wrapped functions,
-/// these may be another tool's wrappers, which call HDF5. Functions that the tracer calls are HDF5's own.
+/// Returns the addresses of the HDF5 functions as the dynamic linker binds them for `caller`; `None` without HDF5. The addresses of wrapped
+/// functions may be another tool's wrappers, which call HDF5; functions that the tracer calls are HDF5's own.
 #[cfg(not(dxt_static))]
 #[cold]
 fn addresses_for(caller: usize) -> Option<[usize; FUNCTIONS]> {
@@ -160,7 +157,7 @@ impl Library {
         self.addresses[Function::H5get_libversion as usize]
     }
 
-    /// True if calls of this copy are recorded, judging by its version. The version is queried once, just before another call, where the
+    /// True if calls of this copy are recorded, judging by its version. The version is queried once, just before another call, when the
     /// query is harmless: both calls start with an empty error stack.
     pub(crate) fn is_recorded(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
@@ -177,7 +174,7 @@ impl Library {
             type Version = unsafe extern "C" fn(*mut c_uint, *mut c_uint, *mut c_uint) -> c_int;
             // SAFETY: the symbol of this name has this C type.
             let function = unsafe { std::mem::transmute::<*mut c_void, Version>(address) };
-            // SAFETY: the results are ours.
+            // SAFETY: the results are local variables.
             unsafe { function(&raw mut major, &raw mut minor, &raw mut release) };
         }
         let recorded = (major, minor) >= OLDEST;

@@ -1,5 +1,5 @@
-//! HDF5 libraries of the process: the copy that a caller uses, and queries to it. HDF5 is not needed at build time. Several copies may be
-//! loaded at once (Python packages bring their own), so a call goes to the copy to which the dynamic linker would have bound its caller.
+//! HDF5 libraries of the process: the copy that a caller uses, and queries to this copy. HDF5 is not needed at build time. Several copies
+//! may be loaded at once (Python packages bring their own), so a call goes to the copy that its caller would use without the tracer.
 
 mod calls;
 #[cfg(not(dxt_static))]
@@ -12,8 +12,7 @@ mod library;
 pub(crate) use calls::{Hid, SPACE_ALL};
 pub(crate) use library::{Function, Library, library_of};
 
-/// Stores the return address of the wrapped HDF5 function that this thread has just entered. Called by its first instructions, before other
-/// code.
+/// Stores the return address of the wrapped HDF5 function that this thread has just entered. The function's first instructions call this.
 pub(crate) extern "C" fn note_caller(address: usize) {
     crate::tls::current().hdf5_caller.set(address);
 }

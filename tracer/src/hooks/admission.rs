@@ -1,5 +1,4 @@
-//! Decides for each call if it is recorded: by the state of the process, and by what its thread does. A call that comes before the library's
-//! constructor starts the library.
+//! Decides if a call is recorded, by the state of process and thread. A call before the library's constructor starts the library.
 
 use super::entry;
 use crate::notes::Note;
@@ -8,12 +7,12 @@ use crate::tls::{self, Thread};
 use crate::{process, without_tls};
 use std::sync::atomic::Ordering;
 
-/// Returns this thread's block if it runs code of the program, in a process that is recorded or muted.
+/// Returns this thread's block if the thread runs code of the program, in a process that is recorded or muted.
 pub(super) fn thread_or_muted() -> Option<&'static Thread> {
     thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
 
-/// Returns this thread's block if its calls are to be recorded now.
+/// Returns this thread's block if calls of this thread are to be recorded now.
 #[inline(always)]
 pub(super) fn thread() -> Option<&'static Thread> {
     let state = state::raw(Ordering::Relaxed);
@@ -24,12 +23,12 @@ pub(super) fn thread() -> Option<&'static Thread> {
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
 }
 
-/// Like [`thread`], for functions that the tracer's own allocator calls too: while the tracer runs, such calls are not even counted.
+/// Returns this thread's block like [`thread`], for functions that the tracer's allocator calls too: calls by the tracer are not even counted.
 pub(super) fn thread_of_program() -> Option<&'static Thread> {
     if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
-/// Returns true if the call is to be recorded, possibly after a wait. Called in states other than On, Off and Muted.
+/// True if the call is to be recorded; may wait. Called in states other than On, Off and Muted.
 #[cold]
 #[inline(never)]
 fn is_admitted() -> bool {
@@ -37,7 +36,7 @@ fn is_admitted() -> bool {
         state if state == State::Unset as u8 => taken_over(),
         state if state == State::Parked as u8 => {
             let admitted = state::park();
-            // On a thread that ends the process, a call can only come from a signal handler.
+            // On the thread that ends the process, a call can only come from a signal handler.
             if !admitted && process::is_own() {
                 Note::DuringTracer.count();
             }
@@ -47,7 +46,7 @@ fn is_admitted() -> bool {
     }
 }
 
-/// Starts the library early, or begins recording in a child forked without fork(3)'s handlers. Called while the state is Unset.
+/// Starts the library early, or begins recording in a child that was forked without running fork(3)'s handlers. Called in state Unset.
 #[cold]
 #[inline(never)]
 fn taken_over() -> bool {
@@ -69,7 +68,7 @@ fn while_busy(thread: &'static Thread) -> Option<&'static Thread> {
             return Some(thread);
         }
     }
-    // The thread has left by a jump the work that others waited for.
+    // This thread has left, by a jump, the work that other threads waited for.
     if state::has_left() && !thread.is_busy() {
         return Some(thread);
     }

@@ -1,5 +1,5 @@
-//! Entry points for the dynamic linker: constructor and destructor. In a static program the C library's start code calls them; by their
-//! priorities, the constructor runs before and the destructor after all of the program's own.
+//! Entry points for the dynamic linker: constructor and destructor. In a static program the C library's start code calls them; their
+//! priorities make the constructor run before and the destructor after all of the program's own.
 #![expect(unsafe_code, reason = "constructor and destructor")]
 
 use crate::environment::Variables;
@@ -10,7 +10,7 @@ use crate::{errno, lifecycle, sys, tls};
 use std::ffi::{c_char, c_int, c_long};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// True once a thread has started the library, or is about to.
+/// True once a thread has started the library or is about to start it.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
 #[used]
@@ -26,7 +26,7 @@ static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_c
 #[cfg(not(miri))]
 static DESTRUCTOR: extern "C" fn() = destructor;
 
-/// Constructor. glibc passes main's arguments to constructors (elf/dl-init.c).
+/// Runs as the library's constructor. glibc passes main's arguments to constructors (elf/dl-init.c).
 extern "C" fn constructor(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     if !STARTED.swap(true, Ordering::AcqRel) {
         start(argc, argv, environment);
@@ -46,19 +46,19 @@ fn start(argc: c_int, argv: *const *const c_char, environment: *const *const c_c
     errno.restore();
 }
 
-/// Starts the library because a wrapped function was called before our constructor ran, by the constructor of another library: preloaded
-/// libraries are initialized last. Does nothing if another thread is already starting it.
+/// Starts the library because a wrapped function was called before the tracer's constructor ran, by the constructor of another library:
+/// preloaded libraries are initialized last. Does nothing if another thread is already starting the library.
 ///
-/// By then all objects are relocated and the C library is initialized, on which everything depends. Functions called by allocators
-/// (mmap(2), system calls by syscall(2)) do not get here: the allocator may be in the middle of its own start.
+/// By then all objects are relocated and the C library is initialized, as the tracer requires. Functions called by allocators (mmap(2),
+/// system calls by syscall(2)) do not start the library: the allocator may be in the middle of its own start.
 #[cold]
 pub(super) fn start_early() {
-    // Called by the start itself.
+    // The start itself has called a wrapped function.
     if tls::current().is_busy() {
         return;
     }
     let Some((argc, argv, environment)) = arguments() else { return Note::BeforeStart.count() };
-    // Before any system call.
+    // Decide before any system call.
     let wanted = lifecycle::is_wanted(&Variables(environment));
     if wanted && !is_first_thread() || STARTED.swap(true, Ordering::AcqRel) {
         return Note::BeforeStart.count();
@@ -90,13 +90,13 @@ fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
 }
 
 unsafe extern "C" {
-    /// atexit(3) under the name that compilers use (Itanium C++ ABI, 3.3.5).
+    /// Declares atexit(3) under the name that compilers use (Itanium C++ ABI, 3.3.5).
     fn __cxa_atexit(function: extern "C" fn(*mut c_char), argument: *mut c_char, object: *const c_char) -> c_int;
 }
 
-/// Destructor. Libraries that the tracer does not depend on are finalized after it: libgfortran, for example, then flushes the buffers of
-/// its units. glibc runs functions registered during finalization after all libraries (stdlib/exit.c), unless the function belongs to a
-/// library: then it runs when that library is finalized. So the last step is registered without a library.
+/// Runs at the library's finalization. Libraries that the tracer does not depend on are finalized later: libgfortran, for example, then
+/// flushes the buffers of its units. glibc runs functions registered during finalization after all libraries (stdlib/exit.c), unless the
+/// function belongs to a library: then it runs when that library is finalized. So the last step is registered without a library.
 extern "C" fn destructor() {
     let (none, nobody) = (std::ptr::null_mut(), std::ptr::null());
     // SAFETY: registers a function of this library, which is never unloaded.

@@ -1,8 +1,8 @@
-//! Wrappers of dlopen(3) and dlmopen(3), only to count libraries whose calls the tracer cannot see. A library opened with RTLD_DEEPBIND
-//! finds the C library's functions before these wrappers; one in a namespace of its own has its own C library.
+//! Wraps dlopen(3) and dlmopen(3), only to count libraries whose calls the tracer cannot see. A library opened with RTLD_DEEPBIND finds the
+//! C library's functions before the tracer's wrappers; a library in a namespace of its own has its own C library.
 //!
 //! The library search path depends on the caller (RUNPATH and $ORIGIN of the object that contains the return address, ld.so(8)). So these
-//! functions jump to the real ones, with registers and stack unchanged.
+//! wrappers jump to the real functions, with registers and stack unchanged.
 #![expect(unsafe_code, reason = "naked functions")]
 
 use crate::notes::Note;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 static DLOPEN: Slot = slot!("dlopen");
 static DLMOPEN: Slot = slot!("dlmopen");
-/// Addresses of the real (next) definitions, once resolved.
+/// Addresses of the next definitions of dlopen and dlmopen, once resolved.
 static NEXT_DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT_DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -45,8 +45,8 @@ extern "C" fn unseen() {
 
 const _: () = assert!(libc::RTLD_DEEPBIND == 8 && libc::RTLD_NOLOAD == 4);
 
-/// Defines a wrapper that may count the library and then jumps to the real function, with registers and stack unchanged. The given
-/// conditions jump to label 1 to count the library, or to label 2 to skip that.
+/// Defines a wrapper that may count the library and then jumps to the real function, with registers and stack unchanged. The conditions in
+/// assembly jump to label 1 to count the library, or to label 2 to skip the count.
 macro_rules! counted {
     (
         $(#[$doc:meta])*
@@ -113,15 +113,14 @@ macro_rules! counted {
 }
 
 counted! {
-    /// dlopen(3). Counts the library if RTLD_DEEPBIND is set and RTLD_NOLOAD is not (flags & 12 == 8).
+    /// Wraps dlopen(3). Counts the library if RTLD_DEEPBIND is set and RTLD_NOLOAD is not (flags & 12 == 8).
     dlopen, NEXT_DLOPEN, find_dlopen;
     x86_64: "mov eax, esi" "and eax, 12" "cmp eax, 8" "jne 2f";
     aarch64: "and w9, w1, #12" "cmp w9, #8" "b.ne 2f";
 }
 
 counted! {
-    /// dlmopen(3). Counts the library in any namespace other than the program's (LM_ID_BASE, 0), unless RTLD_NOLOAD is set; in the
-    /// program's namespace, like dlopen(3).
+    /// Wraps dlmopen(3). In the program's namespace (LM_ID_BASE, 0) it counts like dlopen(3); in any other, unless RTLD_NOLOAD is set.
     dlmopen, NEXT_DLMOPEN, find_dlmopen;
     x86_64: "mov eax, edx" "and eax, 12" "cmp eax, 8" "je 1f" "test eax, 4" "jne 2f" "test rdi, rdi" "je 2f";
     aarch64: "and w9, w2, #12" "cmp w9, #8" "b.eq 1f" "tbnz w9, #2, 2f" "cbz x0, 2f";

@@ -1,6 +1,5 @@
 //! Wrapped functions (hooks), one table per interface. A hook uses only the real function, the re-entrancy guard, the clock, the handle
-//! table and `record`. To wrap another function, add an entry to the table of its interface. `admission.rs` decides if a call is recorded;
-//! `entry.rs` has the constructor and destructor.
+//! table and `record`. `admission.rs` decides if a call is recorded; `entry.rs` has the constructor and destructor.
 
 mod admission;
 mod entry;
@@ -15,8 +14,8 @@ mod stdio;
 mod uring;
 mod variadic;
 
-/// Resolves all real functions that must be known before the program runs. close(2) and others may be called in signal handlers, where
-/// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the library may be loaded late.
+/// Resolves all real functions that must be known before the program runs: close(2) and others may be called in signal handlers, where
+/// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the MPI library may be loaded late.
 fn resolve_all() {
     let families = [
         posix::OPENING,
@@ -55,8 +54,8 @@ fn resolve_all() {
     uring::prepare();
 }
 
-/// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before a seccomp filter
-/// may forbid system calls.
+/// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before the program
+/// installs a seccomp filter, which may forbid system calls.
 fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();
@@ -65,12 +64,12 @@ fn resolve_late() {
     posix::resolve_late();
 }
 
-/// Resolves MPI's real functions, once the program has initialized MPI.
+/// Resolves the real MPI functions, once the program has initialized MPI.
 fn resolve_mpi() {
     for slot in mpi::FAMILIES.into_iter().flatten() {
         slot.address();
     }
-    // Searching for missing symbols takes long.
+    // Resolve a group only if its first function exists: searching for missing symbols takes long.
     for group in mpi::LARGE {
         let mut slots = group.iter().copied().flatten();
         if slots.next().is_some_and(|slot| !slot.address().is_null()) {

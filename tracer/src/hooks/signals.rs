@@ -1,5 +1,4 @@
-//! Wrappers of functions that set or query signal actions. They record nothing; they keep the tracer's own handler (`signals`) invisible to
-//! the program.
+//! Wraps functions that set or query signal actions, only to keep the tracer's own handler (`signals`) invisible to the program.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::real::{hooks, none};
@@ -29,7 +28,7 @@ fn setting(signal: c_int, handler: sighandler_t, old: sighandler_t) -> sighandle
 hooks! { SIGNALS, missing = none();
     [sigaction](signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int
         = |real| acting(signal, new, old, real(signal, new, old));
-    /// signal(2) and its other names.
+    /// Wraps signal(2) and its other names.
     [signal, bsd_signal, ssignal, sysv_signal, __sysv_signal, sigset](signal_: c_int, handler: sighandler_t) -> sighandler_t
         = |real| setting(signal_, handler, real(signal_, handler));
 }

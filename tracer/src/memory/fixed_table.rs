@@ -1,22 +1,23 @@
-//! Lock-free hash table of fixed size, with open addressing. An entry is claimed by compare-and-swap of its key word, then filled in, then
-//! published by storing its key. Several entries may have one key. All entries of a key lie in one window of adjacent entries. A search ends
-//! at an entry that was never used, since a new entry is the first free one of its window. Nothing waits for another thread, so signal
-//! handlers may use the table. A look-up without a hold on the entry relies on its caller: nobody removes the entry meanwhile.
+//! Lock-free hash table of fixed size, with open addressing. An entry is claimed by compare-and-swap of its key word, then filled, then
+//! published by storing its key. Several entries may have the same key; all entries of a key lie in one window of adjacent entries. A
+//! search ends at an entry that was never used, since a new entry takes the first free place of its window. No thread waits for another, so
+//! signal handlers may use the table. A caller that looks up an entry without holding it must ensure that no thread removes the entry
+//! meanwhile.
 #![expect(unsafe_code, reason = "all-zero entries; a window's bounds")]
 
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-// Key words of entries without a key; those of keys are odd.
-/// Entry was never used.
+// Key words of entries without a key. Key words of entries with a key are odd.
+/// The entry was never used.
 const NEVER: usize = 0;
-/// One thread fills the entry in or holds it.
+/// One thread fills or holds the entry.
 const BUSY: usize = 2;
-/// Entry was used and is free again.
+/// The entry was used and is free again.
 const FREE: usize = 4;
 
-/// Returns the key word of a key. The highest bit is lost: no address, handle or descriptor of a process has it.
+/// Returns the key word of a key. Drops the highest bit, which no address, handle or descriptor of a process has.
 const fn word_of(key: usize) -> usize {
     key << 1 | 1
 }
@@ -31,16 +32,16 @@ fn key_of(word: usize) -> Option<usize> {
 /// All-zero bytes must be a valid value.
 pub(crate) unsafe trait Zeroed {}
 
-// SAFETY: zero is a number.
+// SAFETY: an all-zero atomic number is valid.
 unsafe impl Zeroed for AtomicUsize {}
 
-/// Table entry: key and value.
 pub(crate) struct Entry<V> {
     word: AtomicUsize,
     value: V,
 }
 
-/// Table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent ones; in order from the first if both numbers are equal.
+/// Hash table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent entries. If both numbers are equal, entries are in order
+/// from the first.
 pub(crate) struct FixedTable<V, const CAPACITY: usize, const WINDOW: usize> {
     entries: [Entry<V>; CAPACITY],
     /// Number of entries in use.
@@ -55,21 +56,21 @@ impl<V> Deref for Entry<V> {
     }
 }
 
-// `handles/rings.rs` needs the loads and the exchange in one order with others (SeqCst), which costs nothing on x86-64 and AArch64.
+// Loads and compare-and-swap are SeqCst: `handles/rings.rs` needs them in one order with its own accesses. That costs nothing on x86-64 and AArch64.
 impl<V> Entry<V> {
     /// Returns the key; `None` if the entry is free or busy.
     pub(crate) fn key(&self) -> Option<usize> {
         key_of(self.word.load(Ordering::SeqCst))
     }
 
-    /// True if the entry has this key, and is neither free nor busy.
+    /// True if the entry has this key and is neither free nor busy.
     pub(crate) fn is(&self, key: usize) -> bool {
         self.word.load(Ordering::SeqCst) == word_of(key)
     }
 
-    /// Claims the entry if it still has this key. Nobody finds it until it is published or removed.
+    /// Claims the entry if it still has this key. No thread finds the entry until it is published or removed.
     pub(crate) fn hold(&self, key: usize) -> bool {
-        // Acquire on failure: the thread that holds the entry may have added others before, and these are looked at next.
+        // Acquire on failure: the thread that holds the entry may have added other entries before, which the caller examines next.
         self.word.compare_exchange(word_of(key), BUSY, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
@@ -92,20 +93,20 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
 
     /// Returns an empty table.
     pub(crate) const fn new() -> Self {
-        // SAFETY: zeros are a counter, words of entries never used, and valid values (`Zeroed`).
+        // SAFETY: all-zero bytes are a valid counter, key words of entries never used, and valid values (`Zeroed`).
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
     /// Returns the entries that may have this key word.
     fn window(&self, word: usize) -> &[Entry<V>] {
-        // Multiplicative hash, scaled to `STARTS`: keys are addresses or small numbers, and both get spread.
+        // Multiplicative hash, scaled to `STARTS`: spreads addresses as well as small numbers.
         let mixed = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128;
         let first = ((mixed * Self::STARTS as u128) >> usize::BITS) as usize;
         // SAFETY: `mixed` is below 2^64, so `first` is below `STARTS`.
         unsafe { self.entries.get_unchecked(first..first + WINDOW) }
     }
 
-    /// Adds an entry: `fill` stores its value before anybody finds it. Returns `None` if the key's window is full.
+    /// Adds an entry: `fill` stores its value before any other thread finds the entry. Returns `None` if the key's window is full.
     pub(crate) fn add(&self, key: usize, fill: impl FnOnce(&V)) -> Option<&Entry<V>> {
         let entry = self.window(word_of(key)).iter().find(|entry| entry.claim())?;
         self.used.fetch_add(1, Ordering::Relaxed);
@@ -114,13 +115,13 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         Some(entry)
     }
 
-    /// Removes an entry that the caller holds.
+    /// Removes an entry, which the caller must hold.
     pub(crate) fn remove(&self, held: &Entry<V>) {
         self.used.fetch_sub(1, Ordering::Relaxed);
         held.word.store(FREE, Ordering::Release);
     }
 
-    /// Removes an entry from this key's window, which is full: the one that `choice` selects.
+    /// Removes one entry, selected by `choice`, from the window of this key, which is full.
     pub(crate) fn evict(&self, key: usize, choice: usize) {
         let entry = &self.window(word_of(key))[choice % WINDOW];
         if entry.key().is_some_and(|key| entry.hold(key)) {
@@ -128,12 +129,10 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         }
     }
 
-    /// Returns the first entry with this key.
     pub(crate) fn find(&self, key: usize) -> Option<&Entry<V>> {
         self.all(key).next()
     }
 
-    /// Iterates over the entries with this key.
     pub(crate) fn all(&self, key: usize) -> impl Iterator<Item = &Entry<V>> {
         let word = word_of(key);
         let words = self.window(word).iter().map(|entry| (entry.word.load(Ordering::Acquire), entry));
@@ -143,7 +142,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
     /// Iterates over the keys and entries of the table.
     pub(crate) fn live(&self) -> impl Iterator<Item = (usize, &Entry<V>)> {
         let words = self.entries.iter().map(|entry| (entry.word.load(Ordering::Acquire), entry));
-        // With one window, no entry is behind one that was never used.
+        // If the window is the whole table, no entry follows one that was never used.
         let reached = words.take_while(|(word, _)| WINDOW < CAPACITY || *word != NEVER);
         reached.filter_map(|(word, entry)| Some((key_of(word)?, entry)))
     }
@@ -153,8 +152,8 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Removes all entries, in a forked child, which has one thread. Calls `each` with the values of all entries: also those of entries
-    /// that another thread of the parent used or changed at the fork.
+    /// Removes all entries, in a forked child, which has one thread. Calls `each` with the value of every entry, also of entries that
+    /// another thread of the parent was using or changing at the fork.
     pub(crate) fn clear(&self, each: impl Fn(&Entry<V>)) {
         for entry in &self.entries {
             each(entry);
@@ -168,7 +167,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         (std::ptr::from_ref(entry).addr() - self.entries.as_ptr().addr()) / size_of::<Entry<V>>()
     }
 
-    /// Returns an entry by its index, whatever its key.
+    /// Returns the entry at `index`, regardless of its key.
     pub(crate) fn get(&self, index: usize) -> Option<&Entry<V>> {
         self.entries.get(index)
     }
@@ -193,7 +192,7 @@ mod tests {
     #[test]
     fn entries_come_and_go() {
         let table = Numbers::new();
-        // Numbers, addresses, and the highest key.
+        // Small numbers, addresses, and the highest key.
         let keys = || (0..500).chain((0..500).map(|page| 0x7F00_0000_0000 + page * 64)).chain([usize::MAX >> 1]);
         for key in keys() {
             assert!(table.find(key).is_none() && add(&table, key, key + 1));
@@ -209,7 +208,7 @@ mod tests {
     fn a_full_window_accepts_no_more() {
         let table = Numbers::new();
         assert!((0..32).all(|number| add(&table, 5, number)) && !add(&table, 5, 32));
-        // Entries behind a free one are found, and it is used again.
+        // Entries after a free one are found, and the free one is used again.
         assert!(take(&table, 5) == Some(0) && table.all(5).count() == 31);
         assert!(add(&table, 5, 33) && !add(&table, 5, 34) && table.find(5).unwrap().load(Ordering::Relaxed) == 33);
         table.evict(5, 32);
@@ -225,7 +224,7 @@ mod tests {
         let first = table.find(1).unwrap();
         assert!(first.hold(1));
         table.remove(first);
-        // Entries behind a freed one are still found.
+        // Entries after a freed one are still found.
         assert_eq!(table.live().map(|(key, _)| key).collect::<Vec<_>>(), [2, 3]);
         assert!(table.find(3).is_some_and(|entry| table.index_of(entry) == 2 && table.get(2).unwrap().is(3)));
         assert!((4..10).all(|key| table.add(key, |_| ()).is_some()) && table.add(10, |_| ()).is_none());

@@ -1,6 +1,6 @@
-//! Growable region of address space for a table or the arena: reserved private memory, or a part of the spool while the process has one. It
-//! is committed piece by piece as it grows. A part of the spool must also be allocated by the file system ("backed") before it is touched:
-//! a full file system would otherwise end the program with SIGBUS.
+//! Growable region of address space for a table or the arena: reserved private memory, or a part of the spool while the process has one.
+//! Memory is committed piece by piece as the region grows. In the spool, file space must also be allocated ("backed") before memory is
+//! touched: otherwise a full file system would kill the program with SIGBUS.
 #![expect(unsafe_code, reason = "a pointer to a count in the spool's header")]
 
 use super::{PAGE_BYTES, clear, commit, reserve, unmap};
@@ -8,17 +8,17 @@ use crate::exclusive::Exclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// Function that allocates file space for bytes of the spool, from an address on, and makes them usable. Returns false if the file system
-/// is full.
+/// Function that allocates file space for a range of the spool (start address, size in bytes) and makes the range usable. Returns false if
+/// the file system is full.
 pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// Lock for making more of an area's memory usable (backing it). Only one thread at a time: file systems without fallocate get zeros
-/// written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk. The disk may be busy for 2 s.
+/// Lock for backing memory of any area. Only one thread at a time: on file systems without fallocate zeros are written, which must not
+/// overwrite another thread's data. Also, no area may grow while it is being shrunk. Waits up to 2 s, since the disk may be busy.
 static BACKING: Exclusive = Exclusive::new(2_000);
 
-/// Minimum number of bytes made usable at once; growth is by doubling. If that much is refused, private memory grows by whole pages.
+/// Minimum number of bytes to back at once; growth is by doubling. If the system refuses that much, private memory grows by whole pages.
 const LEAST_STEP: usize = 64 << 10;
 
 /// All areas that have memory, for [`each`]. Null entries are free.
@@ -31,7 +31,7 @@ pub(crate) struct Area {
     /// Size of the usable memory at the start of the area (backed by pages or file space), in bytes.
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Number of used bytes in the spool's header, for the spool's readers; null without a spool.
+    /// Number of used bytes, in the spool's header for readers of the spool; null without a spool.
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
@@ -39,16 +39,16 @@ pub(crate) struct Area {
     own_backed: AtomicUsize,
 }
 
-/// Part of the spool that serves as memory of an area.
+/// Part of the spool to serve as the memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
     /// Start address of this part of the spool.
     pub(crate) start: *mut u8,
     /// Size of this part of the spool, in bytes.
     pub(crate) capacity: usize,
-    /// Number of bytes of this part for which file space is already allocated (backed).
+    /// Number of bytes for which file space is already allocated (backed).
     pub(crate) backed: usize,
-    /// Number of used bytes, in the spool's header, for readers of the spool.
+    /// Number of used bytes, in the spool's header for readers of the spool.
     pub(crate) used: &'static AtomicU64,
 }
 
@@ -57,14 +57,14 @@ pub(crate) fn back_by(back: Back) {
     let _ = BACK.set(back);
 }
 
-/// Releases, in a forked child, the lock for allocating memory to areas if another thread held it: that thread does not exist in the child.
+/// Releases the backing lock in a forked child if another thread held it: that thread does not exist in the child.
 pub(super) fn after_fork() {
     BACKING.after_fork();
 }
 
-/// Calls the function `each` for every area that has memory.
+/// Calls `each` for every area that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
-    // SAFETY: null, or an area that is never freed.
+    // SAFETY: the pointer is null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
 }
 
@@ -83,7 +83,7 @@ impl Area {
         }
     }
 
-    /// Reserves `capacity` bytes of private address space; false if the system refuses. Called from the library's constructor.
+    /// Reserves `capacity` bytes of private address space; returns false if the system refuses. Called from the library's constructor.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         let start = reserve(capacity.next_multiple_of(PAGE_BYTES));
         if start.is_null() {
@@ -111,7 +111,7 @@ impl Area {
     /// Moves the area into `part` of the spool. The area is empty afterwards.
     ///
     /// # Safety
-    /// Nobody may use memory obtained from the area, now or later. `part` must stay mapped as long as the area may be used.
+    /// No caller may use memory obtained from the area, now or later. `part` must stay mapped as long as the area may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
         self.backed.store(part.backed.min(part.capacity), Ordering::Relaxed);
         self.shown.store(std::ptr::from_ref(part.used).cast_mut(), Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl Area {
         self.enlist();
     }
 
-    /// Moves the area back into private memory. The area is empty afterwards; nobody may be using it.
+    /// Moves the area back into private memory. The area is empty afterwards; no thread may be using it.
     fn take_back(&self) {
         self.shown.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.start.store(self.own_start.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -134,35 +134,35 @@ impl Area {
     /// Empties the area and moves it into private memory.
     ///
     /// # Safety
-    /// Nobody may use memory obtained from the area, now or later.
+    /// No caller may use memory obtained from the area, now or later.
     pub(crate) unsafe fn forget(&self) {
         let lent = !self.shown.load(Ordering::Relaxed).is_null();
         let used = self.used();
         if !lent && used > 0 {
-            // SAFETY: the area's private memory, which nobody uses, as the caller promises.
+            // SAFETY: the memory is the area's private memory, which is unused, as the caller guarantees.
             unsafe { clear(self.start(), used) };
         }
         self.take_back();
     }
 
-    /// Address of the area's first byte; null without memory.
+    /// Returns the address of the area's first byte; null without memory.
     #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Maximum size of the area in bytes.
+    /// Returns the maximum size of the area in bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Acquire)
     }
 
-    /// Number of bytes allocated from the area so far.
+    /// Returns the number of bytes allocated from the area so far.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Allocates bytes at the end of the used part and returns their offset. `wanted` maps the number of bytes left to the number to
-    /// allocate, or to `None` if they are too few.
+    /// Allocates bytes at the end of the used part and returns their offset. `wanted` maps the number of bytes left to the number of bytes
+    /// to allocate, or to `None` if too few are left.
     pub(crate) fn take(&self, mut wanted: impl FnMut(usize) -> Option<usize>) -> Option<usize> {
         let capacity = self.capacity.load(Ordering::Acquire);
         let mut at = self.used.load(Ordering::Acquire);
@@ -173,7 +173,7 @@ impl Area {
             }
             match self.used.compare_exchange_weak(at, end, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    // SAFETY: null, or the count given to `lend`.
+                    // SAFETY: the pointer is null, or the count given to `lend`.
                     if let Some(shown) = unsafe { self.shown.load(Ordering::Relaxed).as_ref() } {
                         shown.fetch_max(end as u64, Ordering::Release);
                     }
@@ -184,17 +184,17 @@ impl Area {
         }
     }
 
-    /// Makes the first `bytes` of the area usable, or as many as possible, because that is impossible later.
+    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because that is impossible later.
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);
         if end > from && !self.back(end) {
-            // With a spent budget there is room for only a little at a time.
+            // If the byte budget is used up, only a small piece may still be granted.
             self.back(end.min((from + 1).next_multiple_of(LEAST_STEP)));
         }
     }
 
-    /// Makes the area's memory usable up to at least offset `end`; false if that fails.
+    /// Backs (makes usable) the area's memory up to at least offset `end`; returns false on failure.
     #[cold]
     #[inline(never)]
     fn back(&self, end: usize) -> bool {
@@ -219,7 +219,7 @@ impl Area {
             if to <= from {
                 return true;
             }
-            // SAFETY: inside the area.
+            // SAFETY: `from` lies inside the area.
             let address = unsafe { self.start().add(from) };
             let done = if lent {
                 BACK.get().is_some_and(|back| back(address, to - from))
@@ -246,7 +246,7 @@ impl Area {
                 let less = smaller(capacity, self.backed.load(Ordering::Relaxed), divisor);
                 self.capacity.store(less, Ordering::Release);
                 cut(self.start(), less, capacity);
-                // Used again only by a forked child.
+                // Only a forked child uses the private memory again.
                 let less = smaller(own, self.own_backed.load(Ordering::Relaxed), divisor);
                 self.own_capacity.store(less, Ordering::Release);
                 cut(self.own_start.load(Ordering::Relaxed), less, own);
@@ -259,7 +259,7 @@ impl Area {
         });
     }
 
-    /// Returns address and size of the private memory, and of the part of the spool (size 0 without one).
+    /// Returns address and size of the private memory, and of the part of the spool (size 0 without a spool).
     pub(super) fn ranges(&self) -> [(*mut u8, usize); 2] {
         let own = (self.own_start.load(Ordering::Relaxed), self.own_capacity.load(Ordering::Acquire));
         let lent = if self.is_lent() { self.capacity.load(Ordering::Acquire) } else { 0 };
@@ -267,7 +267,7 @@ impl Area {
     }
 }
 
-/// Returns the capacity to keep when shrinking: `capacity` / `divisor`, but at least the `backed` (usable) bytes.
+/// Returns the capacity to keep when shrinking: `capacity` / `divisor`, but at least `backed` bytes.
 fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
     (capacity / divisor).next_multiple_of(PAGE_BYTES).max(backed).min(capacity)
 }
@@ -276,7 +276,7 @@ fn smaller(capacity: usize, backed: usize, divisor: usize) -> usize {
 fn cut(start: *mut u8, from: usize, to: usize) {
     let (from, to) = (from.next_multiple_of(PAGE_BYTES), to.next_multiple_of(PAGE_BYTES));
     if !start.is_null() && from < to {
-        // SAFETY: inside the mapping.
+        // SAFETY: the range lies inside the mapping.
         unmap(unsafe { start.add(from) }, to - from);
     }
 }
@@ -304,14 +304,14 @@ mod tests {
         let area = &AREA;
         assert!(area.prepare(64 << 20));
         assert_eq!(area.take(|_| Some(100_000)), Some(0));
-        // SAFETY: handed out above.
+        // SAFETY: the byte was allocated above.
         let last = unsafe { area.start().add(99_999) };
-        // SAFETY: as above.
+        // SAFETY: the byte was allocated above.
         unsafe { last.write(7) };
         area.shrink(64);
         assert_eq!(area.take(Some), Some(100_000));
         assert_eq!(area.used(), 1 << 20);
-        // SAFETY: handed out above.
+        // SAFETY: the byte was allocated above.
         assert_eq!(unsafe { last.read() }, 7);
         area.shrink(64);
         assert_eq!((area.used(), area.take(|_| Some(1))), (1 << 20, None));

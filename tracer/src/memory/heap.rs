@@ -1,10 +1,10 @@
-//! Allocator for rare code: start, packing, flush. It consists of a few heaps, each in reserved memory of its own. A thread takes a free
-//! heap and never waits for one. A signal handler that interrupted an allocation takes the next; so does a child forked while another
-//! thread was allocating. Memory freed to a busy heap is queued for its next user. Large allocations get mappings of their own while the
-//! system grants them.
+//! Allocator for rarely executed code: start, packing, flush. It has several heaps, each in reserved memory of its own. A thread takes a
+//! free heap and never waits for one. A signal handler that interrupted an allocation takes the next heap; so does a child forked while
+//! another thread was allocating. Memory freed to a busy heap is queued for the heap's next user. Large allocations get mappings of their
+//! own as long as the system grants them.
 //!
-//! A failed allocation abandons the work that asked for it ([`crate::abandonable::abandon`]). Small allocations of work that cannot be abandoned,
-//! because other ranks wait for its result, come from a last heap whose memory is reserved from the start.
+//! A failed allocation abandons the work that requested it ([`crate::abandonable::abandon`]). Small allocations of work that cannot be
+//! abandoned, because other ranks wait for its result, come from a last heap whose memory is reserved from the start.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use super::{PAGE_BYTES, commit, map, reserve, unmap};
@@ -13,7 +13,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of heaps; the next constant is the address space of each, in bytes. One heap has room for a flush of the default buffer.
+/// Number of heaps. The next constant is the address space of each heap, in bytes: one heap has room for a flush of the default buffer.
 const HEAPS: usize = 8;
 const HEAP_BYTES: usize = 32 << 20;
 const LEAST_HEAP_BYTES: usize = 256 << 10;
@@ -22,22 +22,22 @@ const LARGE: usize = 256 << 10;
 /// Minimum growth of a heap, in bytes.
 const STEP: usize = 64 << 10;
 
-/// Index of the last heap; the next constant is the number of bytes it gets at the start, if available.
+/// Index of the last heap. The next constant is the number of bytes that the last heap gets at the start, if available.
 const LAST: usize = HEAPS - 1;
 const LAST_BYTES: usize = 512 << 10;
 
-/// Address of the first heap. The heaps are contiguous. The next variable is the usable size of each heap, in bytes.
+/// Address of the first heap; the heaps are contiguous. The next variable is the usable size of each heap, in bytes.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static ROOM: AtomicUsize = AtomicUsize::new(0);
-/// Address space of each heap in bytes; the part beyond [`ROOM`] may have been released.
+/// Address space of each heap, in bytes. The part beyond [`ROOM`] may have been released.
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 
 struct Heap {
-    /// Identifier of the thread that is using the heap, or 0.
+    /// Number (`tls::number`) of the thread that is using the heap, or 0.
     holder: AtomicUsize,
-    /// Blocks that were freed while the heap was in use, linked by their first words.
+    /// Blocks freed while the heap was in use, linked by their first words.
     given_back: AtomicPtr<Piece>,
-    /// Offset below which blocks date from before a fork and are leaked: see [`after_fork`].
+    /// Offset below which blocks date from before a fork and are leaked; see [`after_fork`].
     born: AtomicUsize,
     core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
 }
@@ -47,7 +47,7 @@ struct Piece {
     next: *mut Piece,
 }
 
-// SAFETY: the core is touched only by the thread that has set `holder`.
+// SAFETY: `core` is touched only by the thread that has set `holder`.
 unsafe impl Sync for Heap {}
 
 const fn heap(number: usize) -> Heap {
@@ -60,7 +60,7 @@ const fn heap(number: usize) -> Heap {
 }
 
 static ALL: [Heap; HEAPS] = [heap(0), heap(1), heap(2), heap(3), heap(4), heap(5), heap(6), heap(7)];
-/// Bytes of its address space that each heap has used so far; never returned.
+/// Bytes of its address space that each heap has used so far; never decreases.
 static USED: [AtomicUsize; HEAPS] = [const { AtomicUsize::new(0) }; HEAPS];
 
 /// Reserves the heaps' address space. Called from the library's constructor.
@@ -72,13 +72,13 @@ pub(super) fn prepare() {
             SPAN.store(bytes, Ordering::Relaxed);
             ROOM.store(bytes, Ordering::Relaxed);
             START.store(start, Ordering::Release);
-            // The heap keeps what it once got, and little of that is touched before it is needed.
+            // The heap keeps memory that it once got, of which little is touched before it is needed.
             let size = LAST_BYTES.min(bytes / 2);
             ALL[LAST].alone(|core| {
                 // SAFETY: the size is not zero.
                 let piece = unsafe { core.c_malloc(size) };
                 if !piece.is_null() {
-                    // SAFETY: just allocated.
+                    // SAFETY: the block was just allocated.
                     unsafe { core.c_free(piece) };
                 }
             });
@@ -88,7 +88,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// Releases address space that the heaps have not used, down to 1/`divisor`.
+/// Releases address space that the heaps have not used, down to 1/`divisor` of each heap.
 pub(super) fn shrink(divisor: usize) {
     let (start, span, room) =
         (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed), ROOM.load(Ordering::Relaxed));
@@ -98,11 +98,11 @@ pub(super) fn shrink(divisor: usize) {
     }
     ROOM.store(less, Ordering::Release);
     for (number, heap) in ALL.iter().enumerate() {
-        // A heap in use may be growing: it keeps its room.
+        // A heap in use may be growing, and is not shrunk.
         heap.alone(|_| {
             let from = less.max(USED[number].load(Ordering::Relaxed)).next_multiple_of(PAGE_BYTES);
             if from < room {
-                // SAFETY: inside the reservation.
+                // SAFETY: the range lies inside the reservation.
                 unmap(unsafe { start.add(number * span + from) }, room - from);
             }
         });
@@ -116,8 +116,7 @@ pub(super) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     (0..HEAPS).map(move |number| (start.wrapping_add(number * span), if start.is_null() { 0 } else { room }))
 }
 
-/// Reinitializes, in a forked child, each heap that another thread was using at the fork. It continues after its used memory, which is
-/// leaked.
+/// Reinitializes, in a forked child, each heap that another thread was using at the fork. The heap continues after its used memory, which is leaked.
 pub(super) fn after_fork() {
     let me = tls::number();
     for (number, heap) in ALL.iter().enumerate() {
@@ -125,7 +124,7 @@ pub(super) fn after_fork() {
         if holder == 0 || holder == me {
             continue;
         }
-        // SAFETY: this child has one thread, which is not in this heap.
+        // SAFETY: the child has one thread, which is not inside this heap.
         unsafe { heap.core.get().write(dlmalloc::Dlmalloc::new_with_allocator(Source { number })) };
         heap.given_back.store(std::ptr::null_mut(), Ordering::Relaxed);
         heap.born.store(USED[number].load(Ordering::Relaxed), Ordering::Relaxed);
@@ -134,16 +133,16 @@ pub(super) fn after_fork() {
 }
 
 impl Heap {
-    /// Runs `work` with exclusive use of the heap; `None` if another thread or an interrupted call is using it.
+    /// Runs `work` with exclusive use of the heap; returns `None` if another thread or an interrupted call is using the heap.
     fn alone<T>(&self, work: impl FnOnce(&mut dlmalloc::Dlmalloc<Source>) -> T) -> Option<T> {
         self.holder.compare_exchange(0, tls::number(), Ordering::Acquire, Ordering::Relaxed).ok()?;
-        // SAFETY: held by this call alone.
+        // SAFETY: only this call holds the heap.
         let core = unsafe { &mut *self.core.get() };
         let mut piece = self.given_back.swap(std::ptr::null_mut(), Ordering::Acquire);
         while !piece.is_null() {
-            // SAFETY: a block that was freed: its first word links to the next.
+            // SAFETY: `piece` is a freed block, whose first word links to the next block.
             let next = unsafe { (*piece).next };
-            // SAFETY: a block of this heap without an owner.
+            // SAFETY: `piece` is a block of this heap without an owner.
             unsafe { core.c_free(piece.cast()) };
             piece = next;
         }
@@ -157,7 +156,7 @@ impl Heap {
         let piece = piece.cast::<Piece>();
         let mut head = self.given_back.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the block was freed, so it is ours. Every block has room for a word and is aligned to two.
+            // SAFETY: the block was freed, so this call owns it. Every block has room for a word and is aligned to two words.
             unsafe { piece.write(Piece { next: head }) };
             match self.given_back.compare_exchange_weak(head, piece, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -172,7 +171,7 @@ struct Source {
     number: usize,
 }
 
-// SAFETY: hands out bytes of the reservation, each once, zeroed, usable.
+// SAFETY: returns bytes of the reservation, each once, zeroed and usable.
 unsafe impl dlmalloc::Allocator for Source {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let none = (std::ptr::null_mut(), 0, 0);
@@ -214,12 +213,12 @@ unsafe impl dlmalloc::Allocator for Source {
     }
 }
 
-/// Returns the heap that a block belongs to, and the block's offset in it; `None` for a block that has its own mapping.
+/// Returns the heap that a block belongs to and the block's offset in the heap; `None` for a block with a mapping of its own.
 fn heap_of(piece: *mut u8) -> Option<(&'static Heap, usize)> {
     let offset = piece.addr().checked_sub(START.load(Ordering::Relaxed).addr())?;
     let span = SPAN.load(Ordering::Relaxed);
     let number = offset.checked_div(span)?;
-    // Memory past the used part may have been given up and mapped by others, even as a block with its own mapping.
+    // Address space beyond the used part may have been released and mapped by others, even as a block with a mapping of its own.
     let used = USED.get(number)?.load(Ordering::Relaxed);
     Some((ALL.get(number)?, offset % span)).filter(|(_, at)| *at < used)
 }
@@ -244,7 +243,7 @@ impl Allocator {
 
     fn find_in(heaps: &[Heap], layout: Layout) -> *mut u8 {
         for heap in heaps {
-            // SAFETY: held alone; the size is not zero.
+            // SAFETY: this call alone holds the heap; the size is not zero.
             let piece = heap.alone(|core| unsafe { core.malloc(layout.size(), layout.align()) });
             if let Some(piece) = piece.filter(|piece| !piece.is_null()) {
                 return piece;
@@ -258,7 +257,7 @@ impl Allocator {
             return unmap(piece, layout.size().next_multiple_of(PAGE_BYTES));
         };
         if at >= heap.born.load(Ordering::Relaxed) {
-            // SAFETY: a block of this heap, freed by its owner.
+            // SAFETY: the block belongs to this heap and is freed by its owner.
             let done = heap.alone(|core| unsafe { core.free(piece, layout.size(), layout.align()) });
             if done.is_none() {
                 heap.leave(piece);
@@ -266,17 +265,17 @@ impl Allocator {
         }
     }
 
-    /// Resizes a block in place or by remapping its pages; `None` if that is impossible.
+    /// Resizes a block in place or by remapping its pages; returns `None` if that is impossible.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {
-                // SAFETY: a block of this heap, resized by its owner.
+                // SAFETY: the block belongs to this heap and is resized by its owner.
                 heap.alone(|core| unsafe { core.realloc(piece, layout.size(), layout.align(), size) })?
             }
             None if size >= LARGE => {
                 let (before, after) = (layout.size().next_multiple_of(PAGE_BYTES), size.next_multiple_of(PAGE_BYTES));
                 let may_move = libc::MREMAP_MAYMOVE;
-                // SAFETY: the block's own mapping, resized by its owner.
+                // SAFETY: the block has a mapping of its own and is resized by its owner.
                 let moved = unsafe { crate::sys::syscall!(libc::SYS_mremap, piece, before, after, may_move) };
                 if moved == -1 { std::ptr::null_mut() } else { moved as *mut u8 }
             }
@@ -294,7 +293,7 @@ unsafe impl GlobalAlloc for Allocator {
         let mut piece = Self::find(layout);
         if piece.is_null() {
             errno.restore();
-            // Returns only if there is nothing to abandon.
+            // Returns only if there is no work to abandon.
             abandonable::abandon();
             piece = Self::find_in(&ALL[LAST..], layout);
         }
@@ -316,12 +315,12 @@ unsafe impl GlobalAlloc for Allocator {
             return resized;
         }
         let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return std::ptr::null_mut() };
-        // SAFETY: a layout of nonzero size, as the caller promises.
+        // SAFETY: the layout has nonzero size, as the caller guarantees.
         let new = unsafe { self.alloc(wanted) };
         if !new.is_null() {
-            // SAFETY: both have room for the smaller size, and do not overlap.
+            // SAFETY: both blocks have room for the smaller size, and do not overlap.
             unsafe { new.copy_from_nonoverlapping(piece, layout.size().min(size)) };
-            // SAFETY: as the caller promises; the content has been copied.
+            // SAFETY: the block meets the caller's promise, and its content has been copied.
             unsafe { self.dealloc(piece, layout) };
         }
         new
@@ -342,7 +341,7 @@ mod tests {
         let first = Allocator::find(layout(100));
         let (heap, _) = heap_of(first).unwrap();
         let inside = heap.alone(|_| {
-            // A signal handler in here is served by another heap, and memory that it frees is queued.
+            // A signal handler at this point is served by another heap, and memory that it frees is queued.
             let second = Allocator::find(layout(100));
             assert!(!std::ptr::eq(heap_of(second).unwrap().0, heap));
             Allocator::give_back(first, layout(100));
@@ -351,14 +350,14 @@ mod tests {
         });
         assert!(inside.is_some());
         assert_eq!(Allocator::find(layout(100)), first);
-        // SAFETY: allocated above, of this size.
+        // SAFETY: allocated above, with this size.
         let moved = unsafe { Allocator.realloc(first, layout(100), 2 * LARGE) };
         assert!(heap_of(moved).is_none());
-        // SAFETY: as above.
+        // SAFETY: allocated above, with this size.
         let back = unsafe { Allocator.realloc(moved, layout(2 * LARGE), 50) };
         assert!(heap_of(back).is_some());
         Allocator::give_back(back, layout(50));
-        // In a child forked while another thread was in the heap.
+        // Simulates a child forked while another thread was using the heap.
         heap.holder.store(1, Ordering::Relaxed);
         after_fork();
         assert!(heap_of(Allocator::find(layout(100))).unwrap().1 >= heap.born.load(Ordering::Relaxed));

@@ -1,8 +1,8 @@
-//! Memory separate from the program's: reserved address space for tables and the arena, and an allocator for the rare code that needs one
-//! (start, flush, packing). Nothing here calls malloc, so it works where malloc must not be called, under other preloaded allocators, and
-//! in a signal handler that interrupted one.
+//! Memory separate from the program's: reserved address space for tables and the arena, and an allocator for rarely executed code that
+//! needs one (start, flush, packing). No function here calls malloc, so all work where malloc must not be called: under other preloaded
+//! allocators, and in a signal handler that interrupted malloc.
 //!
-//! Bounds: reserved memory is inaccessible (PROT_NONE) and committed as it grows. So it does not count against limits on writable memory
+//! Bounds: reserved memory is inaccessible (PROT_NONE) and committed as it grows, so it does not count against limits on writable memory
 //! (RLIMIT_DATA, vm.overcommit_memory=2), and mlockall(2) has nothing to populate. Reservations shrink if address space is limited, at the
 //! start or later ([`make_room_for`]).
 #![expect(unsafe_code, reason = "mmap(2), mprotect(2), munmap(2), madvise(2)")]
@@ -26,12 +26,12 @@ pub(crate) use table::{Bytes, Record, Table};
 #[global_allocator]
 static ALLOCATOR: heap::Allocator = heap::Allocator;
 
-/// Reserves the allocator's memory. Called from the constructor before anything else: earlier allocations each get a mapping of their own.
+/// Reserves the allocator's memory. Called first in the library's constructor: earlier allocations each get a mapping of their own.
 pub(crate) fn prepare() {
     heap::prepare();
 }
 
-/// Releases, in a forked child, locks and buffers held by threads that do not exist in the child.
+/// Releases, in a forked child, the locks and buffers of threads that do not exist in the child.
 pub(crate) fn after_fork() {
     growable_region::after_fork();
     heap::after_fork();
@@ -41,12 +41,12 @@ pub(crate) fn after_fork() {
 /// Alignment of page boundaries, in bytes: the largest page size of the supported processors.
 pub(crate) const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// Reserves inaccessible address space; null if the system refuses.
+/// Reserves inaccessible address space; returns null if the system refuses.
 pub(crate) fn reserve(bytes: usize) -> *mut u8 {
     map_as(bytes, libc::PROT_NONE)
 }
 
-/// Maps zeroed, usable memory; null if the system refuses.
+/// Maps zeroed, usable memory; returns null if the system refuses.
 pub(crate) fn map(bytes: usize) -> *mut u8 {
     map_as(bytes, libc::PROT_READ | libc::PROT_WRITE)
 }
@@ -59,25 +59,25 @@ fn map_as(bytes: usize, protection: libc::c_int) -> *mut u8 {
     if address == -1 { std::ptr::null_mut() } else { address as *mut u8 }
 }
 
-/// Makes reserved address space usable as memory; false if the system refuses. `start` is page-aligned.
+/// Makes reserved address space usable as memory; returns false if the system refuses. `start` must be page-aligned.
 pub(crate) fn commit(start: *mut u8, bytes: usize) -> bool {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the range is a reservation of ours; it becomes usable, and its content stays.
+    // SAFETY: the range is a reservation of the tracer; it becomes usable, and its content stays.
     unsafe { crate::sys::syscall!(libc::SYS_mprotect, start, bytes, protection) == 0 }
 }
 
 /// Releases address space that was reserved or mapped.
 pub(crate) fn unmap(start: *mut u8, bytes: usize) {
-    // SAFETY: the range is ours, and its owner guarantees that nothing refers to it any more.
+    // SAFETY: the range belongs to the tracer, and its owner guarantees that nothing refers to it any more.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, bytes) };
 }
 
-/// Returns the pages of a reservation to the system; they read as zeros again.
+/// Returns the pages of a reservation to the system; they then read as zeros.
 ///
 /// # Safety
-/// The range must be part of a private, anonymous reservation of the tracer, and nobody may hold a reference into it.
+/// The range must be part of a private, anonymous reservation of the tracer, and no reference into it may exist.
 pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the range meets the caller's promise.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, start, bytes, libc::MADV_DONTNEED) };
 }
 
@@ -85,7 +85,7 @@ pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) {
 #[unsafe(no_mangle)]
 pub(crate) static DXT_TRACER_FAILING_ALLOCATION: AtomicUsize = AtomicUsize::new(0);
 
-/// True if a test wants this allocation to fail.
+/// True if the failure injection makes this allocation fail.
 fn is_to_fail() -> bool {
     let next = DXT_TRACER_FAILING_ALLOCATION.load(Ordering::Relaxed).cast_signed();
     match next {

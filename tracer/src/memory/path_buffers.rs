@@ -1,5 +1,5 @@
-//! Buffers for paths, which are too large for the stack of a thread or signal handler with only a few KiB. A hook that needs a file's name
-//! borrows one from a fixed pool and returns it when done.
+//! Buffers for paths, which are too large for a stack of only a few KiB (of a thread or signal handler). A hook that needs a file's name
+//! borrows a buffer from a fixed pool and returns it when done.
 #![expect(unsafe_code, reason = "memory guarded by a word each")]
 
 use crate::tls;
@@ -16,7 +16,7 @@ const LOANS: usize = 64;
 const MOST_TRIES: u32 = 1_000;
 
 struct Place {
-    /// Identifier of the thread that has borrowed the buffer, or 0.
+    /// Number (`tls::number`) of the thread that has borrowed the buffer, or 0.
     holder: AtomicUsize,
     bytes: UnsafeCell<[u8; LOAN_BYTES]>,
 }
@@ -36,7 +36,7 @@ impl Place {
 pub(crate) struct Loan(&'static Place);
 
 impl Loan {
-    /// Borrows a buffer; `None` if all of them stay in use for long.
+    /// Borrows a buffer; returns `None` if all buffers stay in use for long.
     pub(crate) fn take() -> Option<Self> {
         Self::take_from(&PLACES)
     }
@@ -48,7 +48,7 @@ impl Loan {
             place.holder.load(Ordering::Relaxed) == 0
                 && place.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
         };
-        // Threads start at different places, so that they do not all contend for the first one.
+        // Threads start at different buffers, so that they do not all contend for the first one.
         let (behind, before) = places.split_at(me / size_of::<tls::Thread>() % LOANS);
         for _ in 0..MOST_TRIES {
             if let Some(place) = before.iter().chain(behind).find(is_free) {
@@ -64,14 +64,14 @@ impl Deref for Loan {
     type Target = [u8; LOAN_BYTES];
 
     fn deref(&self) -> &Self::Target {
-        // SAFETY: lent to this value alone.
+        // SAFETY: the buffer is lent to this value alone.
         unsafe { &*self.0.bytes.get() }
     }
 }
 
 impl DerefMut for Loan {
     fn deref_mut(&mut self) -> &mut Self::Target {
-        // SAFETY: lent to this value alone.
+        // SAFETY: the buffer is lent to this value alone.
         unsafe { &mut *self.0.bytes.get() }
     }
 }
@@ -82,7 +82,7 @@ impl Drop for Loan {
     }
 }
 
-/// Frees, in a forked child, buffers borrowed by threads that do not exist in the child.
+/// Frees, in a forked child, the buffers of threads that do not exist in the child.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in PLACES.iter().filter(|place| place.holder.load(Ordering::Relaxed) != me) {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_lent_is_given_back() {
-        // A pool of its own: other tests borrow from the pool of the process at the same time.
+        // The test has a pool of its own, since other tests borrow from the process's pool meanwhile.
         static POOL: [Place; LOANS] = [const { Place::free() }; LOANS];
         for _ in 0..3 {
             let mut loans: Vec<Loan> = std::iter::from_fn(|| Loan::take_from(&POOL)).collect();

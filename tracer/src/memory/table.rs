@@ -1,5 +1,5 @@
-//! Append-only tables of records that never move and are never freed. Adding one is an atomic add. Records can be found only once complete:
-//! one that another thread was writing when this child was forked is never found.
+//! Append-only tables of records that never move and are never freed. Adding a record is an atomic add. A record is found only once
+//! complete: a record that another thread was writing when this child was forked is never found.
 #![expect(unsafe_code, reason = "records in an area's memory")]
 
 use super::growable_region::{Area, Lent};
@@ -23,7 +23,6 @@ struct Made<T> {
     ready: AtomicUsize,
 }
 
-/// Append-only table of records.
 pub(crate) struct Table<T: Record> {
     area: Area,
     of: PhantomData<T>,
@@ -50,11 +49,11 @@ impl<T: Record> Table<T> {
     /// # Safety
     /// The table must have no record yet, and `part` must stay mapped as long as the table may be used.
     pub(crate) unsafe fn lend(&'static self, part: Lent) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the table and `part` meet the caller's promise.
         unsafe { self.area.lend(part) };
     }
 
-    /// Makes the first `bytes` of the table usable ahead of need; see [`Area::back_ahead`].
+    /// Backs (makes usable) the first `bytes` of the table ahead of need; see [`Area::back_ahead`].
     pub(crate) fn back_ahead(&self, bytes: usize) {
         self.area.back_ahead(bytes);
     }
@@ -62,24 +61,22 @@ impl<T: Record> Table<T> {
     /// Removes all records.
     ///
     /// # Safety
-    /// Nobody may hold a reference to a record.
+    /// No reference to a record may exist.
     pub(crate) unsafe fn clear(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: no reference to a record exists, as the caller guarantees.
         unsafe { self.area.forget() };
     }
 
-    /// Returns the maximum number of records.
     pub(crate) fn capacity(&self) -> usize {
         self.area.capacity() / Self::STRIDE
     }
 
-    /// Returns the number of records so far.
     pub(crate) fn len(&self) -> usize {
         self.area.used() / Self::STRIDE
     }
 
     fn place(&self, at: usize) -> *mut T {
-        // SAFETY: callers have `at` from `take`, or have checked it against the used bytes.
+        // SAFETY: callers got `at` from `take`, or have checked it against the used bytes.
         unsafe { self.area.start().add(at) }.cast()
     }
 
@@ -88,13 +85,13 @@ impl<T: Record> Table<T> {
         if T::VALID_WHEN_ZERO {
             return None;
         }
-        // SAFETY: the place holds a `Made`; only an address is computed.
+        // SAFETY: `place` holds a `Made`; only an address is computed.
         let ready = unsafe { &raw const (*place.cast::<Made<T>>()).ready };
-        // SAFETY: aligned, mapped for good, any bits are valid.
+        // SAFETY: the word is aligned, mapped for good, and valid for any bits.
         Some(unsafe { &*ready })
     }
 
-    /// Returns record `index`, if it exists and is complete.
+    /// Returns the record with this index, if it exists and is complete.
     pub(crate) fn get(&self, index: usize) -> Option<&'static T> {
         if index >= self.len() {
             return None;
@@ -103,30 +100,30 @@ impl<T: Record> Table<T> {
         if Self::ready(place).is_some_and(|ready| ready.load(Ordering::Acquire) == 0) {
             return None;
         }
-        // SAFETY: complete, or valid when all zero; aligned to less than a page, never moved, and only shared.
+        // SAFETY: the record is complete, or valid when all zero; it is aligned to less than a page, never moved, and only shared.
         Some(unsafe { &*place })
     }
 
-    /// Returns the index of `record`, which belongs to this table.
+    /// Returns the index of `record`, which must belong to this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
         (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
 
-    /// Adds `record` and returns it with its index; `None` if the table is full.
+    /// Adds `record` and returns it with its index; returns `None` if the table is full.
     pub(crate) fn push(&self, record: T) -> Option<(usize, &'static T)> {
         self.push_with(|_| record)
     }
 
-    /// Adds a record like [`Self::push`]; `record` creates it from its own index.
+    /// Like [`Self::push`], with a record that `record` creates from its own index.
     pub(crate) fn push_with(&self, record: impl FnOnce(usize) -> T) -> Option<(usize, &'static T)> {
         let at = self.area.take(|_| Some(Self::STRIDE))?;
         let (place, index) = (self.place(at), at / Self::STRIDE);
-        // SAFETY: the place was given to this call alone, so nobody else writes here; the memory is mapped.
+        // SAFETY: `take` gave the place to this call alone, and its memory is mapped.
         unsafe { place.write(record(index)) };
         if let Some(ready) = Self::ready(place) {
             ready.store(1, Ordering::Release);
         }
-        // SAFETY: just written, never moved.
+        // SAFETY: the record was just written, and never moves.
         Some((index, unsafe { &*place }))
     }
 
@@ -134,7 +131,7 @@ impl<T: Record> Table<T> {
     pub(crate) fn push_zeroed(&self) -> Option<&'static T> {
         const { assert!(T::VALID_WHEN_ZERO) };
         let at = self.area.take(|_| Some(Self::STRIDE))?;
-        // SAFETY: given to this call alone, zeroed, never moved, valid, and only shared from now on.
+        // SAFETY: `take` gave the place to this call alone; the record is zeroed, valid, never moved, and only shared from now on.
         Some(unsafe { &*self.place(at) })
     }
 
@@ -163,7 +160,7 @@ impl Bytes {
         Self(Table::new())
     }
 
-    /// Number of bytes stored so far.
+    /// Returns the number of bytes stored so far.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -173,18 +170,18 @@ impl Bytes {
         self.0.prepare(capacity);
     }
 
-    /// Stores a copy of `bytes`; `None` if the store is full.
+    /// Stores a copy of `bytes`; returns `None` if the store is full.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Option<&'static [u8]> {
         self.keep_made(bytes.len(), |place| place.copy_from_slice(bytes))
     }
 
-    /// Stores `length` bytes, which `make` fills in (they are zero before); `None` if the store is full.
+    /// Stores `length` bytes, which are zero until `make` fills them in; returns `None` if the store is full.
     pub(crate) fn keep_made(&self, length: usize, make: impl FnOnce(&mut [u8])) -> Option<&'static [u8]> {
         let at = self.0.area.take(|_| Some(length))?;
         if length == 0 {
             return Some(&[]);
         }
-        // SAFETY: room for the bytes, given to this call alone; nobody reads them before it returns. Any bytes are valid.
+        // SAFETY: `take` gave room for the bytes to this call alone; no other thread reads them before it returns. Any bytes are valid.
         let place = unsafe { std::slice::from_raw_parts_mut(self.0.place(at), length) };
         make(place);
         Some(place)
@@ -195,14 +192,14 @@ impl Bytes {
 mod tests {
     use super::*;
 
-    // SAFETY: the default has no requirements.
+    // SAFETY: the default (`VALID_WHEN_ZERO` is false) has no requirements.
     unsafe impl Record for u64 {}
 
     #[test]
     fn a_record_that_is_being_made_is_not_found() {
         static TABLE: Table<u64> = Table::new();
         TABLE.prepare(64);
-        // Left by another thread when this child was forked: taken, not written.
+        // Simulates a record that another thread had allocated but not written when this child was forked.
         assert!(TABLE.area.take(|_| Some(Table::<u64>::STRIDE)).is_some());
         assert_eq!(TABLE.push_with(|index| index as u64 + 5).unwrap(), (1, &6));
         assert_eq!((TABLE.len(), TABLE.get(0), TABLE.get(1)), (2, None, Some(&6)));

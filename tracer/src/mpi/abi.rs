@@ -11,28 +11,19 @@ use crate::real::{object_range, variable};
 #[cfg(not(dxt_static))]
 use std::ffi::CStr;
 
-/// Constants of one MPI ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abi {
     /// Name of the ABI, as shown in the trace.
     pub(crate) family: &'static str,
-    /// Handle of `MPI_COMM_WORLD`.
     pub(crate) comm_world: Handle,
-    /// Handle of the datatype `MPI_BYTE`.
     pub(crate) byte: Handle,
-    /// Handle of the datatype `MPI_UINT64_T`.
     pub(crate) uint64: Handle,
-    /// Handle of the reduction operation `MPI_SUM`.
     pub(crate) sum: Handle,
-    /// Handle of the reduction operation `MPI_MAX`.
     pub(crate) max: Handle,
-    /// Null handle `MPI_INFO_NULL`.
     pub(crate) info_null: Handle,
-    /// Null handle `MPI_FILE_NULL`.
     pub(crate) file_null: Handle,
-    /// Handle of the error handler `MPI_ERRORS_RETURN`.
     pub(crate) errors_return: Handle,
-    /// `MPI_STATUS_IGNORE`, which equals `MPI_STATUSES_IGNORE`.
+    /// Value of `MPI_STATUS_IGNORE`, which equals `MPI_STATUSES_IGNORE`.
     pub(crate) status_ignore: usize,
     /// Size of an `MPI_Status`, in bytes.
     pub(crate) status_bytes: usize,
@@ -40,17 +31,13 @@ pub(crate) struct Abi {
     pub(crate) request_bytes: usize,
     /// Offset of the error code `MPI_ERROR` in an `MPI_Status`, in bytes.
     pub(crate) status_error: usize,
-    /// Values of MPI error classes.
     pub(crate) errors: ErrorClasses,
-    /// Null handle `MPI_REQUEST_NULL`.
     pub(crate) request_null: Handle,
-    /// Value of `MPI_SEEK_SET`.
     pub(crate) seek_set: i32,
-    /// Value of the access mode `MPI_MODE_WRONLY`.
     pub(crate) write_only: i32,
-    /// Rule by which predefined datatypes are recognized from their handle.
+    /// Rule that recognizes predefined datatypes by their handle.
     pub(super) predefined: Predefined,
-    /// [`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`].
+    /// Values of [`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`]; `None` if unknown.
     pub(super) orders: Option<[i32; 2]>,
     /// Values of the datatype combiners (`MPI_COMBINER_NAMED`, ...).
     pub(super) combiners: Combiners,
@@ -80,7 +67,6 @@ const MPICH: Abi = Abi {
     combiners: Combiners::HistoricFrom(1),
 };
 
-/// Standard ABI of MPI 5.0.
 const STANDARD: Abi = Abi {
     family: "MPI ABI",
     comm_world: 0x101,
@@ -104,9 +90,9 @@ const STANDARD: Abi = Abi {
     combiners: Combiners::Standard,
 };
 
-/// Returns the ABI of Open MPI, where handles are addresses of the library's variables. `None` if the loaded library lacks any of them.
+/// Returns the ABI of Open MPI, whose handles are addresses of the library's variables. `None` if the loaded library lacks any of them.
 fn open_mpi() -> Option<Abi> {
-    /// Address of a variable of Open MPI as a handle; `open_mpi` returns `None` if the library lacks the variable.
+    /// Returns the address of a variable of Open MPI as a handle; lets `open_mpi` return `None` if the library lacks the variable.
     macro_rules! handle {
         ($name:literal) => {{
             let address = variable!($name) as Handle;
@@ -161,31 +147,29 @@ impl Abi {
             // SAFETY: the program's own handle, whose address was passed to a function of MPI.
             Some(unsafe { place.cast::<u32>().read() } as usize)
         } else {
-            // SAFETY: as above.
+            // SAFETY: the program's own handle, whose address was passed to a function of MPI.
             Some(unsafe { place.read() })
         }
     }
 
-    /// True if `info` is `MPI_INFO_NULL`.
     pub(crate) fn is_null_info(&self, info: Handle) -> bool {
         self.handle(info) == self.handle(self.info_null)
     }
 
-    /// Determines the ABI of the loaded MPI library.
     pub(crate) fn detect() -> Self {
         if is_standard() { STANDARD } else { open_mpi().unwrap_or(MPICH) }
     }
 }
 
-/// True if the library implements the standard ABI, judged by its file name (MPI 5.0, 20.2: libmpi_abi). The function MPI_Abi_get_version
-/// proves nothing, since libraries with their own ABI have it too.
+/// True if the MPI library implements the standard ABI, judged by its file name (MPI 5.0, 20.2: libmpi_abi). The function
+/// MPI_Abi_get_version proves nothing, since libraries with their own ABI have it too.
 #[cfg(not(dxt_static))]
 fn is_standard() -> bool {
     let path = object_path(api().init_address()).map(CStr::to_bytes).unwrap_or_default();
     path.windows(7).any(|part| part == b"mpi_abi")
 }
 
-/// Returns false: a library that was linked in has no file name, and is assumed to have its own ABI.
+/// Returns false: an MPI library that was linked in has no file name, and is assumed to have its own ABI.
 #[cfg(dxt_static)]
 fn is_standard() -> bool {
     false

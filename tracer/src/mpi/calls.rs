@@ -1,5 +1,4 @@
-//! MPI functions that the tracer itself calls. It uses their PMPI_ names (MPI 4.0, chapter 15), so that no tool, including this one,
-//! mistakes them for calls of the program.
+//! MPI functions that the tracer itself calls, by their PMPI_ names (MPI 4.0, chapter 15), so that no tool records the calls.
 #![expect(unsafe_code, reason = "C functions")]
 #![expect(clippy::too_many_arguments, reason = "MPI_Reduce takes seven")]
 
@@ -12,14 +11,14 @@ pub(crate) type Handle = usize;
 /// Return code `MPI_SUCCESS`: 0 in every implementation (MPI 4.0, 9.4).
 pub(crate) const SUCCESS: c_int = 0;
 
-/// True if the program was linked with the MPI library, directly or through others.
+/// True if the program was linked with the MPI library, directly or through other libraries.
 pub(crate) fn is_linked() -> bool {
     !next!("PMPI_Init").is_null()
 }
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $method:ident = $symbol:literal ($($arg:ident : $type:ty),*);)+) => {
-        /// MPI functions that the tracer calls, resolved in the loaded library.
+        /// MPI functions that the tracer calls, resolved in the loaded MPI library.
         pub(crate) struct Api {
             $($method: Slot,)+
         }
@@ -61,27 +60,27 @@ functions! {
     exscan = "PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     allreduce = "PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     reduce = "PMPI_Reduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, root: c_int, comm: Handle);
-    /// MPI_Op_create; `function` is the address of an MPI_User_function.
+    /// Calls MPI_Op_create; `function` is the address of an MPI_User_function.
     op_create = "PMPI_Op_create"(function: *const c_void, commutes: c_int, op: *mut Handle);
     op_free = "PMPI_Op_free"(op: *mut Handle);
-    /// MPI_Type_contiguous. If handles are `int`, only the low half of `datatype` is written.
+    /// Calls MPI_Type_contiguous. If handles are `int`, only the low half of `datatype` is written.
     type_contiguous = "PMPI_Type_contiguous"(count: c_int, of: Handle, datatype: *mut Handle);
     type_commit = "PMPI_Type_commit"(datatype: *mut Handle);
     type_free = "PMPI_Type_free"(datatype: *mut Handle);
     library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     get_elements = "PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
     type_size = "PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
-    /// MPI_Type_get_extent_x (MPI 3.0).
+    /// Calls MPI_Type_get_extent_x (MPI 3.0).
     type_get_extent = "PMPI_Type_get_extent_x"(datatype: Handle, lower_bound: *mut i64, extent: *mut i64);
     error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
     type_get_envelope = "PMPI_Type_get_envelope"(datatype: Handle, integers: *mut c_int, addresses: *mut c_int, types: *mut c_int, combiner: *mut c_int);
-    /// MPI_Type_get_envelope_c (MPI 4.0).
+    /// Calls MPI_Type_get_envelope_c (MPI 4.0).
     type_get_envelope_c = "PMPI_Type_get_envelope_c"(datatype: Handle, integers: *mut i64, addresses: *mut i64, counts: *mut i64, types: *mut i64, combiner: *mut c_int);
-    /// MPI_Type_get_contents. If handles are `int`, only the low half of `to_types` is written.
+    /// Calls MPI_Type_get_contents. If handles are `int`, only the low half of `to_types` is written.
     type_get_contents = "PMPI_Type_get_contents"(datatype: Handle, integers: c_int, addresses: c_int, types: c_int, to_integers: *mut c_int, to_addresses: *mut i64, to_types: *mut Handle);
     info_get_nkeys = "PMPI_Info_get_nkeys"(info: Handle, count: *mut c_int);
     info_get_nthkey = "PMPI_Info_get_nthkey"(info: Handle, number: c_int, key: *mut c_char);
-    /// MPI_Info_get; `room` is the capacity for the value, without its NUL.
+    /// Calls MPI_Info_get; `room` is the capacity for the value in bytes, without its NUL.
     info_get = "PMPI_Info_get"(info: Handle, key: *const c_char, room: c_int, value: *mut c_char, found: *mut c_int);
     info_free = "PMPI_Info_free"(info: *mut Handle);
     file_get_info = "PMPI_File_get_info"(file: Handle, info: *mut Handle);
@@ -94,13 +93,12 @@ functions! {
     file_set_errhandler = "PMPI_File_set_errhandler"(file: Handle, handler: Handle);
 }
 
-/// Returns the MPI functions that the tracer calls, resolved in the loaded library.
 pub(crate) fn api() -> &'static Api {
     &API
 }
 
 impl Api {
-    /// True if the library has MPI 4.0's functions with 64-bit counts.
+    /// True if the MPI library has MPI 4.0's functions with 64-bit counts.
     pub(super) fn has_large_counts(&self) -> bool {
         !self.type_get_envelope_c.address().is_null()
     }

@@ -1,6 +1,6 @@
-//! Communicators of this process, by handle. They get IDs (numbers) in the order in which this process first made a collective call on
-//! them. A freed handle is forgotten, since the library may reuse it; IDs are not reused. The library is queried once per communicator,
-//! after a successful call on it, and only for what it can answer without other ranks.
+//! Communicators of this process, by handle. A communicator gets an ID (number) when this process first makes a collective call on it. A
+//! freed handle is forgotten, since the MPI library may reuse it; IDs are not reused. The MPI library is queried once per communicator,
+//! after a successful call, and only with queries that do not involve other ranks.
 #![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};
@@ -17,9 +17,9 @@ use trace_format::segment::NO_OFFSET;
 
 /// Maximum number of communicators that get an ID, besides `MPI_COMM_WORLD`.
 const MOST: usize = 4096;
-/// Size of the handle table, in entries; at least half of them stay free.
+/// Size of the handle table, in entries; at least half of the entries stay free.
 const PLACES: usize = 2 * MOST;
-/// Handle value of a table entry that was used and is free again.
+/// Handle value that marks a removed table entry, which may be reused.
 const REMOVED: usize = usize::MAX;
 /// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
@@ -30,7 +30,7 @@ struct Communicator {
     freed: AtomicBool,
 }
 
-// SAFETY: records can be found only once complete.
+// SAFETY: a record can be found only once it is complete.
 unsafe impl Record for Communicator {}
 
 static KNOWN: Table<Communicator> = Table::new();
@@ -44,17 +44,16 @@ struct Place {
     calls: Calls,
 }
 
-/// Memory of the handle table, separate from memory that the program locks; empty in programs without MPI.
+/// Memory of the handle table, kept apart from memory that the program locks; empty in programs without MPI.
 static HANDLES: Area = Area::new();
 
-/// Returns all entries of the handle table; empty if it has no memory.
 #[inline(always)]
 fn table() -> &'static [Place] {
     let (start, count) = (HANDLES.start().cast::<Place>(), HANDLES.used() / size_of::<Place>());
     if start.is_null() {
         return &[];
     }
-    // SAFETY: mapped for good, aligned to a page; all zeros are a valid place, and places are only shared.
+    // SAFETY: mapped for good and aligned to a page; an all-zero place is valid, and places are only accessed by shared references.
     unsafe { std::slice::from_raw_parts(start, count) }
 }
 
@@ -85,7 +84,6 @@ pub(super) fn prepare() {
     }
 }
 
-/// Returns the ID of the communicator with this handle, if it has one.
 #[inline]
 pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -95,8 +93,7 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// Returns the ID like [`number`], after a failed call of `op`. The call still counts in the sampling of segments, because it may have
-/// succeeded on other ranks.
+/// Returns the ID like [`number`], after a failed call of `op`. The call counts in the sampling: it may have succeeded on other ranks.
 #[cold]
 pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -108,8 +105,8 @@ pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i
     number(world, comm)
 }
 
-/// Returns the communicator's ID, and true if the call becomes a segment. Called after a successful call of `op`. A communicator without an
-/// ID gets one, or [`NO_OFFSET`] if the table is full.
+/// Returns the communicator's ID, and true if the call becomes a segment. Called after a successful call of `op`. A communicator without ID
+/// gets a new ID; if the table is full, the result is [`NO_OFFSET`].
 #[inline(always)]
 pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
     let handle = world.abi.handle(comm);
@@ -123,7 +120,7 @@ pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool
         return (i64::from(place.number.load(Ordering::Acquire)), place.calls.keeps_next(op));
     }
     let number = add(world, handle);
-    // Without a table entry, this rank cannot know which calls other ranks record.
+    // Without a table entry, this rank cannot know which calls other ranks record, so it records all.
     (number, find(handle).is_none_or(|place| place.calls.keeps_next(op)))
 }
 
@@ -175,7 +172,7 @@ fn put(handle: Handle, number: u32) {
     }
 }
 
-/// Forgets a communicator that is about to be freed, and returns its ID; its handle may be reused from then on.
+/// Forgets a communicator that is about to be freed, and returns its ID; the MPI library may reuse the handle from then on.
 pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     let place = find(world.abi.handle(comm))?;
     let number = place.number.load(Ordering::Acquire);
@@ -184,7 +181,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Undoes [`forget`], because the communicator was not freed after all.
+/// Undoes [`forget`], because freeing the communicator failed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);
@@ -196,7 +193,7 @@ fn set_freed(number: u32, freed: bool) {
     }
 }
 
-/// Queries the library for a communicator's size and members.
+/// Queries the MPI library for the size and members of a communicator.
 fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     let (mut size, mut rank, mut is_inter, mut remote): (c_int, c_int, c_int, c_int) = (0, -1, 0, 0);
     let known = api().comm_size(comm, &raw mut size) == SUCCESS
@@ -215,7 +212,7 @@ fn define(world: &World, comm: Handle) -> Option<CommunicatorDef> {
     known.then_some(def)
 }
 
-/// Returns the rank in `MPI_COMM_WORLD` of the communicator's rank 0, and a hash of sampled members.
+/// Returns the rank in `MPI_COMM_WORLD` of the communicator's rank 0, and a hash of sampled member ranks.
 fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     let (mut group, mut all): (Handle, Handle) = (0, 0);
     let count = (size.max(0) as usize).min(SAMPLED);
@@ -229,8 +226,8 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     }
     let mut known = false;
     if api().comm_group(world.abi.comm_world, &raw mut all) == SUCCESS {
-        let told = api().group_translate_ranks(group, count as c_int, ranks.as_ptr(), all, there.as_mut_ptr());
-        known = told == SUCCESS;
+        let reported = api().group_translate_ranks(group, count as c_int, ranks.as_ptr(), all, there.as_mut_ptr());
+        known = reported == SUCCESS;
         api().group_free(&raw mut all);
     }
     api().group_free(&raw mut group);
@@ -238,8 +235,8 @@ fn members(world: &World, comm: Handle, size: c_int) -> (i32, u64) {
     summary(there)
 }
 
-/// Returns the first rank in `there` (-1 if unknown) and a hash of all of them; the ranks are those of sampled members in `MPI_COMM_WORLD`.
-/// A process outside of `MPI_COMM_WORLD` has a negative rank there; the hash is then 0.
+/// Returns the first rank in `there` (-1 if unknown) and a hash of all ranks in `there`, the ranks of sampled members in `MPI_COMM_WORLD`.
+/// A process outside of `MPI_COMM_WORLD` has a negative rank; the hash is then 0.
 fn summary(there: &[c_int]) -> (i32, u64) {
     let first = there.first().copied().filter(|&rank| rank >= 0).unwrap_or(-1);
     if there.is_empty() || there.iter().any(|&rank| rank < 0) {
@@ -252,7 +249,6 @@ fn summary(there: &[c_int]) -> (i32, u64) {
     (first, trace_format::meta::path_hash(bytes.get(..4 * there.len()).unwrap_or_default()))
 }
 
-/// Returns the description of `MPI_COMM_WORLD`.
 fn world_def(world: &World) -> CommunicatorDef {
     let size = world.size;
     let count = (size.max(0) as usize).min(SAMPLED);

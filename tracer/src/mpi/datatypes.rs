@@ -1,5 +1,5 @@
-//! Construction (MPI 4.0, 5.1.13) and extent (5.1.8) of datatypes. Predefined datatypes are recognized by their handle, without an MPI
-//! call. Others are queried each time, since handles of freed types are reused.
+//! Constructor (MPI 4.0, 5.1.13) and extent (MPI 4.0, 5.1.8) of datatypes. Predefined datatypes are recognized by their handle, without an
+//! MPI call. Other datatypes are queried each time, since the handles of freed datatypes are reused.
 
 use super::abi::Abi;
 use super::calls::{Handle, SUCCESS, api};
@@ -8,8 +8,7 @@ use crate::registry::Datatype;
 use std::ffi::c_int;
 use trace_format::meta::{Combiner, extent_bin};
 
-/// Combiners (datatype constructors) in the order of MPICH's mpi.h, which begins at 1, and of Open MPI's, which begins at 0. Both keep the
-/// values of combiners that MPI 3.0 removed.
+/// Combiners (datatype constructors) in the order of MPICH's mpi.h (from 1) and Open MPI's (from 0), with those that MPI 3.0 removed.
 const HISTORIC: [Combiner; 20] = [
     Combiner::Named,
     Combiner::Dup,
@@ -33,18 +32,17 @@ const HISTORIC: [Combiner; 20] = [
     Combiner::ValueIndex,
 ];
 
-/// Value of the first combiner in the standard ABI, whose order is that of the trace format.
+/// Value of the first combiner in the standard ABI, which lists combiners in the order of the trace format.
 const STANDARD_FIRST: c_int = 101;
 
-/// Rule by which handles of predefined datatypes are recognized.
+/// Rule that recognizes predefined datatypes by their handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Predefined {
-    /// MPICH: by the handle kind in the two highest of the 32 bits. Pair types such as `MPI_FLOAT_INT` look like derived types and are
-    /// queried.
+    /// MPICH: the two highest of the 32 bits of the handle are its kind. Pair types such as `MPI_FLOAT_INT` look like derived types and are queried.
     ByKind,
     /// Standard ABI: handles of predefined datatypes are small numbers.
     Small,
-    /// Open MPI: handles are addresses in one of these ranges (start, end): variables of the library, or their copies in the program.
+    /// Open MPI: handles are addresses in one of these ranges (start, end), of variables of the library or of their copies in the program.
     Within([(usize, usize); 2]),
 }
 
@@ -53,7 +51,6 @@ pub(crate) enum Predefined {
 pub(crate) enum Combiners {
     /// Order shared by MPICH's and Open MPI's mpi.h; the first combiner has this number.
     HistoricFrom(c_int),
-    /// Order of the MPI 5.0 standard ABI.
     Standard,
 }
 
@@ -68,7 +65,7 @@ impl Combiners {
 }
 
 impl Abi {
-    /// True if `datatype` is certainly predefined, or is no datatype.
+    /// True if `datatype` is certainly predefined or is not a datatype.
     fn is_predefined(&self, datatype: Handle) -> bool {
         match self.predefined {
             Predefined::ByKind => datatype as u32 >> 31 == 0,
@@ -79,7 +76,7 @@ impl Abi {
 }
 
 impl World {
-    /// Returns combiner and extent of `datatype`, an argument of a successful call, as they are counted in the trace.
+    /// Returns combiner and extent of `datatype`, an argument of a successful call, for the counts in the trace.
     #[inline]
     pub(crate) fn datatype(&self, datatype: Handle) -> Datatype {
         // The longest predefined types (MPI_C_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT) have some 32 bytes.
@@ -96,7 +93,7 @@ impl World {
 
     fn combiner(&self, datatype: Handle) -> Combiner {
         let mut combiner = -1;
-        // A datatype made with 64-bit counts may only be queried with them.
+        // A datatype made with 64-bit counts may only be queried with 64-bit counts.
         let result = if self.has_large_counts {
             let [mut integers, mut addresses, mut counts, mut types] = [0; 4];
             let [integers, addresses] = [&raw mut integers, &raw mut addresses];
@@ -130,9 +127,9 @@ mod tests {
             (Combiner::Resized, 18, 17, 116),
             (Combiner::ValueIndex, 20, 19, 117),
         ] {
-            let told =
+            let reported =
                 [mpich.meaning(in_mpich), open_mpi.meaning(in_open_mpi), Combiners::Standard.meaning(in_standard)];
-            assert_eq!(told, [combiner; 3]);
+            assert_eq!(reported, [combiner; 3]);
         }
         for nothing in [-1, 1000, c_int::MIN, c_int::MAX] {
             assert_eq!(mpich.meaning(nothing), Combiner::Other);

@@ -1,4 +1,4 @@
-//! Maps MPI errors to errno values. The standard defines error classes, but their numbers differ between libraries. The mapping is
+//! Maps MPI errors to errno values. The MPI standard defines error classes, but their numbers differ between libraries. The mapping is
 //! documented in docs/coverage.md and never changes, so that traces are comparable across MPI libraries.
 
 use super::abi::Abi;
@@ -67,7 +67,6 @@ pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
 };
 
 impl Abi {
-    /// Returns the error class of the MPI error code `code`.
     pub(crate) fn class_of(&self, code: c_int) -> c_int {
         let mut class = code;
         if api().error_class(code, &raw mut class) == SUCCESS { class } else { code }

@@ -1,6 +1,5 @@
-//! Decomposes the filetype of a file view, using the library's envelope and contents (MPI 4.0, 5.1.13), if its bytes lie at regular
-//! strides. Used only when a view is set, on datatypes that MPI_File_set_view has just accepted, so no call here can fail for its
-//! arguments.
+//! Decomposes the filetype of a file view by the MPI library's envelope and contents queries (MPI 4.0, 5.1.13), if its bytes lie at regular
+//! strides. Used only when a view is set, on datatypes that MPI_File_set_view has just accepted, so no query can fail for its arguments.
 
 use super::calls::{Handle, SUCCESS, api};
 use super::world::World;
@@ -32,14 +31,13 @@ impl Contents {
         self.integers.get(from..from.checked_add(usize::try_from(count).ok()?)?)
     }
 
-    /// Returns address argument `number`; if addresses are passed as integers, returns the integer at index `at` instead.
+    /// Returns address argument `number`; if addresses are passed as integers, returns the integer argument at index `at` instead.
     fn address(&self, number: usize, at: usize) -> Option<i64> {
         if self.no_addresses { self.integer(at) } else { self.addresses.get(number).copied() }
     }
 }
 
 impl World {
-    /// Returns the description of a file view with these datatypes.
     pub(crate) fn viewed(&self, etype: Handle, filetype: Handle) -> Viewed {
         let [etype_bytes, bytes] = [etype, filetype].map(|datatype| size(datatype).unwrap_or(0));
         let extent = extent(filetype).unwrap_or(0);
@@ -47,7 +45,7 @@ impl World {
         Viewed { etype_bytes: etype_bytes.max(0).unsigned_abs(), size: bytes.max(0).unsigned_abs(), extent, strides }
     }
 
-    /// Returns the byte layout of a datatype if it is regular, else `None`.
+    /// Returns the byte layout of a datatype; `None` if the layout is not regular.
     fn strides(&self, datatype: Handle, depth: usize) -> Option<Strides> {
         let (combiner, [integers, addresses, types]) = self.envelope(datatype)?;
         if combiner == Combiner::Named {
@@ -74,15 +72,14 @@ impl World {
         out
     }
 
-    /// Frees a handle that was returned with a datatype's contents, unless it is predefined.
+    /// Frees a datatype handle that a contents query returned, unless the datatype is predefined.
     fn give_back(&self, mut datatype: Handle) {
         if self.envelope(datatype).is_some_and(|(combiner, _)| is_made(combiner)) {
             api().type_free(&raw mut datatype);
         }
     }
 
-    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if it was made with 64-bit
-    /// counts.
+    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if made with 64-bit counts.
     fn envelope(&self, datatype: Handle) -> Option<(Combiner, [usize; 3])> {
         let mut combiner = -1;
         let counts = if self.has_large_counts {
@@ -103,8 +100,7 @@ impl World {
         Some((self.abi.combiners.meaning(combiner), [integers, addresses, types]))
     }
 
-    /// Returns the byte layout of a datatype made by constructor `combiner` with arguments `of` from a datatype with layout `inner` and an
-    /// extent of `extent` bytes.
+    /// Returns the byte layout of a datatype that `combiner` makes with arguments `of` from a datatype of layout `inner` and `extent` bytes.
     fn made_of(&self, combiner: Combiner, of: &Contents, inner: Strides, extent: i64) -> Option<Strides> {
         let count = of.integer(0);
         let bytes = |place: &c_int| i64::from(*place).wrapping_mul(extent);

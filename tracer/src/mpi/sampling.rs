@@ -1,31 +1,29 @@
 //! Sampling of frequent collective calls: decides which calls of one operation on one communicator become segments. All members make these
-//! calls in the same order (MPI 4.0, 6.1), so each member knows without communication which calls the others record: all of the first
-//! calls, then every second, every fourth, and so on. All others are only counted. So the collective calls of a run of days fit into
+//! calls in the same order (MPI 4.0, 6.1), so each member knows without communication which calls the other members record: all of the
+//! first calls, then every second, every fourth, and so on. Other calls are only counted. So the collective calls of a run of days fit into
 //! memory, and rare operations stay visible beside frequent ones.
 
 use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of first calls, per operation and communicator, that all become segments.
+/// Number of first calls that all become segments, per operation and communicator.
 const ALL_OF: u32 = 1 << 14;
 
 /// Number of calls made on one communicator, by collective operation.
 pub(super) struct Calls([AtomicU32; COLLECTIVES]);
 
 impl Calls {
-    /// Makes counters that are all zero.
     pub(super) const fn new() -> Self {
         Self([const { AtomicU32::new(0) }; COLLECTIVES])
     }
 
-    /// Resets the counters, because they are reused for another communicator.
+    /// Resets the counters, for reuse by another communicator.
     #[cold]
     pub(super) fn begin(&self) {
         self.0.iter().for_each(|calls| calls.store(0, Ordering::Relaxed));
     }
 
-    /// Counts a call of `op`; returns true if it must be recorded as a segment. No other thread makes a collective call on the same
-    /// communicator at the same time (MPI 4.0, 6.14).
+    /// Counts a call of `op`; true if it must become a segment. Collective calls on a communicator never overlap (MPI 4.0, 6.14).
     #[inline(always)]
     pub(super) fn keeps_next(&self, op: &Op) -> bool {
         let Some(calls) = self.0.get(collective_place(op)) else { return true };
@@ -35,8 +33,7 @@ impl Calls {
     }
 }
 
-/// True if the call that follows `before` earlier ones becomes a segment, for `before` ≥ [`ALL_OF`]. The sampling interval doubles each
-/// time the number of calls doubles.
+/// True if the call after `before` ≥ [`ALL_OF`] earlier calls becomes a segment. The sampling interval doubles whenever the number of calls does.
 #[cold]
 const fn is_kept(before: u32) -> bool {
     let doubled = before.ilog2() - ALL_OF.ilog2();

@@ -9,21 +9,18 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Space for a job key (the text that identifies the job), in bytes, including a NUL; longer keys are cut.
+/// Space for a job key (the text that identifies the job), in bytes, including a NUL; longer keys are cut off.
 const KEY_BYTES: usize = 120;
 
 /// Facts about the MPI job, determined when MPI_Init has returned.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// Constants of the MPI library's ABI.
     pub(crate) abi: Abi,
-    /// This process's rank in `MPI_COMM_WORLD`.
     pub(crate) rank: i32,
-    /// Number of ranks in `MPI_COMM_WORLD`.
     pub(crate) size: i32,
     /// First line of the text that MPI_Get_library_version returns.
     pub(crate) version: String,
-    /// True if the library has MPI 4.0's functions with 64-bit counts.
+    /// True if the MPI library has MPI 4.0's functions with 64-bit counts.
     pub(super) has_large_counts: bool,
     /// Job key received from rank 0; empty if the ranks exchanged nothing.
     key: String,
@@ -34,15 +31,15 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// True if all ranks run the same program, so that all of them are expected to be traced.
+    /// True if all ranks run the same program, so that all ranks are expected to be traced.
     pub(crate) fn one_program(&self) -> bool {
         self.one_program
     }
 }
 
-/// False if several programs were started together (MPMD). Some of them may then not be traced, and a collective call would wait for those
-/// forever. Only Open MPI reports the number of programs; other launchers do not.
-fn started_alike() -> bool {
+/// False if several programs were started together (MPMD): some of them may not be traced, and a collective call would wait for those ranks
+/// forever. Only Open MPI reports the number of programs.
+fn started_similar() -> bool {
     job::variable(c"OMPI_NUM_APP_CTX").is_none_or(|count| count == b"1")
 }
 
@@ -60,7 +57,6 @@ pub(crate) fn active() -> Option<&'static World> {
     if ACTIVE.load(Ordering::Acquire) { WORLD.get() } else { None }
 }
 
-/// Returns the job key that rank 0 sent to all ranks, if any.
 pub(crate) fn job_key() -> Option<&'static str> {
     world().map(|world| world.key.as_str()).filter(|key| !key.is_empty())
 }
@@ -70,8 +66,8 @@ pub(crate) fn sync_ticks() -> Option<u64> {
     Some(SYNC_TICKS.load(Ordering::Relaxed)).filter(|&ticks| ticks != 0)
 }
 
-/// Runs when MPI_Init has returned: determines the rank, aligns clocks, and receives rank 0's job key. `leaves_out` is true if this process
-/// would not record the job; if all ranks write one file together, rank 0's decision applies to all.
+/// Determines the rank, aligns clocks, and receives rank 0's job key, when MPI_Init has returned. `leaves_out` is true if this process
+/// would not record the job; if all ranks write one file together, rank 0's decision applies to all ranks.
 pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     let abi = Abi::detect();
     let (mut rank, mut size): (c_int, c_int) = (-1, 0);
@@ -80,7 +76,7 @@ pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     {
         return;
     }
-    let one_program = started_alike();
+    let one_program = started_similar();
     let (key, job_is_left_out) = match flush {
         FlushMode::Process => (String::new(), leaves_out),
         _ if !one_program => (String::new(), leaves_out),
@@ -95,9 +91,9 @@ pub(crate) fn started(flush: FlushMode, leaves_out: bool) {
     }
 }
 
-/// Rank 0's decision, as broadcast: the job is not recorded. 0 means that no decision was received.
+/// Value broadcast by rank 0 if the job is not recorded. 0 means that no decision was received.
 const LEFT_OUT: u8 = 1;
-/// Rank 0's decision, as broadcast: the job is recorded.
+/// Value broadcast by rank 0 if the job is recorded.
 const RECORDED: u8 = 2;
 
 /// Runs one barrier, which all ranks leave at nearly the same time, and broadcasts rank 0's job key and its decision to record the job.
@@ -120,7 +116,7 @@ fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
 }
 
 fn library_version() -> String {
-    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 in the known implementations.
+    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 bytes in the known implementations.
     let (mut text, mut length) = ([0_u8; 8193], 0);
     if api().library_version(text.as_mut_ptr().cast(), &raw mut length) != SUCCESS {
         return String::new();
@@ -129,12 +125,12 @@ fn library_version() -> String {
     String::from_utf8_lossy(&text[..end]).trim().to_owned()
 }
 
-/// Forbids further MPI calls. Runs just before MPI_Finalize.
+/// Forbids further MPI calls by the tracer. Called just before MPI_Finalize.
 pub(crate) fn ended() {
     ACTIVE.store(false, Ordering::Release);
 }
 
-/// Forbids MPI calls in a forked child (MPI 4.0, 11.2.1).
+/// Forbids MPI calls by the tracer in a forked child (MPI 4.0, 11.2.1).
 pub(crate) fn in_child() {
     ACTIVE.store(false, Ordering::Release);
 }

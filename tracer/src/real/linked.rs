@@ -1,16 +1,16 @@
 //! Real functions behind the wrappers, in a program into which the tracer is linked statically (libdxt_static.a, `dxt-run --link-flags`).
 //! The linker has filled a table of weak references; functions absent from the link are null.
 //!
-//! With `--wrap=write`, a reference to `write` in any object of the link means `__wrap_write`, which is the tracer's, and `__real_write` is
-//! the C library's (ld(1)). No strong reference to the latter remains, so `-u write` extracts it from its archive. Each entry (word) of the
-//! table has a symbol that names the function. scripts/link-flags gets these symbols, and those of the libraries in the link, from nm(1),
-//! and derives the linker options from their intersection. There is no other list.
+//! With `--wrap=write`, a reference to `write` in any object of the link means `__wrap_write`, the tracer's function, and `__real_write`
+//! means the C library's (ld(1)). No strong reference to the C library's function remains, so `-u write` extracts it from its archive. Each
+//! entry (word) of the table has a symbol that names the function. scripts/link-flags gets these symbols, and the symbols of the libraries
+//! in the link, from nm(1), and derives the linker options from their intersection. There is no other list.
 #![expect(unsafe_code, reason = "symbols that the linker fills in")]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-// ELF note with the name `LINKED_NOTE`.
+// ELF note that marks a program with a linked-in tracer (`LINKED_NOTE`).
 std::arch::global_asm!(
     ".pushsection .note.dxt,\"a\",%note",
     ".p2align 2",
@@ -21,8 +21,7 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Table entry with the addresses that the linker has found for a function: that of the definition behind the wrapped name, and that of the
-/// unwrapped name.
+/// Table entry with the addresses that the linker has found for a function: the definition behind the wrapped name, and that of the plain name.
 #[repr(C)]
 pub(crate) struct Word {
     behind: AtomicPtr<c_void>,
@@ -30,7 +29,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Returns the address of the real function, or null if there is none.
+    /// Returns the address of the real function, or null if the link lacks the function.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         // Relaxed suffices: the word does not change once the program runs.
@@ -39,16 +38,15 @@ impl Word {
     }
 }
 
-/// Reference to the table entry with the addresses of one wrapped function's real implementation, found by the linker.
+/// Reference to the table entry with the addresses of one wrapped function's real implementation.
 pub(crate) struct Slot(&'static Word);
 
 impl Slot {
-    /// Makes the slot for the table entry `word`.
     pub(crate) const fn new(word: &'static Word) -> Self {
         Self(word)
     }
 
-    /// Returns the address of the real function, or null if there is none.
+    /// Returns the address of the real function, or null if the link lacks the function.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         self.0.address()
@@ -57,7 +55,6 @@ impl Slot {
     /// Does nothing: the linker has resolved the function already.
     pub(crate) fn find_ahead(&self) {}
 
-    /// Returns the address of the real function, like [`Self::address`].
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.0.address()
@@ -69,7 +66,7 @@ impl Slot {
     }
 }
 
-/// Defines the table entry `dxt_<kind>_<name>`, which holds these two symbols; 0 stands for none.
+/// Defines the table entry `dxt_<kind>_<name>`, which holds the addresses of the symbols `$behind` and `$plain`; 0 stands for no symbol.
 macro_rules! word {
     ($kind:literal, $name:expr, $behind:expr, $plain:expr $(, $weak:expr)?) => {{
         mod word {
@@ -90,10 +87,10 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Refers to a table entry that is defined elsewhere.
+/// Refers to a table entry that another macro call defines.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
-        // SAFETY: a word of this type made by the assembler; the linker has filled it in before anything runs.
+        // SAFETY: a word of this type made by the assembler; the linker has filled it in before any code runs.
         #[expect(unsafe_code, reason = "a symbol that the linker fills in")]
         unsafe extern "C" {
             #[link_name = concat!("dxt_", $kind, "_", $name)]
@@ -112,7 +109,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Like [`slot`], for a function that also has a slot elsewhere.
+/// Makes the slot of a function like [`slot`], if the function also has a slot elsewhere.
 macro_rules! slot_again {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word_of!("real", $name))
@@ -136,7 +133,7 @@ macro_rules! called {
 }
 pub(crate) use called;
 
-/// Returns the address of a variable or function: `global!("ompi_mpi_byte")`; null if there is none.
+/// Returns the address of a variable or function: `global!("ompi_mpi_byte")`; null if the link lacks it.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::known!($name).address()
@@ -147,13 +144,12 @@ pub(crate) use global;
 pub(crate) use global as next;
 pub(crate) use global as variable;
 
-/// Returns another tracer that records instead of this one: a libdxt_tracer.so loaded by the dynamic linker in addition to this linked-in
-/// one.
+/// Returns another tracer that records instead of this one: a libdxt_tracer.so loaded by the dynamic linker in addition to this linked-in tracer.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     if !has_dynamic_linker() {
         return None;
     }
-    // A dynamically linked program has dlsym(3), or an old C library and nothing preloaded.
+    // A dynamically linked program has dlsym(3), or else an old C library and no preloaded library.
     let dlsym = word!("seen", "dlsym", "0", "dlsym", "dlsym").address();
     // SAFETY: dlsym(3) has this C type.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(dlsym) }?;
@@ -172,7 +168,7 @@ pub(crate) fn has_dynamic_linker() -> bool {
     unsafe { libc::getauxval(libc::AT_BASE) != 0 }
 }
 
-/// Returns the number of shared libraries in the process, except the C library's own; their calls are not seen.
+/// Returns the number of shared libraries in the process, except the C library's own; the tracer does not see their calls.
 pub(crate) fn shared_libraries() -> u64 {
     if has_dynamic_linker() { super::ranges::libraries() } else { 0 }
 }

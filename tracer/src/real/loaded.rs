@@ -1,48 +1,47 @@
-//! Real functions behind the wrappers, in a process with a dynamic linker: one slot per symbol. It is filled by dlsym(3) when the library
-//! is loaded, or at the first call if that is earlier. After that, each call costs one load.
+//! Real functions behind the wrappers, in a process with a dynamic linker: one slot per symbol. dlsym(3) fills the slot when the tracer's
+//! library is loaded, or at the first call if that is earlier. After that, each call costs one load.
 #![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Name prefixes of functions outside the C library.
+/// Prefixes of the names of wrapped functions that are not in the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
-/// Wrapped symbol and the address of its next definition, i.e. the real function.
+/// Wrapped symbol, and the address of its next definition (the real function).
 pub(crate) struct Slot {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
 impl Slot {
-    /// Makes a slot for `name` whose address is not looked up yet.
     pub(crate) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Returns the address of the next definition (the real function); null if there is none.
+    /// Returns the address of the next definition (the real function); null if no library defines it.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
-        // Relaxed suffices: the address is that of code mapped before anyone could call us.
+        // Relaxed suffices: the address is that of code mapped before any call could get here.
         let address = self.address.load(Ordering::Relaxed);
         if address.is_null() { self.find() } else { address }
     }
 
-    /// Looks up the real function before its first call, except for names that C libraries before 2.38 lack. For those, dlsym(3) would
-    /// allocate memory to report the failure, with system calls that a filter may forbid.
+    /// Looks up the real function before its first call, except for names that C libraries before 2.38 lack. For these names, dlsym(3)
+    /// would allocate memory to report the failure, with system calls that a filter may forbid.
     pub(crate) fn find_ahead(&self) {
         if !self.name.to_bytes().starts_with(b"__isoc23_") {
             self.address();
         }
     }
 
-    /// Returns the address of the real function if already looked up. For functions that the look-up itself may call.
+    /// Returns the address of the real function if already looked up, else null; for functions that the look-up itself may call.
     #[inline(always)]
     pub(crate) fn known_address(&self) -> *mut c_void {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// True if the path of the library that defines the real function contains all `parts`, since other libraries may use the same name.
+    /// True if the path of the library that defines the real function contains all `parts`. Other libraries may define a function of this name.
     pub(crate) fn is_of(&self, parts: &[&[u8]]) -> bool {
         let path = object_path(self.address()).map(CStr::to_bytes).unwrap_or_default();
         parts.iter().all(|part| path.windows(part.len()).any(|here| here == *part))
@@ -60,9 +59,9 @@ impl Slot {
     }
 }
 
-/// Returns the definition of `name` in the first loaded object that has one, except this library; null if there is none.
+/// Returns the definition of `name` in the first loaded object that has one, except this library; null if no object has one.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
-    // dlopen(3) may access files.
+    // The search below calls dlopen(3), which may access files.
     if crate::sys::is_shut() {
         return std::ptr::null_mut();
     }
@@ -75,7 +74,7 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
         // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the `Search` below.
         let search = unsafe { &mut *search.cast::<Search<'_>>() };
-        // SAFETY: as above.
+        // SAFETY: dl_iterate_phdr passes a valid info.
         let object = unsafe { (*info).dlpi_name };
         // SAFETY: dlpi_name is null or a C string.
         if object.is_null() || unsafe { *object } == 0 {
@@ -105,7 +104,7 @@ pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
 }
 
 /// Returns another tracer that records instead of this one, if the process has several: the first in symbol search order records. A tracer
-/// of version 0.2.0 ignores others and always records; it is recognized by its file name.
+/// of version 0.2.0 ignores other tracers and always records; it is recognized by its file name.
 pub(crate) fn other_tracer() -> Option<super::Other> {
     struct Search {
         own: *const c_void,
@@ -115,7 +114,7 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
         // SAFETY: dl_iterate_phdr passes a valid info and the pointer given to it, which is the `Search` below.
         let search = unsafe { &mut *search.cast::<Search>() };
-        // SAFETY: as above.
+        // SAFETY: dl_iterate_phdr passes a valid info.
         let info = unsafe { &*info };
         let (name, start) = (info.dlpi_name, info.dlpi_addr);
         if name.is_null() || start as usize == search.own.addr() {
@@ -135,13 +134,13 @@ pub(crate) fn other_tracer() -> Option<super::Other> {
         let has_version = !unsafe { libc::dlsym(handle, super::VERSION.as_ptr()) }.is_null();
         // SAFETY: releases the reference taken above.
         unsafe { libc::dlclose(handle) };
-        // A tracer that has a version and is not first looks for others itself.
+        // A tracer that has a version symbol and is not first looks for other tracers itself.
         search.found = (!has_version).then_some(path);
         libc::c_int::from(!has_version)
     }
 
     let first = global_symbol(super::VERSION);
-    // By the address of a function: the version symbol may resolve to the first library.
+    // Identify this library by the address of a function: the version symbol may resolve to the first library.
     let own = object_of(other_tracer as *const c_void);
     if !first.is_null() && object_of(first) != own {
         // SAFETY: a string of that library.
@@ -173,12 +172,11 @@ pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     if address.is_null() { loaded_symbol(name) } else { address }
 }
 
-/// Returns the load address of the object that contains `address`; it identifies the object.
+/// Returns the load address of the object that contains `address`, which identifies the object.
 fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }
 
-/// Returns the path of the object that contains `address`.
 pub(crate) fn object_path(address: *const c_void) -> Option<&'static CStr> {
     let name = object_info(address)?.dli_fname;
     // SAFETY: dladdr gives null or a C string that lives as long as the object, which is never unloaded while used.
@@ -192,7 +190,7 @@ fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: any address is allowed; `info` is ours.
+    // SAFETY: any address is allowed; `info` is a local variable.
     (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
 }
 
@@ -203,13 +201,12 @@ macro_rules! slot {
     };
 }
 pub(crate) use slot;
-/// Like [`slot`], for a function that also has a slot elsewhere.
+/// Makes the slot of a function like [`slot`], if the function also has a slot elsewhere.
 pub(crate) use slot as slot_again;
 /// Makes the slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
 pub(crate) use slot as called;
 
-/// Returns the address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if there is
-/// none.
+/// Returns the address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if not found.
 macro_rules! global {
     ($name:expr) => {
         $crate::real::global_symbol($crate::real::terminated(concat!($name, "\0")))
@@ -225,7 +222,7 @@ macro_rules! next {
 }
 pub(crate) use next;
 
-/// Returns the address of a variable of an MPI library, even if that was loaded by another library only; null if there is none.
+/// Returns the address of a variable of an MPI library, even if only another library has loaded it; null if there is none.
 macro_rules! variable {
     ($name:expr) => {
         $crate::real::global_or_loaded_symbol($crate::real::terminated(concat!($name, "\0")))

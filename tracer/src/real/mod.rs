@@ -1,5 +1,5 @@
-//! Real functions ("next definitions") behind all wrappers, and other symbols of other libraries. Only this module knows if a dynamic
-//! linker (`loaded`) or the static linker (`linked`, in libdxt_static.a) resolves them.
+//! Finds the real functions ("next definitions") behind all wrappers, and other symbols of other libraries. Only this module knows if a
+//! dynamic linker (`loaded`) or the static linker (`linked`, in libdxt_static.a) resolves the symbols.
 #![expect(unsafe_code, reason = "getauxval(3), a symbol for others to find")]
 
 #[cfg(dxt_static)]
@@ -27,7 +27,7 @@ pub(crate) const LINKED_NOTE: &[u8] = b"DXT tracer\0";
 /// Name of a symbol that only libdxt_tracer.so exports.
 const VERSION: &CStr = c"dxt_tracer_version";
 
-/// Exported version string, by which another tracer in the process recognizes this one. Tracers of version 0.2.0 lack it.
+/// Exported version string, by which another tracer in the process recognizes this one. Tracers of version 0.2.0 have no such symbol.
 #[cfg(not(dxt_static))]
 #[unsafe(no_mangle)]
 #[used]
@@ -39,9 +39,7 @@ static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
 
 /// Another tracer, which records in this process instead of this one.
 pub(crate) struct Other {
-    /// Version string of the other tracer.
     pub(crate) version: &'static [u8],
-    /// Path of the other tracer's library.
     pub(crate) path: &'static [u8],
 }
 
@@ -54,7 +52,7 @@ pub(crate) const fn terminated(name: &'static str) -> &'static std::ffi::CStr {
     }
 }
 
-/// True if the program has more privileges than the user who started it, who must not control its output then (getauxval(3), AT_SECURE).
+/// True if the program has more privileges than the user who started it; the user must then not control its output (getauxval(3), AT_SECURE).
 pub(crate) fn is_secure() -> bool {
     // SAFETY: no preconditions; the kernel has put the answer on the stack.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -62,7 +60,6 @@ pub(crate) fn is_secure() -> bool {
 
 /// Neutral return value of a wrapped function that the C library lacks, by type; -1 would be wrong for some types.
 pub(crate) trait Nothing {
-    /// Neutral value of this type.
     const NOTHING: Self;
 }
 
@@ -76,7 +73,6 @@ macro_rules! nothing {
 
 nothing!(() = (), i32 = 0, u32 = 0, i64 = 0, isize = 0, usize = 0);
 
-/// Sets errno to ENOSYS and returns the neutral value of type `T`.
 pub(crate) fn none<T: Nothing>() -> T {
     crate::errno::set(libc::ENOSYS);
     T::NOTHING
@@ -85,19 +81,17 @@ pub(crate) fn none<T: Nothing>() -> T {
 /// Defines wrapped functions: `hooks! { TABLE; /// doc  [name, alias](arg: type, ...) -> type = |real| body; ... }`.
 ///
 /// Each name becomes an exported C function with its own slot; in the body, `real` is the real function. `TABLE` lists all slots of the
-/// family, to be resolved by the constructor. A wrapper whose real function the C library lacks returns `missing`.
+/// family, which the constructor resolves. A wrapper whose real function the C library lacks returns `missing`.
 ///
-/// If the libc crate declares the function, an entry must have the same type; `unlike "why"` before an entry's names lifts that.
+/// If the libc crate declares the function, the entry must have the same type; `unlike "why"` before the names of an entry turns this check off.
 ///
-/// `hooks! { TABLE, missing = value, with Count = c_int | i64; [name, alias; large name, alias](count: Count, ...) -> ...; }` defines functions
-/// with int counts in `TABLE`, and those with 64-bit counts (MPI 4.0, 19.2) in `large::TABLE`. Names after `;` are optional.
+/// `hooks! { TABLE, missing = value, with Count = c_int | i64; [name, alias; large name, alias](count: Count, ...) -> ...; }` defines
+/// functions with int counts in `TABLE`, and functions with 64-bit counts (MPI 4.0, 19.2) in `large::TABLE`. Names after `;` are optional.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
-        /// Slots of all wrapped functions of this table.
         pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
 
-        /// Slots: one per wrapped symbol.
         #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
         mod slots {
             pub(super) struct Named(pub(super) $crate::real::Slot);
@@ -113,7 +107,6 @@ macro_rules! hooks {
         $( type $type = $int; )+
         $crate::real::hooks! { $table, missing = $missing; $( $(#[$doc])* [$($name),+] $args -> $ret = |$real| $body; )+ }
 
-        /// Wrapped functions with 64-bit counts.
         pub(super) mod large {
             use super::*;
 
@@ -131,7 +124,7 @@ macro_rules! hooks {
         const _: () = {
             const OURS: unsafe extern "C" fn($($type),*) -> $ret = $name;
             {
-                // A name that the libc crate lacks is found outside this block: the function itself.
+                // For a name that the libc crate lacks, this finds the wrapper itself, outside the block.
                 #[allow(clippy::allow_attributes, clippy::wildcard_imports, unused_imports, reason = "any name")]
                 use libc::*;
                 $crate::real::same_type(OURS, $name);
@@ -155,7 +148,7 @@ macro_rules! hooks {
             let function = unsafe {
                 std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
             };
-            // SAFETY: the arguments are the caller's own, who promised this function's requirements, or stand for them.
+            // SAFETY: passes the caller's own arguments, or arguments that stand for them; the caller promised to meet this function's requirements.
             let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
             $body
         }

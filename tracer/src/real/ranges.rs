@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-/// Returns the address range (start, end), `end` exclusive, of the loaded object that contains `address`; (0, 0) if there is none.
+/// Returns the address range (start, end), `end` exclusive, of the loaded object that contains `address`; (0, 0) if no object contains it.
 pub(crate) fn object_range(address: *const c_void) -> (usize, usize) {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> libc::c_int {
         // SAFETY: the pointer given to dl_iterate_phdr below.

@@ -1,5 +1,4 @@
-//! Recording of calls whose file is known only afterwards or not at all: another thread changed the descriptor meanwhile, or the operation
-//! was submitted asynchronously.
+//! Records calls whose file is known only afterwards or not at all: another thread changed the descriptor, or the call is asynchronous.
 
 use super::Call;
 use crate::errno;
@@ -11,15 +10,15 @@ use crate::registry;
 use trace_format::segment::NO_OFFSET;
 
 impl Call {
-    /// Records the call on the pseudo-file for unknown files (`<uncertain>`), unless it failed with EBADF. `end`: time of return, in ticks;
-    /// `result`: return value. Preserves errno.
+    /// Records the call on the pseudo-file for unknown files (`<uncertain>`), unless the call failed with EBADF. `end`: time of return in
+    /// clock ticks; `result`: return value. Preserves errno.
     #[cold]
     #[inline(never)]
     pub(crate) fn end_uncertain(self, end: u64, op: &'static Op, result: i64) {
         self.end_uncertain_with(end, op, result, errno::save().value());
     }
 
-    /// Records the call like [`Self::end_uncertain`]. `error`: the call's error, for a call that does not set errno.
+    /// Records the call like [`Self::end_uncertain`], with error number `error`, for a call that does not set errno.
     #[cold]
     pub(crate) fn end_uncertain_with(self, end: u64, op: &'static Op, result: i64, error: i32) {
         let errno = errno::save();
@@ -30,7 +29,7 @@ impl Call {
             Note::Uncertain.count();
             match length {
                 Ok(length) => {
-                    // May have moved the position of any file.
+                    // The call may have moved the position of any file.
                     if op.is_data() || [&POSIX_SEEK, &STDIO_SEEK].iter().any(|seek| std::ptr::eq(op, *seek)) {
                         crate::handles::doubt_positions();
                     }
@@ -42,7 +41,7 @@ impl Call {
         errno.restore();
     }
 
-    /// Records blocking time like [`Self::kept`]. `sent`: the file of the asynchronous operation, stored at its submission.
+    /// Records blocking time like [`Self::kept`]. `sent` is the file of the asynchronous operation, as found at its submission.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
             Sent::To(file) => self.kept(end, file, op),
@@ -51,7 +50,7 @@ impl Call {
         }
     }
 
-    /// Records an asynchronous operation that completed at `end` with `result`; a negative result is an error number. Preserves errno.
+    /// Records an asynchronous operation that completed at `end` (clock ticks) with `result`; a negative result is an error number. Preserves errno.
     pub(crate) fn end_pending(self, end: u64, pending: &Pending, result: i64) {
         let op = pending.op;
         match (pending.to, u64::try_from(result)) {

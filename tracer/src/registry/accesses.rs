@@ -1,5 +1,5 @@
-//! Counts of small and unaligned accesses per file, by which triggers decide about a file. They are computed from segments while these
-//! exist. When segments are folded into counters, their counts are stored with the file.
+//! Counts small and unaligned accesses per file; triggers decide about a file by these counts. Counts are computed from segments in memory.
+//! When segments are folded into counters, their counts are stored with the file.
 
 use super::records::{File, Stream};
 use crate::filters::{Accesses, Triggers};
@@ -8,15 +8,14 @@ use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutSource, stream_flags};
 use trace_format::op::Layer;
 
-/// Access counts of a file: through POSIX, and through other layers (direct calls of the program only).
+/// Access counts of a file: through POSIX, and through other layers (only calls that the program makes directly).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByLayer {
     posix: Accesses,
     others: Accesses,
 }
 
-/// Access counts of segments no longer in memory (added to counters): all, small and unaligned accesses through POSIX, then the same
-/// through other layers.
+/// Access counts of segments folded into counters: [all, small, unaligned] through POSIX, then [all, small, unaligned] through other layers.
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 
@@ -54,7 +53,7 @@ impl Boundaries {
     }
 }
 
-/// Access counts of one stream in progress.
+/// Access counts of one stream, while its segments are being counted.
 pub(crate) struct Counting<'a> {
     triggers: &'a Triggers,
     boundaries: Boundaries,
@@ -67,7 +66,7 @@ impl<'a> Counting<'a> {
     /// layer other than POSIX and are nested in an MPI-IO call.
     pub(crate) fn of(stream: &Stream, triggers: &'a Triggers) -> Option<Self> {
         let is_posix = stream.layer == Layer::Posix;
-        // HDF5 calls have no file offsets; the calls nested inside them do.
+        // HDF5 calls have no file offsets; the calls nested inside them have.
         let is_own = stream.layer != Layer::Hdf5 && stream.flags & stream_flags::NESTED == 0;
         let counts = stream.moves_data() && (is_posix || is_own);
         let boundaries =
@@ -81,7 +80,6 @@ impl<'a> Counting<'a> {
         self.sums.unaligned += u64::from(self.boundaries.are_missed_by(offset));
     }
 
-    /// Adds the counts to `by_layer`, the counts of a file.
     pub(crate) fn add_to(&self, by_layer: &mut ByLayer) {
         let into = if self.is_posix { &mut by_layer.posix } else { &mut by_layer.others };
         into.all += self.sums.all;
@@ -89,7 +87,7 @@ impl<'a> Counting<'a> {
         into.unaligned += self.sums.unaligned;
     }
 
-    /// Adds the counts to those stored with the file, because the segments are about to be replaced by counters.
+    /// Adds the counts to those stored with the file, because the segments are about to be folded into counters.
     pub(crate) fn remember(&self, file: &File) {
         let places = if self.is_posix { &file.gone.0[..3] } else { &file.gone.0[3..] };
         for (place, sum) in places.iter().zip([self.sums.all, self.sums.small, self.sums.unaligned]) {
@@ -99,8 +97,7 @@ impl<'a> Counting<'a> {
 }
 
 impl ByLayer {
-    /// Returns the counts by which triggers decide: those of POSIX calls, which reach storage, if there are any, else those of other
-    /// layers.
+    /// Returns the counts by which triggers decide: of POSIX calls, which reach storage, if there are any, else of other layers.
     pub(crate) fn deciding(&self) -> &Accesses {
         if self.posix.all > 0 { &self.posix } else { &self.others }
     }

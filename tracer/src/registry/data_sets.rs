@@ -1,6 +1,6 @@
-//! HDF5 data sets by (file, path inside the file), their streams, and the selections that calls made of them. A data set is created once,
-//! never moved, and found without a lock. A file may hold thousands, so each data set keeps its own streams apart from the file's: one per
-//! operation and kind of selection, so that a segment shows what its call selected.
+//! HDF5 data sets by (file, path inside the file), their streams, and the selections of calls on them. A data set is created once, never
+//! moved, and found without a lock. A file may hold thousands of data sets, so each data set keeps its own streams, apart from the file's:
+//! one per operation and kind of selection, so that a segment shows the selection of its call.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::file::number as number_of_file;
@@ -20,10 +20,10 @@ const BUCKETS: usize = 1 << 12;
 /// Maximum number of dimensions (`H5S_MAX_RANK`).
 const MAX_RANK: usize = 32;
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for DataSet {}
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for Use {}
 
 static DATA_SETS: Table<DataSet> = Table::new();
@@ -31,23 +31,20 @@ static USES: Table<Use> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<DataSet>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// HDF5 data set that the program has used.
 pub(crate) struct DataSet {
     pub(crate) file: &'static File,
     /// Path of the data set inside the HDF5 file; empty if unknown.
     pub(crate) path: &'static [u8],
-    /// Path as written to traces, hashed if anonymization is on.
-    told: &'static [u8],
+    /// Path as written to traces; hashed if anonymization is on.
+    reported: &'static [u8],
     /// Size of one element of the data set in bytes; 0 if unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
-    /// Shape of the data set at its last open, as written to the spool's journal: number of dimensions + 1 (0 if unknown), number of
-    /// elements, and the end time in ticks of the call that first found this shape (0 if no open was seen).
+    /// Shape of the data set at its last open, as written to the spool's journal: [number of dimensions + 1 (0 if unknown), number of
+    /// elements, end time in clock ticks of the call that first found this shape (0 if no open was seen)].
     opened: [AtomicU64; 3],
-    /// Streams of the data set, newest first.
     uses: AtomicPtr<Use>,
-    /// Next data set in the same hash bucket.
     next: *const DataSet,
 }
 
@@ -63,11 +60,10 @@ pub(crate) struct Use {
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
-    /// Next stream of the same data set.
     next: *const Use,
 }
 
-// SAFETY: as above.
+// SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for Use {}
 
 /// Data moved by a call on a data set.
@@ -79,15 +75,14 @@ pub(crate) struct Transfer {
     pub(crate) bytes: u64,
 }
 
-/// Reserves address space for `sets` HDF5 data sets.
 pub(super) fn prepare(sets: usize) {
     DATA_SETS.prepare(sets);
     USES.prepare(sets * 4);
     PATHS.prepare(sets * if anonymize::is_on() { 192 } else { 64 });
 }
 
-/// Returns the path in the form that may leave the process: hashed if anonymization is on.
-fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+/// Returns `path` in the form that may leave the process: hashed if anonymization is on.
+fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() {
         return Some(path);
     }
@@ -106,7 +101,6 @@ pub(super) fn note_all() {
     USES.iter().for_each(Use::note);
 }
 
-/// Returns all data sets, in the order of first use.
 pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
@@ -116,14 +110,14 @@ pub(super) fn bytes() -> u64 {
     DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
 }
 
-/// Resets the counts of selections and elements, in a forked child and after a flush.
+/// Resets the counts of selections and elements, in a forked child and after a trace was written.
 pub(crate) fn forget_counts() {
     for one in USES.iter() {
         one.selections.iter().chain([&one.elements]).for_each(|count| count.store(0, Ordering::Relaxed));
     }
 }
 
-/// Returns the data set at `path` in `file`, created if absent; `None` when the table is full or the budget is spent.
+/// Returns the data set at `path` in `file`, created if absent; `None` if the table is full or the budget is spent.
 pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static DataSet> {
     let bucket = &HEADS[(file.hash ^ path_hash(path)) as usize % BUCKETS];
     let mut made: Option<(&'static [u8], &'static [u8])> = None;
@@ -137,20 +131,20 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             }
             at = set.next;
         }
-        let (kept, told) = match made {
+        let (kept, reported) = match made {
             Some(paths) => paths,
             None if super::is_over_budget() => return None,
             None => {
                 let kept = PATHS.keep(path)?;
-                (kept, told(kept)?)
+                (kept, reported(kept)?)
             }
         };
-        made = Some((kept, told));
-        // Two threads may create the same data set; the one that loses the exchange leaves an unused record behind.
+        made = Some((kept, reported));
+        // Two threads may create the same data set; the thread that loses the exchange leaves an unused record behind.
         let (_, set) = DATA_SETS.push(DataSet {
             file,
             path: kept,
-            told,
+            reported,
             element_bytes: AtomicU32::new(0),
             rank: AtomicU32::new(0),
             extent: [const { AtomicU64::new(0) }; MAX_RANK],
@@ -158,7 +152,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             uses: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
         })?;
-        // Journaled before any thread can find it, as for files.
+        // Write to the journal before any thread can find the record, as for files.
         set.note();
         let new = std::ptr::from_ref(set).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -168,7 +162,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
 }
 
 impl DataSet {
-    /// Size of one element of the data set in bytes; 0 if unknown.
+    /// Returns the size of one element of the data set in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self) -> u32 {
         self.element_bytes.load(Ordering::Relaxed)
     }
@@ -194,8 +188,7 @@ impl DataSet {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Stores the data set's shape if it has changed. `end`: time in ticks at which the call that opened or
-    /// created the data set returned; 0 if no such call was seen.
+    /// Stores the data set's shape if changed. `end`: end time in clock ticks of the call that opened or created the data set; 0 if not seen.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =
@@ -214,7 +207,7 @@ impl DataSet {
 
     fn note(&self) {
         if journal::is_kept() {
-            journal::data_set(self.number(), number_of_file(self.file), self.told);
+            journal::data_set(self.number(), number_of_file(self.file), self.reported);
         }
     }
 
@@ -224,7 +217,6 @@ impl DataSet {
         }
     }
 
-    /// Returns the data set's streams with their counts of selections.
     pub(crate) fn uses(&self) -> impl Iterator<Item = &'static Use> {
         let mut at = self.uses.load(Ordering::Acquire).cast_const();
         std::iter::from_fn(move || {
@@ -235,7 +227,7 @@ impl DataSet {
         })
     }
 
-    /// Returns the id of the stream of `op` on the data set, and adds `transfer` to its counts; `None` if the table is full.
+    /// Returns the ID of the stream of `op` on the data set, and adds `transfer` to the stream's counts; `None` if the table is full.
     pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
         let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
         if let Some(transfer) = transfer {
@@ -283,7 +275,7 @@ impl Use {
         self.stream
     }
 
-    /// Returns the number of calls by kind of selection.
+    /// Returns the number of calls for each kind of selection.
     pub(crate) fn selections(&self) -> [u64; Selection::COUNT] {
         std::array::from_fn(|kind| self.selections[kind].load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Table of files by canonical path.
+//! Table of the files that the program has used, by canonical path.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::accesses::Gone;
@@ -19,36 +19,35 @@ pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 const BUCKETS: usize = 1 << 14;
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for File {}
 
 static FILES: Table<File> = Table::new();
 static PATHS: Bytes = Bytes::new();
 static HEADS: [AtomicPtr<File>; BUCKETS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; BUCKETS];
 
-/// Reserves address space for the records of `files` files.
 pub(super) fn prepare(files: usize) {
     FILES.prepare(files);
     PATHS.prepare(files * 128 * names_per_file());
     layouts::prepare(files / 4, files * 128);
 }
 
-/// Returns the memory needed for names, as a multiple of the plain names: anonymized names are stored too if anonymization is on.
+/// Returns the factor by which names need more memory: 3 if anonymization is on, since anonymized names are stored too, else 1.
 fn names_per_file() -> usize {
     if anonymize::is_on() { 3 } else { 1 }
 }
 
-/// Returns the file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
-fn told(path: &'static [u8]) -> Option<&'static [u8]> {
+/// Returns a file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
+fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
         return Some(path);
     }
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Reserves address space as [`prepare`] does, for counters mode: for `limit` files, and one condensed record for all other files.
+/// Reserves address space like [`prepare`], for counters mode: for `limit` files, and one condensed record for all other files.
 pub(super) fn prepare_counters(limit: usize) {
-    // Spare records: threads that find the same new file at the same time may each create one.
+    // Reserve spare records: threads that find the same new file at the same time may each create a record.
     FILES.prepare(limit + 64);
     PATHS.prepare(limit * 256 * names_per_file());
     layouts::prepare(limit * 2, limit * 256);
@@ -57,8 +56,8 @@ pub(super) fn prepare_counters(limit: usize) {
     }
 }
 
-/// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is none: in
-/// trace mode, unless the job's budget is spent.
+/// Counts the file at `path` on the condensed record, which stands for many files, and returns that record. `None` if there is no condensed
+/// record: in trace mode, unless the job's budget is spent.
 pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     let is_spent = super::is_over_budget();
     if is_spent && others::condensed().is_none() {
@@ -81,7 +80,6 @@ pub(super) fn bytes() -> u64 {
     FILES.len() as u64 * FILE_BYTES + PATHS.len() as u64 + layouts::bytes()
 }
 
-/// Returns all files, in the order of first use.
 pub(crate) fn files() -> impl Iterator<Item = &'static File> {
     FILES.iter()
 }
@@ -98,18 +96,15 @@ fn find_from(head: *const File, hash: u64, path: &[u8]) -> Option<&'static File>
     None
 }
 
-/// Returns the record of the file at `path`, if the file is known.
 pub(crate) fn find(path: &[u8]) -> Option<&'static File> {
     find_by(path, path_hash(path))
 }
 
-/// Returns the record of the file at `path`, whose hash is `hash`, if the file is known.
 pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// Returns the record of the file at `path`, created if absent. If it does not fit, returns the condensed record for all other files
-/// (counters mode, spent budget) or `None`.
+/// Returns the record of the file at `path`, created if absent; without room the condensed record, if any (counters mode, spent budget).
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }
@@ -121,7 +116,7 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// Stores `identity` in the file's record if it was unknown, and then writes the file to the spool's journal again.
+/// Stores `identity` in the file's record if the identity was unknown, and then writes the file to the spool's journal again.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -141,19 +136,19 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
         if FILES.len() > others::limit() {
             return None;
         }
-        // Two threads may create the same file; the one that loses the exchange leaves an unused record behind.
-        let (real_path, told) = match made {
-            Some(file) => (file.real_path, file.told),
+        // Two threads may create the same file; the thread that loses the exchange leaves an unused record behind.
+        let (real_path, reported) = match made {
+            Some(file) => (file.real_path, file.reported),
             None => {
                 let kept = PATHS.keep(path)?;
-                (kept, told(kept)?)
+                (kept, reported(kept)?)
             }
         };
         let (_, file) = FILES.push_with(|_| File {
             real_path,
             key: hash,
-            told,
-            hash: path_hash(told),
+            reported,
+            hash: path_hash(reported),
             identity: KnownIdentity::new(identity),
             frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
@@ -165,7 +160,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
             next: head,
         })?;
         made = Some(file);
-        // Journaled before any thread can find the file: a process killed while using it leaves segments that refer to it.
+        // Write to the journal before any thread can find the file: a process killed while using the file leaves segments that refer to it.
         note(file);
         let new = std::ptr::from_ref(file).cast_mut();
         if bucket.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -179,7 +174,6 @@ pub(super) fn number(file: &File) -> u32 {
     FILES.index_of(file) as u32
 }
 
-/// Returns the file's definition for the trace, without the path.
 pub(crate) fn definition(file: &File) -> FileDef {
     let Identity { kind, device, inode, block_size } = file.identity.get();
     FileDef { hash: file.hash, path: None, kind, device, inode, block_size }
@@ -187,14 +181,14 @@ pub(crate) fn definition(file: &File) -> FileDef {
 
 pub(super) fn note(file: &File) {
     if journal::is_kept() {
-        journal::file(number(file), &definition(file), file.told);
+        journal::file(number(file), &definition(file), file.reported);
     }
 }
 
 /// Writes all files known so far, and their stripe layouts, to the spool's journal.
 pub(super) fn note_all() {
     // A file under construction has no path yet; its creator will see that the journal exists.
-    for file in files().filter(|file| !file.told.is_empty()) {
+    for file in files().filter(|file| !file.reported.is_empty()) {
         note(file);
         for (moment, layout) in [LayoutMoment::Open, LayoutMoment::Close].into_iter().zip(file.layouts()) {
             if let Some(layout) = layout {
@@ -204,7 +198,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Resets the files' access counts of segments that were replaced by counters.
+/// Resets the files' access counts of segments that were folded into counters.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

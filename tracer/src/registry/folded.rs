@@ -1,5 +1,5 @@
-//! Counters per stream of segments that are folded instead of recorded. Threads add to them one at a time and first save the previous
-//! values. So a reader of the spool of a killed process knows exactly what had been added.
+//! Counters per stream of segments that are folded instead of recorded. Threads add to the counters one at a time, and first save the
+//! previous values. So a reader of the spool of a killed process knows exactly which segments had been added.
 
 use crate::threads;
 use std::array;
@@ -10,7 +10,7 @@ use trace_format::spool::folded;
 /// [`Counters`] of a stream, to which one thread at a time adds. `previous`: end of the last segment that was added.
 #[repr(C)]
 pub(super) struct Folded {
-    /// Stream id + 1, for readers of the spool.
+    /// Stream ID + 1, for readers of the spool; 0 while the counters are being created.
     stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
@@ -30,11 +30,10 @@ pub(super) struct Folded {
     base: [AtomicU64; folded::BASES],
 }
 
-/// Maximum number of attempts to get the counters, the later half 1 ms apart. After that the thread uses new counters: the holder may be a
-/// stopped thread.
+/// Maximum number of attempts to acquire the counters, the later half 1 ms apart; then new counters are used: the holder may be stopped.
 const MOST_WAITS: u32 = 200;
 
-/// Means by which a thread adds the segments in its buffer (scratch) to counters. Signals are blocked meanwhile.
+/// Adds the segments in a thread's buffer (scratch) to counters. Signals are blocked meanwhile.
 pub(crate) struct Adder<'a> {
     number: u64,
     counted: &'a AtomicU64,
@@ -43,13 +42,12 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder for the scratch with this index. `counted`, `counting`: the scratch's bit masks of slots already added and being
-    /// added.
+    /// Creates the adder for the scratch with this index. `counted`, `counting`: bit masks of its slots already added, and being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
 
-    /// Marks the slots in the bit mask `members`, all of one stream, as about to be added to that stream's counters.
+    /// Marks the slots in the bit mask `members`, all of one stream, as about to be added to the stream's counters.
     pub(crate) fn adding(&mut self, members: u64) -> &Self {
         self.counting.store(members, Ordering::Release);
         self.after |= members;
@@ -75,7 +73,7 @@ const _: () = {
 };
 
 impl Folded {
-    /// Returns empty counters for the stream with this id.
+    /// Makes empty counters for the stream with this ID.
     pub(super) fn new(stream: u64) -> Self {
         let empty = Counters::default();
         Self {
@@ -96,24 +94,22 @@ impl Folded {
         }
     }
 
-    /// Returns the stream's id; `None` while the counters are being created.
+    /// Returns the stream's ID; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
 
-    /// Returns the end of the last segment that was added.
     pub(super) fn previous(&self) -> Previous {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
-    /// Returns the counters that only grow: sums and size bins.
+    /// Iterates over the counters that only grow: sums and size bins.
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
         self.sums.iter().chain(&self.sizes)
     }
 
-    /// Takes a snapshot of the counters for the trace about to be written: everything added since the last trace. The caller ensures that
-    /// nothing is added meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or
-    /// without that trace.
+    /// Takes a snapshot for the trace about to be written: all values added since the last trace. The caller ensures that no thread adds
+    /// meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or without that trace.
     pub(super) fn take(&self) {
         for (taken, now) in self.taken.iter().zip(self.counts()) {
             taken.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -134,7 +130,7 @@ impl Folded {
         self.max_end_offset.store(max_end_offset as i64, Ordering::Relaxed);
     }
 
-    /// Ends the snapshot: its values are in a trace, or (`written` is false) will go into the next one.
+    /// Ends the snapshot: its values are in a trace, or (if `written` is false) will go into the next trace.
     pub(super) fn settle(&self, written: bool) {
         let (from, to) = if written { (&self.taken, &self.written) } else { (&self.written, &self.taken) };
         for (from, to) in from.iter().zip(to) {
@@ -153,7 +149,7 @@ impl Folded {
         self.taken_extremes.iter().zip(empty).for_each(|(taken, empty)| taken.store(empty, Ordering::Relaxed));
     }
 
-    /// Returns the snapshot: the values that belong to the trace being written.
+    /// Returns the values in the snapshot, which belong to the trace being written.
     pub(super) fn taken(&self) -> Counters {
         let count =
             |i: usize| self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed));
@@ -175,8 +171,7 @@ impl Folded {
         }
     }
 
-    /// Adds counters `c` of several segments; `previous` is the end of the last one. False if another thread holds the counters for too
-    /// long.
+    /// Adds counters `c` of several segments; `previous` is the end of the last one. Returns false if another thread holds the counters too long.
     pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let added = self.begin(adder);
         if added {
@@ -195,8 +190,7 @@ impl Folded {
         self.end(adder);
     }
 
-    /// Acquires the counters exclusively and saves their values. A process with one thread needs no atomic read-modify-write, since signal
-    /// handlers do not add in between.
+    /// Acquires the counters exclusively and saves their values. A single thread needs no atomic operation: signal handlers do not add.
     #[inline(always)]
     pub(super) fn begin(&self, adder: &Adder<'_>) -> bool {
         if !threads::is_single() && !self.is_had_by(adder) {
@@ -209,7 +203,7 @@ impl Folded {
         }
         previous.store(self.previous.load(Ordering::Relaxed) as u64, Ordering::Relaxed);
         self.adder.store(adder.number, Ordering::Release);
-        // Keeps the stores in this order for a reader after a kill.
+        // Keep the stores in this order for a reader of the spool after a kill.
         compiler_fence(Ordering::SeqCst);
         true
     }
@@ -244,7 +238,7 @@ impl Folded {
         add(duration, c.duration);
         add(consecutive, c.consecutive);
         add(sequential, c.sequential);
-        // Extremes rarely change, and comparing is cheap.
+        // Extremes rarely change, and a comparison is cheap.
         if c.max_duration > self.max_duration.load(Ordering::Relaxed) {
             self.max_duration.store(c.max_duration, Ordering::Relaxed);
         }
@@ -261,7 +255,7 @@ impl Folded {
             self.max_end_offset.store(c.max_end_offset, Ordering::Relaxed);
         }
         self.previous.store(previous.to_raw(), Ordering::Relaxed);
-        // Sizes are stored last, one by one (`trace_format::spool`).
+        // Sizes are stored last, one at a time (`trace_format::spool`).
         compiler_fence(Ordering::SeqCst);
     }
 

@@ -1,5 +1,5 @@
-//! Stripe layouts (Lustre, CephFS), read from the file system when a file is opened, and again at close or when the program ends: a
-//! progressive layout grows while the file is written.
+//! Stripe layouts (Lustre, CephFS), read from the file system when a file is opened, and again at close or at the end of the program, since
+//! a progressive layout grows while the file is written.
 #![expect(unsafe_code, reason = "fgetxattr(2); references into reserved memory")]
 
 use super::file::number;
@@ -11,22 +11,21 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for LayoutText {}
 
 static LAYOUTS: Table<LayoutText> = Table::new();
-/// Attribute values with layouts. Stored separately from paths, so that many widely striped files do not use up the space for names.
+/// Layouts as attribute values. Stored separately from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely a file without one); not queried again.
+/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely no layout), which are not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
     [(c"lustre.lov", LayoutSource::Lustre), (c"ceph.file.layout", LayoutSource::Ceph)];
-/// Maximum size of an attribute value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032.
+/// Maximum size of an attribute value in Linux (XATTR_SIZE_MAX), in bytes; Lustre's maximum of 2,000 stripes takes 48,032 bytes.
 const MOST_BYTES: usize = 65536;
 
-/// Reserves address space for `layouts` stripe layouts of `bytes` bytes in total.
 pub(super) fn prepare(layouts: usize, bytes: usize) {
     LAYOUTS.prepare(layouts);
     VALUES.prepare(bytes);
@@ -44,13 +43,13 @@ impl File {
         [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
     }
 
-    /// True if the file's file system supports stripe layouts.
+    /// True if the file system of the file supports stripe layouts.
     pub(crate) fn has_layouts(&self) -> bool {
         !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
     }
 }
 
-/// Writes a file's stripe layout to the spool's journal. `moment`: when it was read, at open or close.
+/// Writes a file's stripe layout to the spool's journal. `moment`: open or close, when the layout was read.
 pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     if journal::is_kept() {
         let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };
@@ -58,8 +57,8 @@ pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     }
 }
 
-/// Reads and stores the stripe layout of the file behind `fd`. Works for ordinary users on every Lustre and CephFS client; a file system
-/// that supports neither attribute is queried once.
+/// Reads and stores the stripe layout of the file that is open as `fd`. Works for ordinary users on every Lustre and CephFS client; a file
+/// system that supports neither attribute is queried once.
 pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     if !matches!(file.identity.get().kind, FileKind::Regular) {
         return;
@@ -89,7 +88,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
             }
             Err(error) => {
                 knows_none &= error == libc::EOPNOTSUPP;
-                // Lustre's answer for a file whose objects are created at its first write.
+                // Lustre returns ENODATA for a file whose objects are created at its first write.
                 if source == LayoutSource::Lustre && error == libc::ENODATA {
                     file.may_get_layout.store(true, Ordering::Relaxed);
                 }
@@ -97,7 +96,6 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
         }
     }
     if knows_none {
-        // Stores the device number + 1, if there is a free entry.
         let free = |place: &&AtomicU64| place.load(Ordering::Relaxed) == 0;
         if let Some(place) = WITHOUT_LAYOUTS.iter().find(free) {
             place.store(device + 1, Ordering::Relaxed);
@@ -105,8 +103,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     }
 }
 
-/// Stores an attribute value for the file; the second result is true if it is new. A known value is not stored again: a file may be opened
-/// and closed endlessly.
+/// Stores an attribute value for the file, unless already known; the second result is true if the value is new.
 fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
     let mut before = file.layouts().into_iter().flatten();
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {
@@ -119,16 +116,16 @@ fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static Lay
     Some((layout, true))
 }
 
-/// Reads extended attribute `name` of `fd` and passes its value to `take`; returns the errno on failure.
+/// Reads extended attribute `name` of `fd` and passes its value to `take`; returns the errno value on failure.
 fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result<T, i32> {
-    // Large enough for some 160 stripes; a thread's stack may be too small for it.
+    // The loan is large enough for some 160 stripes; a thread's stack may be too small for it.
     if let Some(mut buffer) = Loan::take() {
         match value(fd, name, &mut *buffer) {
             Err(libc::ERANGE) => {}
             answer => return answer.map(take),
         }
     }
-    // A widely striped file: temporary memory.
+    // A widely striped file needs temporary memory.
     let place = memory::map(MOST_BYTES);
     if place.is_null() {
         return Err(libc::ENOMEM);
@@ -140,7 +137,7 @@ fn ask<T>(fd: libc::c_int, name: &CStr, take: impl FnOnce(&[u8]) -> T) -> Result
 }
 
 fn value<'a>(fd: libc::c_int, name: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
-    // SAFETY: the buffer is the caller's and its size is given; the name is NUL-terminated.
+    // SAFETY: the caller's buffer with its size; the name is NUL-terminated.
     let length =
         unsafe { crate::sys::syscall!(libc::SYS_fgetxattr, fd, name.as_ptr(), buffer.as_mut_ptr(), buffer.len()) };
     let length = usize::try_from(length).map_err(|_| errno::save().value())?;

@@ -1,5 +1,6 @@
-//! Memory alignment of buffers in reads and writes, in trace mode. Two bits of a segment's start time hold it while the segment lies in the
-//! tracer's memory. Before a segment is encoded or folded, they are counted here per stream; encoded segments have no such bits.
+//! Memory alignment of buffers in reads and writes, in trace mode. Two bits of a segment's start time hold the alignment while the segment
+//! is in the tracer's memory. Before a segment is encoded or folded, the bits are counted here per stream, since encoded segments lack
+//! them.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::Stream;
@@ -10,35 +11,33 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
-/// Buffer alignment counts of a stream's calls that no longer are plain segments (packed or counted): [calls with a known buffer address,
-/// calls with an unaligned buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `told`: in earlier
-/// traces.
+/// Buffer alignment counts of a stream's calls that are packed or folded: [calls with a known buffer address, calls with an unaligned
+/// buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `reported`: in earlier traces.
 #[derive(Debug)]
 pub(crate) struct Memory {
     seen: [AtomicU64; 2],
     telling: [AtomicU64; 2],
-    told: [AtomicU64; 2],
+    reported: [AtomicU64; 2],
 }
 
-/// Number of values in [`Costs`]: calls and ticks of aligned and of unaligned accesses, by direction and size bin.
+/// Number of values in [`Costs`]: calls and clock ticks of aligned and of unaligned accesses, by direction and size bin.
 const COSTS: usize = 2 * SIZE_BINS * 4;
 
-/// Number of calls and their total time in ticks, by direction (reads, writes), size bin, and buffer alignment.
+/// Number of calls and their total time in clock ticks, by direction (reads, writes), size bin, and buffer alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// Costs of aligned and unaligned calls that no longer are plain segments (packed or counted). The fields mean the same as those of
-/// [`Memory`].
+/// Costs of calls that are no longer plain segments (packed or folded). The fields have the same meaning as in [`Memory`].
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
-    told: [AtomicU64; COSTS],
+    reported: [AtomicU64; COSTS],
 }
 
 static SEEN: SharedCosts = SharedCosts {
     seen: [const { AtomicU64::new(0) }; COSTS],
     telling: [const { AtomicU64::new(0) }; COSTS],
-    told: [const { AtomicU64::new(0) }; COSTS],
+    reported: [const { AtomicU64::new(0) }; COSTS],
 };
 
 // SAFETY: atomics only; zeros are valid counts.
@@ -46,10 +45,9 @@ unsafe impl Record for Memory {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Alignment counts of all streams that have any.
+/// Alignment counts of all streams with counted buffers.
 static MEMORIES: Table<Memory> = Table::new();
 
-/// Reserves address space for the alignment counts of `streams` streams.
 pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
@@ -60,7 +58,7 @@ pub(super) const fn none() -> AtomicPtr<Memory> {
 }
 
 impl Stream {
-    /// Returns the stream's alignment counts, if there are any.
+    /// Returns the stream's alignment counts, if any.
     fn memory(&self) -> Option<&'static Memory> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.memory.load(Ordering::Acquire).as_ref() }
@@ -78,22 +76,25 @@ impl Stream {
 }
 
 impl Memory {
-    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments still in slots.
+    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments that are still plain.
     fn take(&self) -> [u64; 2] {
-        take(&self.seen, &self.telling, &self.told)
+        take(&self.seen, &self.telling, &self.reported)
     }
 }
 
-fn take<const N: usize>(seen: &[AtomicU64; N], telling: &[AtomicU64; N], told: &[AtomicU64; N]) -> [u64; N] {
+fn take<const N: usize>(seen: &[AtomicU64; N], telling: &[AtomicU64; N], reported: &[AtomicU64; N]) -> [u64; N] {
     std::array::from_fn(|i| {
         let now = seen[i].load(Ordering::Relaxed);
         telling[i].store(now, Ordering::Relaxed);
-        now.wrapping_sub(told[i].load(Ordering::Relaxed))
+        now.wrapping_sub(reported[i].load(Ordering::Relaxed))
     })
 }
 
-fn settle<const N: usize>(telling: &[AtomicU64; N], told: &[AtomicU64; N]) {
-    telling.iter().zip(told).for_each(|(telling, told)| told.store(telling.load(Ordering::Relaxed), Ordering::Relaxed));
+fn settle<const N: usize>(telling: &[AtomicU64; N], reported: &[AtomicU64; N]) {
+    telling
+        .iter()
+        .zip(reported)
+        .for_each(|(telling, reported)| reported.store(telling.load(Ordering::Relaxed), Ordering::Relaxed));
 }
 
 impl Default for Costs {
@@ -110,7 +111,7 @@ impl Costs {
         }
     }
 
-    /// Returns the rows that are not zero: true for writes, size bin, [calls and ticks of aligned, then of unaligned calls].
+    /// Returns the rows that are not zero: (true for writes, size bin, [calls and clock ticks of aligned, then of unaligned calls]).
     pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, usize, [u64; 4])> {
         let of = |(number, row): (usize, &[u64])| {
             let row: [u64; 4] = row.try_into().unwrap_or_default();
@@ -120,13 +121,13 @@ impl Costs {
     }
 }
 
-/// Returns the index in [`Costs`] at which a call like `segment` is counted; the next index holds the time.
+/// Returns the index in [`Costs`] of the number of calls like `segment`; the next index holds the time.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }
 
-/// Computes counts for the filled `slots`. Calls `with` per run of segments of one stream: number of known and of unaligned buffers. Calls
-/// `cost` per segment: index in [`Costs`], and ticks.
+/// Counts buffer alignment in the filled `slots`. Calls `with` per run of segments of one stream: [known buffers, unaligned buffers]. Calls
+/// `cost` per segment: index in [`Costs`], and duration in clock ticks.
 fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnMut(StreamId, [u64; 2])) {
     for run in slots.chunk_by(|one, next| one.stream() == next.stream()) {
         let Some(first) = run.first().filter(|_| run.iter().any(|slot| slot.memory_unaligned().is_some())) else {
@@ -145,8 +146,7 @@ fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnM
     }
 }
 
-/// Counts the alignment of segments that are about to be encoded and so lose their bits. `back`: subtracts instead, if they keep them after
-/// all.
+/// Counts the alignment of segments whose encoding will drop their alignment bits. If `back` is true, subtracts instead.
 pub(crate) fn note(slots: &[Segment], back: bool) {
     let add = |place: &AtomicU64, count: u64| {
         let count = if back { count.wrapping_neg() } else { count };
@@ -164,8 +164,7 @@ pub(crate) fn note(slots: &[Segment], back: bool) {
     SEEN.seen.iter().zip(costs.0).for_each(|(place, count)| add(place, count));
 }
 
-/// Counts the buffer alignment of segments that are about to be replaced by counters. Uses no local [`Costs`] table, which would not fit on
-/// the program's stack.
+/// Counts the buffer alignment of segments about to be folded. Uses no local [`Costs`] table, which would not fit on the program's stack.
 pub(crate) fn note_folded(slots: &[Segment]) {
     let cost = |at: usize, ticks| {
         if let Some([calls, time]) = SEEN.seen.get(at..at + 2) {
@@ -182,10 +181,9 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that go into the trace
-/// directly and still have their alignment bits.
-pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
-    let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.told));
+/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that still have their bits.
+pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
+    let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.reported));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();
     for (id, stream) in stream::streams() {
         by_stream.resize(id as usize, [0; 2]);
@@ -206,14 +204,14 @@ pub(crate) fn told<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64;
 }
 
 /// Marks the counts in the snapshot as written to a trace.
-pub(crate) fn settle_told() {
+pub(crate) fn settle_reported() {
     stream::streams()
         .filter_map(|(_, stream)| stream.memory())
-        .for_each(|memory| settle(&memory.telling, &memory.told));
-    settle(&SEEN.telling, &SEEN.told);
+        .for_each(|memory| settle(&memory.telling, &memory.reported));
+    settle(&SEEN.telling, &SEEN.reported);
 }
 
-/// Discards all alignment counts in a forked child: they are the parent's.
+/// Discards all alignment counts in a forked child, since they belong to the parent process.
 pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     let zero = |places: &[AtomicU64]| places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     streams.for_each(|stream| stream.memory.store(std::ptr::null_mut(), Ordering::Relaxed));
@@ -221,5 +219,5 @@ pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     unsafe { MEMORIES.clear() };
     zero(&SEEN.seen);
     zero(&SEEN.telling);
-    zero(&SEEN.told);
+    zero(&SEEN.reported);
 }

@@ -1,12 +1,11 @@
-//! Registry of the ids that segments contain: files by path, and streams by (file, operation, flags). Ids are assigned at first use and
-//! never removed; lookups take no lock. Works in signal handlers: nothing here allocates.
+//! Registry of the IDs that segments contain: files by path, and streams by (file, operation, flags). IDs are assigned at first use and
+//! never removed; look-ups take no lock. Usable in signal handlers, since no function here allocates.
 
 mod accesses;
 mod data_sets;
 mod file;
 mod folded;
 mod layouts;
-mod meetings;
 pub(crate) mod memory;
 mod mpi_details;
 mod others;
@@ -15,6 +14,7 @@ mod profiles;
 mod records;
 mod stream;
 mod strides;
+mod sync_points;
 mod views;
 
 use crate::budget;
@@ -27,7 +27,6 @@ pub(crate) use file::{
 };
 pub(crate) use folded::Adder;
 pub(crate) use layouts::read_layout;
-pub(crate) use meetings::{failed_id_of_meeting as failed_meeting_stream_of, id_of as meeting_stream_of};
 pub(crate) use mpi_details::{
     DATATYPE_COUNTS, Datatype, Hint, MpiDetails, datatypes, extents, hints, mpi_details, mpi_details_of,
 };
@@ -39,16 +38,17 @@ pub(crate) use stream::{
     marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
 };
 pub(crate) use strides::Strides;
+pub(crate) use sync_points::{failed_id_of_sync_point as failed_sync_stream_of, id_of as sync_stream_of};
 pub(crate) use views::{View, Viewed, views};
 
-/// Capacity for streams in counters mode: average number per file.
+/// Capacity for streams in counters mode, as an average number per file.
 const COUNTED_STREAMS_PER_FILE: usize = 8;
 /// Capacity for streams of the condensed record, which stands for all files without records of their own.
 const CONDENSED_STREAMS: usize = 1024;
-/// Capacity of profiles per file, on average: one per layer that files are commonly used through.
+/// Capacity for profiles, as an average number per file: one per I/O layer that is commonly used.
 const PROFILES_PER_FILE: usize = 3;
 
-/// Reserves the tables as [`prepare`] does, for counters mode: at most `files` files have records, and all others share a condensed one.
+/// Reserves the tables like [`prepare`], for counters mode: at most `files` files have records, and all others share a condensed record.
 pub(crate) fn prepare_counters(files: usize) {
     file::prepare_counters(files);
     stream::prepare_counters(files * COUNTED_STREAMS_PER_FILE, CONDENSED_STREAMS);
@@ -58,12 +58,12 @@ pub(crate) fn prepare_counters(files: usize) {
     views::prepare(files);
 }
 
-/// Returns the maximum number of streams with counters: in counters mode, all streams.
+/// Returns the maximum number of streams with counters. In counters mode all streams have counters.
 pub(crate) fn counted_streams() -> usize {
     stream::capacity()
 }
 
-/// Discards all counts and profiles in a forked child, which has one thread.
+/// Discards all counts and profiles in a forked child, which has only one thread.
 pub(crate) fn start_empty() {
     forget_counters();
     memory::forget(stream::streams().map(|(_, stream)| stream));
@@ -79,7 +79,6 @@ pub(crate) fn prepare(files: usize) {
     views::prepare(files / 16);
 }
 
-/// Reserves the tables once, for tests that run concurrently.
 #[cfg(test)]
 pub(crate) fn prepare_for_tests() {
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -91,7 +90,7 @@ fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
 }
 
-/// True if the budget for names is exhausted: new files and data sets no longer get names of their own.
+/// True if the budget for names is exhausted: new files and data sets no longer get records of their own.
 fn is_over_budget() -> bool {
     budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
@@ -104,7 +103,7 @@ pub(crate) fn forget_counts() {
     views::forget_counts();
 }
 
-/// Discards all streams' counters in a forked child: they are the parent's.
+/// Discards all streams' counters in a forked child, since they belong to the parent process.
 pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();

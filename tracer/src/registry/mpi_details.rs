@@ -1,5 +1,4 @@
-//! MPI-IO details of files: hints, views, and the kinds and extents of the datatypes in use. A record is created once per file, and found
-//! and updated without a lock.
+//! MPI-IO details of files: hints, views, and the kinds and extents of datatypes. Records are created once per file, and used without a lock.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use super::records::File;
@@ -16,13 +15,13 @@ const KINDS: usize = Combiner::COUNT + 1;
 const ROLES: usize = 4;
 /// Number of datatype counters per file: datatype kinds for each role, then size bins of the extent for each role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
-/// Maximum number of times that a file's hints are queried: a program may reopen it with different ones.
+/// Maximum number of times that a file's hints are queried. A program may reopen a file with different hints.
 const MOST_LOOKS: u32 = 4;
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for MpiDetails {}
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for Hint {}
 
 static DETAILS: Table<MpiDetails> = Table::new();
@@ -36,7 +35,6 @@ pub(crate) struct MpiDetails {
     datatypes: [[AtomicU64; KINDS]; ROLES],
     extents: [[AtomicU64; SIZE_BINS]; ROLES],
     view: Last,
-    /// Next file in the same hash bucket.
     next: *const MpiDetails,
 }
 
@@ -80,7 +78,7 @@ pub(super) fn prepare(files: usize) {
     TEXTS.prepare(files * 128);
 }
 
-/// Returns the MPI-IO details of all files, in the order of first opening.
+/// Iterates over the MPI-IO details of all files, in the order of first opening.
 pub(crate) fn mpi_details() -> impl Iterator<Item = &'static MpiDetails> {
     DETAILS.iter()
 }
@@ -89,7 +87,7 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
     HINTS.iter()
 }
 
-/// Resets the counts of datatypes and views, in a forked child and after a flush.
+/// Resets the counts of datatypes and views, in a forked child and after a trace was written.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
     DETAILS.iter().for_each(|details| details.view.forget());
@@ -108,7 +106,7 @@ pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails>
             }
             at = one.next;
         }
-        // Two threads may create the same record; the one that loses the exchange leaves an unused one behind.
+        // Two threads may create the same record; the thread that loses the exchange leaves an unused record behind.
         let (_, one) = DETAILS.push(MpiDetails {
             file,
             looks: AtomicU32::new(0),
@@ -130,7 +128,7 @@ impl MpiDetails {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Stores a hint, unless it is known already or the table is full.
+    /// Stores a hint, unless the hint is already known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)

@@ -1,5 +1,5 @@
-//! The condensed record: one record for all files beyond a limit (counters mode), or once the job's budget is spent. Its sums are exact,
-//! but the individual files are lost; their number is estimated in 4 KiB: Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
+//! Condensed record: one record for all files beyond a limit (counters mode), or once the job's budget is spent. Its sums are exact, but
+//! the individual files are lost; their number is estimated in 4 KiB: Flajolet, Fusy, Gandouet & Meunier, "HyperLogLog", 2007.
 #![expect(unsafe_code, reason = "a reference into reserved memory")]
 
 use super::records::File;
@@ -17,7 +17,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static CONDENSED: AtomicPtr<File> = AtomicPtr::new(std::ptr::null_mut());
 static HIGHEST: [AtomicU8; REGISTERS] = [const { AtomicU8::new(0) }; REGISTERS];
 
-/// Counts all files beyond the first `limit` on the single record `condensed` from now on.
+/// Counts all files beyond the first `limit` files on the single record `condensed` from now on.
 pub(super) fn begin(limit: usize, condensed: &'static File) {
     CONDENSED.store(std::ptr::from_ref(condensed).cast_mut(), Ordering::Release);
     LIMIT.store(limit, Ordering::Release);
@@ -28,8 +28,7 @@ pub(super) fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Returns the single record that stands for all files without records of their own. `None` in trace mode, unless the job's budget is
-/// spent.
+/// Returns the single record that stands for all files without records of their own. `None` in trace mode, unless the job's budget is spent.
 pub(crate) fn condensed() -> Option<&'static File> {
     // SAFETY: null or a record of the table of files.
     unsafe { CONDENSED.load(Ordering::Acquire).as_ref() }
@@ -49,7 +48,7 @@ pub(super) fn seen(hash: u64) {
     }
 }
 
-/// Mixes the hash with the finalizer of `SplitMix64`, since the high bits of FNV are too similar for similar paths.
+/// Mixes the hash with the finalizer of `SplitMix64`, since the high bits of FNV hashes are too similar for similar paths.
 const fn mix(hash: u64) -> u64 {
     let hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -62,7 +61,7 @@ pub(crate) fn estimate() -> u64 {
     let (mut sum, mut empty) = (0.0, 0_u32);
     for highest in &HIGHEST {
         let rank = highest.load(Ordering::Relaxed);
-        // The value is 2^-rank.
+        // Add 2^-rank.
         sum += f64::from_bits((1023 - u64::from(rank)) << 52);
         empty += u32::from(rank == 0);
     }
@@ -71,8 +70,7 @@ pub(crate) fn estimate() -> u64 {
     ((if small { registers * logarithm(registers / f64::from(empty)) } else { estimate }) + 0.5) as u64
 }
 
-/// Returns the natural logarithm of a normal number, without the math library, which a preloaded library must not pull in: exponent * ln 2
-/// + 2 artanh((m - 1) / (m + 1)) for the mantissa m.
+/// Returns the natural logarithm as exponent * ln 2 + 2 artanh((m - 1) / (m + 1)), m the mantissa, without depending on the math library.
 fn logarithm(x: f64) -> f64 {
     let exponent = (x.to_bits() >> 52) as i32 - 1023;
     let rest = f64::from_bits(x.to_bits() & !(0x7ff << 52) | 1023 << 52);

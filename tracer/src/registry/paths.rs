@@ -1,11 +1,11 @@
 //! Paths that are not recorded: files that the system and the MPI library open for themselves. The list is short and documented in
-//! docs/configuration.md; the trace counts how often it applied. The user's own filters apply afterwards.
+//! docs/configuration.md; the trace counts how often the list applied. The user's own filters apply afterwards.
 
 use crate::config;
 use crate::filters::{Choice, Paths};
 use crate::job;
 
-/// Decision whether a path is recorded.
+/// Decision if a path is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Recorded,
@@ -59,8 +59,7 @@ const MPI_SESSIONS: [&[u8]; 3] = [b"ompi.", b"prte.", b"prterun."];
 /// Configuration files that MPI libraries look for, also in the working directory and the user's home.
 const MPI_SETTINGS: [&[u8]; 3] = [b"/ucx.conf", b"/.openmpi/mca-params.conf", b"/.pmix/mca-params.conf"];
 
-/// Decides whether a file is recorded, by its canonical absolute path. The user's patterns are compared only for files that are not
-/// recorded yet.
+/// Decides if a file is recorded, by its canonical absolute path. The user's patterns are compared only for files that are not yet recorded.
 pub(crate) fn judge(path: &[u8]) -> Verdict {
     judge_by(path, config::filters().map(|filters| &filters.paths), |path| super::file::find(path).is_some())
 }

@@ -1,6 +1,5 @@
-//! Profiles (access statistics) per file and layer, in counters mode. They do not fit into atomics, so each has a lock. A thread takes it
-//! once per run of accesses that it folds, never when it appends a segment. Accesses that do not get the lock in time are counted as not
-//! profiled.
+//! Profiles (access statistics) per file and I/O layer, in counters mode. Each profile has a lock, since it does not fit into atomics. A
+//! thread takes the lock once per run of accesses that it folds. Accesses that do not get the lock in time are counted as not profiled.
 #![expect(unsafe_code, reason = "a cell guarded by a flag; references into reserved memory")]
 
 use super::others;
@@ -26,7 +25,7 @@ pub(crate) struct Profiled {
 // SAFETY: the cell is accessed only by the thread that has set `taken`; `next` points to a record that is never changed or moved.
 unsafe impl Sync for Profiled {}
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for Profiled {}
 
 static PROFILES: Table<Profiled> = Table::new();
@@ -89,8 +88,7 @@ impl File {
         self.with_profile(layer, |profile, _| profile.merge(taken));
     }
 
-    /// Returns the boundary in bytes at which aligned accesses to the file begin: the stripe size, or else `st_blksize`; 0 if neither is
-    /// known.
+    /// Returns the boundary in bytes at which aligned accesses to the file begin: the stripe size, or else `st_blksize`; 0 if both are unknown.
     pub(crate) fn alignment(&self) -> u64 {
         let [at_open, _] = self.layouts();
         let stripe = at_open.and_then(|layout| trace_format::layout::stripe_size(layout.source, layout.bytes));
@@ -112,13 +110,13 @@ impl File {
 }
 
 impl Stream {
-    /// True if the stream's offsets can be compared with each other to detect sequential access: all its calls are on one file.
+    /// True if the stream's offsets can be compared with each other to detect sequential access, since all its calls are on one file.
     pub(crate) fn has_order(&self) -> bool {
         !others::is_condensed(self.file)
     }
 }
 
-/// Discards all profiles, in a forked child, which has one thread: locks held by other threads would never be released.
+/// Discards all profiles in a forked child, which has only one thread: locks held by other threads would never be released.
 pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     files.for_each(|file| file.profiles.store(std::ptr::null_mut(), Ordering::Release));
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.

@@ -1,4 +1,4 @@
-//! Records of the registry: files, layouts, streams. They point to each other, are created once, and never move.
+//! Records of the registry: files, layouts, streams. Records point to each other, are created once, and never move.
 #![expect(unsafe_code, reason = "pointers between records of reserved memory")]
 
 use super::accesses::Gone;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
 
-/// File's identity and kind, as fstat(2) reports them.
+/// Identity and type of a file, as fstat(2) reports them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Identity {
     pub(crate) kind: FileKind,
@@ -21,7 +21,7 @@ pub(crate) struct Identity {
     pub(crate) block_size: u32,
 }
 
-/// [`Identity`] that may become known later than the path: a path may be queried before the file is opened.
+/// [`Identity`] that may become known later than the path, since a path may be queried before the file is opened.
 pub(crate) struct KnownIdentity {
     kind: AtomicU32,
     device: AtomicU64,
@@ -30,7 +30,7 @@ pub(crate) struct KnownIdentity {
 }
 
 impl KnownIdentity {
-    /// Returns a value that holds `identity`, which may be unknown.
+    /// Stores `identity`, which may be unknown, as the initial value.
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             kind: AtomicU32::new(identity.kind.into()),
@@ -40,7 +40,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Returns the stored identity, which is the first one that became known.
+    /// Returns the stored identity, which is the first identity that became known.
     pub(crate) fn get(&self) -> Identity {
         Identity {
             kind: self.kind.load(Ordering::Acquire).into(),
@@ -50,7 +50,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Stores `identity` if none was known; returns true if it did.
+    /// Stores `identity` if none was known; returns true if stored.
     pub(super) fn learn(&self, identity: Identity) -> bool {
         let new = identity.kind != FileKind::Unknown && self.get().kind == FileKind::Unknown;
         if new {
@@ -63,7 +63,7 @@ impl KnownIdentity {
     }
 }
 
-/// Time stamp of the last check that found a file's path to be plain (free of symbolic links), and the inode that it led to.
+/// Result of the last check that found a file's path to be plain (free of symbolic links): time stamp, and the inode that the path led to.
 #[derive(Default)]
 pub(crate) struct Plain {
     pub(crate) moment: AtomicU64,
@@ -75,17 +75,17 @@ pub(crate) struct Plain {
 
 /// File that the program has used. One record per path; only its atomics change.
 pub(crate) struct File {
-    /// Canonical absolute path. Never leaves the process; see `told`.
+    /// Canonical absolute path. Never leaves the process; see `reported`.
     pub(crate) real_path: &'static [u8],
-    /// Hash of `real_path`, for lookups.
+    /// Hash of `real_path`, for look-ups.
     pub(super) key: u64,
     /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
-    pub(crate) told: &'static [u8],
-    /// Hash of `told`, by which other processes and readers identify the file.
+    pub(crate) reported: &'static [u8],
+    /// Hash of `reported`, by which other processes and readers identify the file.
     pub(crate) hash: u64,
     /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,
-    /// Stream ids + 1 of the most frequent operations (0 if there is none yet), separately for each combination of [`Within`].
+    /// Stream IDs + 1 of the most frequent operations (0 if there is no stream yet), separately for each combination of [`Within`].
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
     /// Streams of the file, newest first.
     pub(crate) streams: AtomicPtr<Stream>,
@@ -95,9 +95,9 @@ pub(crate) struct File {
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
     /// Result of the last check that `real_path` is the path by which the kernel knows the file.
     pub(crate) plain: Plain,
-    /// True if the file system supports stripe layouts but the file had none when opened.
+    /// True if the file system supports stripe layouts but the file had no layout when opened.
     pub(super) may_get_layout: AtomicBool,
-    /// Access counts, for triggers, of segments that were replaced by counters.
+    /// Access counts, for triggers, of segments that were folded into counters.
     pub(super) gone: Gone,
     /// Next file in the same hash bucket.
     pub(super) next: *const File,
@@ -108,7 +108,7 @@ unsafe impl Sync for File {}
 
 /// Stripe layout of a file, as returned by the file system.
 pub(crate) struct LayoutText {
-    /// File system whose format the bytes have.
+    /// File system that defines the format of `bytes`.
     pub(crate) source: LayoutSource,
     /// Value of the extended attribute.
     pub(crate) bytes: &'static [u8],
@@ -116,7 +116,7 @@ pub(crate) struct LayoutText {
 
 /// Stream: segments with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// Stream id, which is the index in the table of streams.
+    /// Stream ID, which is the index in the table of streams.
     pub(crate) id: AtomicU64,
     pub(crate) file: &'static File,
     pub(crate) op: u16,
@@ -130,7 +130,7 @@ pub(crate) struct Stream {
     pub(crate) role: Role,
     /// True if segments of the stream were packed (encoded in memory), so that the stream's definition must be in the trace.
     pub(super) used: AtomicBool,
-    /// Counters of those calls of the stream that are not recorded as segments; null if there are none.
+    /// Counters of the stream's calls that were folded instead of recorded as segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
     /// Memory alignment counts of the stream's calls.
     pub(super) memory: AtomicPtr<Memory>,

@@ -18,7 +18,7 @@ use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{StreamDef, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for Stream {}
 
 // SAFETY: all fields are atomics in the layout that readers of the spool expect; zeros are empty counters.
@@ -39,7 +39,7 @@ impl Within {
     /// Empty set: the program itself made the call.
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Builds the set. `mpi`: the call is inside an MPI call; `hdf5`: it is inside an HDF5 call.
+    /// Builds the set. `mpi`: true if the call is inside an MPI call; `hdf5`: true if the call is inside an HDF5 call.
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
@@ -48,7 +48,7 @@ impl Within {
         self.0 & 1 != 0
     }
 
-    /// Returns the index in a file's table of frequent streams. `place`: index of the operation there.
+    /// Returns the index of a stream in a file's table of frequent streams. `place`: index of the operation in that table.
     #[inline(always)]
     fn place(self, place: u8) -> usize {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
@@ -69,11 +69,10 @@ pub(super) fn prepare(streams: usize) {
     memory::prepare(streams);
 }
 
-/// Number of streams from which on new ones are created only for the condensed record (all files without records of their own).
+/// Number of streams beyond which new streams are created only for the condensed record (all files without records of their own).
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Reserves address space like [`prepare`], for counters mode. `streams`: number for files with records of their own; `condensed`: number
-/// for the condensed record of all other files.
+/// Reserves address space like [`prepare`], in counters mode: `streams` for files with records of their own, `condensed` for all other files.
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
@@ -81,7 +80,6 @@ pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     LIMIT.store(all - condensed, Ordering::Relaxed);
 }
 
-/// Returns the maximum number of streams.
 pub(super) fn capacity() -> usize {
     STREAMS.capacity()
 }
@@ -91,7 +89,7 @@ pub(super) fn bytes() -> u64 {
     STREAMS.len() as u64 * STREAM_BYTES
 }
 
-/// Returns all streams with their ids, in order of id.
+/// Iterates over all streams with their IDs, in order of ID.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.numbered().map(|(id, stream)| (id as u32, stream))
 }
@@ -100,8 +98,7 @@ pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
     STREAMS.get(id.0 as usize)
 }
 
-/// Returns the id of the stream of `op` on `file`, created if absent; `None` if the table is full. `within`: libraries that the call is
-/// nested in.
+/// Returns the ID of the stream of `op` on `file`, created if absent; `None` if the table is full. `within`: libraries that the call is nested in.
 #[inline(always)]
 pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
     if let Some(place) = op.frequent() {
@@ -117,20 +114,19 @@ pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Opt
     Some(id)
 }
 
-/// Returns the id of the stream of failed calls of `op` on `file` with `errno`, created if absent; `None` if the table is full.
+/// Returns the ID of the stream of failed calls of `op` on `file` with `errno`, created if absent; `None` if the table is full.
 #[cold]
 pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
 }
 
-/// Returns the id of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table
-/// is full.
+/// Returns the ID of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table is full.
 #[cold]
 pub(crate) fn marked_id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
     find_or_add(file, op, marks | within.flags(), 0)
 }
 
-/// Creates a stream of `op` on `file` outside of the file's list: an HDF5 data set in the file lists its streams itself.
+/// Creates a stream of `op` on `file` outside of the file's list of streams, for an HDF5 data set, which has its own list.
 #[cold]
 pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
     if is_left_out(op) {
@@ -154,7 +150,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     Some(StreamId(id as u32))
 }
 
-/// Returns the id of the matching stream, added if absent; `None` if the table is full or DXT_LAYERS excludes the operation's layer.
+/// Returns the ID of the matching stream, created if absent; `None` if the table is full or DXT_LAYERS excludes the operation's layer.
 #[cold]
 pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     if is_left_out(op) {
@@ -187,7 +183,7 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             memory: memory::none(),
             next: head,
         })?;
-        // Journaled before any thread can find it; see `file::find_or_add`.
+        // Write to the journal before any thread can find the stream; see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's in the next iteration.
@@ -215,7 +211,7 @@ pub(super) fn note_all() {
 
 /// Moves the counters of streams into `part`, a part of the spool. No counters may exist yet.
 pub(super) fn lend_counters(part: Lent) {
-    // SAFETY: set-up runs in one thread, before anything is recorded. A spool stays mapped.
+    // SAFETY: set-up runs in one thread, before any call is recorded. A spool stays mapped.
     unsafe { FOLDED.lend(part) };
 }
 
@@ -229,16 +225,16 @@ pub(crate) fn take_counts() {
     FOLDED.iter().for_each(Folded::take);
 }
 
-/// Ends the snapshot: its values are in a trace, or (`written` is false) will go into the next one.
+/// Ends the snapshot: its values are in a trace, or (if `written` is false) will go into the next trace.
 pub(crate) fn settle_counts(written: bool) {
     FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
-/// Returns the snapshot's counters of every stream that has any; times are in ticks.
+/// Returns the counters in the snapshot of every stream that has any; times are in clock ticks.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
     for folded in FOLDED.iter() {
-        // A stream may also have counters that were left to a thread which did not finish.
+        // A stream may have several sets of counters, if a thread did not finish adding to an earlier set.
         let taken = folded.stream().map(|id| (id, folded.taken())).filter(|(_, counters)| counters.segments > 0);
         if let Some((id, counters)) = taken {
             by_stream.entry(id).or_default().merge(&counters);
@@ -248,7 +244,7 @@ pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     by_stream.into_iter().filter_map(with_stream).collect()
 }
 
-/// Discards all streams' counters in a forked child: they are the parent's.
+/// Discards all streams' counters in a forked child, since they belong to the parent process.
 pub(super) fn forget_counters() {
     for (_, stream) in streams() {
         stream.counters.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -277,16 +273,14 @@ impl Stream {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds `counters`, computed by one thread from its segments, to the stream's counters. `previous`: end of the last segment. False if
-    /// there is no room.
+    /// Adds `counters`, computed by one thread from segments that end with `previous`, to the stream's counters. Returns false without room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
         known.is_some_and(add) || self.new_counters(known).is_some_and(add)
     }
 
-    /// Adds one segment to the stream's counters. `ordered`: compare with the previous segment for sequential access. False if there is no
-    /// room.
+    /// Adds one segment to the stream's counters, compared with the previous segment if `ordered`. Returns false if there is no room.
     #[inline]
     pub(crate) fn add_one(&self, segment: &Segment, ordered: bool, adder: &Adder<'_>) -> bool {
         let Some(folded) = self.counters().filter(|folded| folded.begin(adder)) else {
@@ -315,8 +309,7 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Creates new counters for the stream. They replace `known`, counters that another thread, maybe a stopped one, has held for long.
-    /// `None` if there is no room.
+    /// Creates new counters for the stream, which replace `known`, held by another (maybe stopped) thread for long. `None` without room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;

@@ -1,5 +1,4 @@
-//! Byte layouts with regular strides: blocks of bytes, repeated in several dimensions. Describes a datatype if it is regular. Independent
-//! of MPI.
+//! Byte layouts with regular strides: blocks of bytes, repeated in several dimensions. Describes a regular MPI datatype, but does not depend on MPI.
 
 /// Maximum number of dimensions of a regular layout.
 const DIMENSIONS: usize = 6;
@@ -16,7 +15,7 @@ pub(crate) struct Strides {
 }
 
 impl Strides {
-    /// Makes a layout of one contiguous block; `None` for less than one byte.
+    /// Makes a layout of one contiguous block of `bytes` bytes; `None` if `bytes` is below 1.
     pub(crate) fn bytes(bytes: i64) -> Option<Self> {
         let block = u64::try_from(bytes).ok().filter(|block| *block > 0)?;
         Some(Self { first: 0, block, dimensions: [(0, 0); DIMENSIONS], used: 0 })
@@ -27,14 +26,14 @@ impl Strides {
         self.dimensions.get(..self.used).unwrap_or_default()
     }
 
-    /// Returns the number of bytes from the first byte to the end of the last one, gaps included.
+    /// Returns the number of bytes from the first byte to the end of the last block, gaps included.
     fn span(&self) -> Option<u64> {
         let last = |(count, stride): &(u64, u64)| count.checked_sub(1)?.checked_mul(*stride);
         self.dimensions().iter().try_fold(self.block, |sum, dimension| sum.checked_add(last(dimension)?))
     }
 
     /// Returns the layout repeated `count` times, `stride` bytes apart. `None` if `count` is less than 1, if a copy would begin before the
-    /// end of the previous one, or if there are too many dimensions.
+    /// end of the previous copy, or if there are too many dimensions.
     pub(crate) fn repeat(mut self, count: i64, stride: i64) -> Option<Self> {
         let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
         if count == 1 {
@@ -55,7 +54,7 @@ impl Strides {
         Some(self)
     }
 
-    /// Returns the layout shifted by `bytes`.
+    /// Returns the layout shifted by `bytes`; `None` on overflow.
     pub(crate) fn moved(mut self, bytes: i64) -> Option<Self> {
         self.first = self.first.checked_add(bytes)?;
         Some(self)

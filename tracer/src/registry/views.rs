@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Maximum number of view changes stored per file.
 const MOST: u32 = 64;
-/// Value in place of the number of changes: no further changes of this file's view are stored.
+/// Value of [`Last::changes`] if no further changes of the file's view are stored.
 const STOPPED: u32 = u32::MAX;
 
-// SAFETY: found only once it is complete.
+// SAFETY: a record is found only once it is complete.
 unsafe impl Record for View {}
 
 static VIEWS: Table<View> = Table::new();
@@ -21,15 +21,15 @@ static VIEWS: Table<View> = Table::new();
 pub(crate) struct Viewed {
     /// Size of the view's etype, in bytes.
     pub(crate) etype_bytes: u64,
-    /// Data bytes in one filetype.
+    /// Number of data bytes in one filetype.
     pub(crate) size: u64,
     /// Extent of the filetype (distance from one filetype to the next in the file), in bytes.
     pub(crate) extent: i64,
-    /// Access pattern within the filetype; `None` if it is irregular.
+    /// Access pattern within the filetype; `None` if irregular.
     pub(crate) strides: Option<Strides>,
 }
 
-/// File view, and the number of consecutive calls that set it to the same value.
+/// File view, and the number of consecutive calls that set this view.
 pub(crate) struct View {
     pub(crate) file: &'static File,
     pub(crate) viewed: Viewed,
@@ -74,7 +74,7 @@ impl Last {
         self.changes.store(0, Ordering::Relaxed);
     }
 
-    /// Stores a view set on `file`. If threads set views of one file concurrently, their order is that of arrival here.
+    /// Stores a view set on `file`. Views that threads set concurrently on one file are stored in the order in which the threads arrive here.
     pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes == STOPPED {
@@ -86,7 +86,7 @@ impl Last {
             last.calls.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // After a change that is not kept, nothing more is recorded: readers match views to calls by counting.
+        // After a change that is not stored, no more views are stored: readers match views to calls by counting.
         let new = if changes < MOST { VIEWS.push(View { file, viewed, calls: AtomicU64::new(1) }) } else { None };
         match new {
             Some((_, new)) => {
@@ -109,18 +109,22 @@ mod tests {
         let file = find_or_add(b"/data/views", Identity::default()).unwrap();
         let details = mpi_details_of(file).unwrap();
         let viewed = |size| Viewed { etype_bytes: 1, size, extent: 100, strides: None };
-        let told = || -> Vec<(u64, u64)> {
+        let reported = || -> Vec<(u64, u64)> {
             views().filter(|view| std::ptr::eq(view.file, file)).map(|view| (view.viewed.size, view.calls())).collect()
         };
         for size in [5, 5, 5, 7, 5] {
             details.set_view(viewed(size));
         }
-        assert_eq!(told(), [(5, 3), (7, 1), (5, 1)]);
+        assert_eq!(reported(), [(5, 3), (7, 1), (5, 1)]);
         for size in 0..200 {
             details.set_view(viewed(size % 2));
         }
-        assert_eq!(told().len(), MOST as usize);
-        details.set_view(viewed(told().last().unwrap().0));
-        assert_eq!(told().iter().map(|(_, calls)| calls).sum::<u64>(), 5 + 61, "nothing is told behind the last");
+        assert_eq!(reported().len(), MOST as usize);
+        details.set_view(viewed(reported().last().unwrap().0));
+        assert_eq!(
+            reported().iter().map(|(_, calls)| calls).sum::<u64>(),
+            5 + 61,
+            "nothing is reported behind the last"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The spool file: created, allocated piece by piece as it is used, and removed. No descriptor stays open, since descriptor numbers belong
-//! to the program. On tmpfs(5) pieces are allocated by touching the mapping, without any descriptor: a thread of the program may assign any
-//! number to a file of its own at any time (dup2(2)). On other file systems the file is opened for each piece.
+//! to the program. On tmpfs(5) pieces are allocated by touching the mapping, without any descriptor, since a thread of the program may
+//! assign any number to a file of its own at any time (dup2(2)). On other file systems the file is opened for each piece.
 #![expect(unsafe_code, reason = "open(2), fallocate(2), mmap(2)")]
 
 use super::place;
@@ -19,14 +19,14 @@ use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
 /// Spool file and its mapping.
 struct Place {
-    /// Path of the spool file, NUL-terminated; never freed.
+    /// Path of the spool file; never freed.
     path: AtomicPtr<CString>,
     start: AtomicPtr<u8>,
     length: AtomicUsize,
     identity: Identity,
     /// True if file space is allocated by touching the mapping (tmpfs), false if by fallocate(2).
     in_memory: AtomicBool,
-    /// Bytes allocated in the file for segments; the next field counts bytes for everything else.
+    /// Bytes allocated in the file for segments. The next field counts the bytes for everything else.
     segments: AtomicUsize,
     others: AtomicUsize,
 }
@@ -52,14 +52,14 @@ impl Place {
         }
     }
 
-    /// Returns the file's bytes to the job's budget after the file was removed.
+    /// Returns the file's bytes to the job's budget, after the file was removed.
     fn give_back(&self) {
         for piece in [Piece::Segments, Piece::Others] {
             piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
         }
     }
 
-    /// Returns the offset of `address` in the file; `None` unless all `bytes` from there lie in the file.
+    /// Returns the offset of `address` in the file; `None` unless all `bytes` from `address` on lie in the file.
     fn offset_of(&self, address: *mut u8, bytes: usize) -> Option<usize> {
         let offset = address.addr().checked_sub(self.start.load(Ordering::Relaxed).addr())?;
         let end = offset.checked_add(bytes)?;
@@ -67,7 +67,7 @@ impl Place {
     }
 }
 
-/// Spool of the process, and a second spool for calls after its trace: other threads may still hold pointers into the first.
+/// Spool of the process, and a second spool for calls made after its trace: other threads may still hold pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
 /// Index in [`PLACES`] of the spool currently in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -82,7 +82,7 @@ const LEAST_POPULATED: usize = 64 << 10;
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes, of which only the header is allocated; `None` on failure.
+/// Creates and maps a spool of `length` bytes, of which only the header is allocated; returns `None` on failure.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
     let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
@@ -98,7 +98,7 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
 
 /// Prints why there is no spool, if the user asked for a spool or for verbose output.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
-    // A directory made by dxt-run was not requested by the user.
+    // A directory created by dxt-run was not requested by the user.
     let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
     let asked = |config: &config::Config| named(config) || config.verbose > 0;
     if config::current().is_some_and(asked) {
@@ -109,16 +109,16 @@ fn say_why(path: Option<&CStr>, error: libc::c_int) {
 }
 
 fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>, libc::c_int)> {
-    // Writing beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
+    // A write beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
     if length as u64 > process::size_limit() {
         return Err((None, libc::EFBIG));
     }
     own_file::make_directory(directory).map_err(|error| (None, error))?;
-    // The first spool stays mapped; a second one is never replaced by a third.
+    // The first spool stays mapped; a second spool is never replaced by a third.
     let used = usize::from(!PLACES[0].start.load(Ordering::Relaxed).is_null());
     let place = &PLACES[used];
     for number in 0..100 {
-        // Random after the first 8, so that another user cannot take the names in advance.
+        // Numbers are random after the first 8, so that another user cannot take all names in advance.
         let number = if number < 8 { number } else { random::number() >> 32 };
         let path = place::name(directory, &format!("-{number}.spool")).ok_or((None, libc::EINVAL))?;
         let file = match place.identity.create(&path) {
@@ -138,7 +138,7 @@ fn make_in(directory: &CStr, length: usize) -> Result<*mut u8, (Option<CString>,
                 if Piece::Others.take(HEADER_BYTES) {
                     place.others.fetch_add(HEADER_BYTES, Ordering::Relaxed);
                 }
-                // Never freed: any thread may need the path at any later time.
+                // The path is never freed: any thread may need it at any later time.
                 place.path.store(Box::into_raw(Box::new(path)), Ordering::Release);
                 IN_USE.store(used, Ordering::Release);
                 Ok(start)
@@ -158,9 +158,9 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
         return Err(errno::save().value());
     }
     allocate(file, 0, HEADER_BYTES)?;
-    // Pages without file space must not be touched; with PROT_NONE, mlock(2) has nothing to populate.
+    // Pages without file space must not be touched. PROT_NONE, so that mlock(2) has nothing to populate.
     let protection = libc::PROT_NONE;
-    // SAFETY: a new mapping at an address chosen by the kernel affects no existing one.
+    // SAFETY: a new mapping at an address chosen by the kernel affects no existing mapping.
     let address = unsafe {
         crate::sys::syscall!(
             libc::SYS_mmap,
@@ -175,8 +175,8 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     if address == -1 {
         return Err(errno::save().value());
     }
-    // Disable readahead: the file is all zeros, and one page of it is wanted, not megabytes.
-    // SAFETY: our own mapping; the advice has no visible effect on its content.
+    // Disables readahead: the file is all zeros, and only one page of it is needed, not megabytes.
+    // SAFETY: the mapping belongs to the tracer; the advice has no visible effect on its content.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, length, libc::MADV_RANDOM) };
     let start = address as *mut u8;
     memory::unlock(start, length);
@@ -204,7 +204,7 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     static ZEROS: [u8; 4096] = [0; 4096];
     while length > 0 {
         let now = length.min(ZEROS.len());
-        // SAFETY: the buffer is a static; nothing has been written to this range yet.
+        // SAFETY: the buffer is a static. This range has never been written.
         let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, file, ZEROS.as_ptr(), now, offset) };
         let written = usize::try_from(written).map_err(|_| errno::save().value())?;
         if written == 0 {
@@ -216,8 +216,8 @@ fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Resul
     Ok(())
 }
 
-/// Allocates file space for `bytes` of the spool from `address` on and makes the memory accessible; false on failure. Preserves errno. Only
-/// one thread may call this at a time.
+/// Allocates file space for `bytes` of the spool from `address` on, and makes the memory accessible; returns false on failure. Preserves
+/// errno. Only one thread may call this function at a time.
 pub(super) fn back(address: *mut u8, bytes: usize) -> bool {
     let saved = errno::save();
     let done = back_at(address, bytes);
@@ -229,10 +229,10 @@ fn commit(address: *mut u8, bytes: usize) -> bool {
     memory::commit(address, bytes.next_multiple_of(memory::PAGE_BYTES))
 }
 
-/// Prefaults pages of a mapped file, which allocates their file space. False if there is no space, or if the kernel lacks
+/// Prefaults pages of a mapped file, which allocates their file space. Returns false if there is no space, or if the kernel lacks
 /// MADV_POPULATE_WRITE.
 fn populate(address: *mut u8, bytes: usize) -> bool {
-    // SAFETY: the range is ours; its zeros stay zeros.
+    // SAFETY: the range belongs to the tracer; its zeros stay zeros.
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) == 0 }
 }
 
@@ -248,7 +248,7 @@ fn is_in_memory(file: libc::c_int) -> bool {
 fn back_at(address: *mut u8, bytes: usize) -> bool {
     let found = PLACES.iter().find_map(|place| place.offset_of(address, bytes).map(|offset| (place, offset)));
     let Some((place, offset)) = found else { return false };
-    // SAFETY: null, or a leaked string.
+    // SAFETY: the pointer is null, or a leaked string.
     let Some(path) = (unsafe { place.path.load(Ordering::Acquire).as_ref() }) else { return false };
     if (offset + bytes) as u64 > process::size_limit() {
         return false;
@@ -258,7 +258,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     if !piece.take(bytes) {
         return false;
     }
-    // Checks the identity, since another user may have replaced the file.
+    // Reopening checks the file's identity, since another user may have replaced the file.
     let allocated = || {
         place.identity.reopen(path).is_ok_and(|file| {
             let done = allocate(file, offset, bytes).is_ok();
@@ -272,7 +272,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
         let done = allocated() && commit(address, bytes);
         // Small pieces are not prefaulted: a short process may never touch them, and some file systems take milliseconds per page.
         if done && bytes > LEAST_POPULATED {
-            // Saves page faults. Without kernel support they happen one by one.
+            // Saves page faults later. If the kernel cannot prefault, each page faults at first use.
             populate(address, bytes);
         }
         done
@@ -287,7 +287,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
 
 /// Returns the NUL-terminated path of the spool in use.
 pub(super) fn path() -> Option<&'static [u8]> {
-    // SAFETY: null, or a leaked string.
+    // SAFETY: the pointer is null, or a leaked string.
     unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())
 }
 
@@ -295,7 +295,7 @@ pub(super) fn path() -> Option<&'static [u8]> {
 pub(super) fn remove() {
     let saved = errno::save();
     if let Some(Ok(path)) = path().map(CStr::from_bytes_with_nul) {
-        // Another user may have replaced the file.
+        // Another user may have replaced the file, which then stays.
         if place_in_use().identity.is_at(path) {
             unlink(path);
         }
@@ -305,12 +305,12 @@ pub(super) fn remove() {
     saved.restore();
 }
 
-/// Unmaps and removes an unusable spool file before anything is stored in it.
+/// Unmaps and removes an unusable spool file, before any data is stored in it.
 pub(super) fn abandon() {
     let saved = errno::save();
     let place = place_in_use();
     let (start, length) = (place.start.load(Ordering::Relaxed), place.length.load(Ordering::Relaxed));
-    // SAFETY: the mapping is ours, and no pointer into it exists yet.
+    // SAFETY: the mapping belongs to the tracer, and no pointer into it exists yet.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, length) };
     place.start.store(std::ptr::null_mut(), Ordering::Relaxed);
     place.length.store(0, Ordering::Relaxed);
@@ -319,8 +319,8 @@ pub(super) fn abandon() {
     remove();
 }
 
-/// Renames the spool file before exec(2), once all of its content is in a trace. The next program, if traced, removes the renamed file;
-/// [`take_back`] restores the name if the exec fails.
+/// Renames the spool file before exec(3), once all of its content is in a trace. The next program, if traced, removes the renamed file;
+/// [`take_back`] restores the name if exec(3) fails.
 pub(super) fn set_aside() -> bool {
     aside().is_some_and(|(path, aside)| place_in_use().identity.is_at(&path) && rename(&path, &aside))
 }
@@ -334,8 +334,8 @@ pub(super) fn take_back() {
     }
 }
 
-/// Removes the renamed spool file that the previous program of this process left in `directory`. Returns the budget reservation stored in
-/// it: job id and bytes. Any other file of that name stays.
+/// Removes the renamed spool file that this process left in `directory` when it ran the previous program. Returns the budget reservation
+/// stored in the file: job id and bytes. Any other file of that name stays.
 pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     let saved = errno::save();
     let aside = directory.and_then(|directory| place::name(&directory, ASIDE));
@@ -344,14 +344,13 @@ pub(super) fn sweep(directory: Option<CString>) -> Option<(u64, u64)> {
     known
 }
 
-/// Returns the budget reservation stored in the spool file at `path`: job id and bytes. `None` if the file is no spool or belongs to
-/// another user.
+/// Returns the budget reservation stored in the spool file at `path`: job id and bytes. `None` if the file is no spool or belongs to another user.
 fn known_of(path: &CStr) -> Option<(u64, u64)> {
     let file = open(path, 0).ok()?;
     let is_own = own_file::own(file).is_some();
     let words = |words: &mut [u64], at: usize| {
         let length = size_of_val(words);
-        // SAFETY: the buffer is the caller's, and any bits are valid for `u64`.
+        // SAFETY: the buffer belongs to the caller, and any bits are valid for `u64`.
         let read = unsafe { crate::sys::syscall!(libc::SYS_pread64, file, words.as_mut_ptr(), length, at) };
         read == length as i64
     };
@@ -362,7 +361,7 @@ fn known_of(path: &CStr) -> Option<(u64, u64)> {
     (is_own && is_read && magic == [MAGIC]).then_some((job, bytes))
 }
 
-/// Suffix of a spool file whose content is in a trace, and which is needed only if a call of exec(3) fails.
+/// Suffix of a spool file whose content is in a trace, and which is needed only if exec(3) fails.
 const ASIDE: &str = ".done";
 
 fn aside() -> Option<(CString, CString)> {
@@ -382,7 +381,7 @@ fn rename(from: &CStr, to: &CStr) -> bool {
     if !matches!(errno::save().value(), libc::EINVAL | libc::ENOSYS | libc::EPERM) {
         return false;
     }
-    // SAFETY: as above.
+    // SAFETY: both names are NUL-terminated.
     let linked = unsafe { crate::sys::syscall!(libc::SYS_linkat, here, old.as_ptr(), here, new.as_ptr(), 0) } == 0;
     if linked {
         unlink(from);
@@ -390,7 +389,7 @@ fn rename(from: &CStr, to: &CStr) -> bool {
     linked
 }
 
-/// Forgets the spool file in a forked child: it belongs to the parent.
+/// Detaches a forked child from the spool files, which belong to the parent.
 pub(super) fn forget() {
     for place in &PLACES {
         place.path.store(std::ptr::null_mut(), Ordering::Release);

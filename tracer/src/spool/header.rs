@@ -1,4 +1,4 @@
-//! Spool header, and layout of the spool's parts, whose offsets it holds.
+//! Spool header. It holds the offsets of the spool's parts, whose layout is determined here.
 #![expect(unsafe_code, reason = "fields of the mapped header")]
 
 use crate::clock::{self, Base};
@@ -12,24 +12,23 @@ static HEADER: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 const _: () = assert!(TEXTS.len() <= MOST_NOTES && header::NOTES + MOST_NOTES * 8 <= HEADER_BYTES);
 
-/// Returns the 64-bit field at byte `offset` of the spool header, which is at `start`.
+/// Returns the 64-bit field at byte `offset` of the spool header at `start`.
 fn field(start: *mut u8, offset: usize) -> &'static AtomicU64 {
     debug_assert!(offset.is_multiple_of(8) && offset < HEADER_BYTES);
-    // SAFETY: inside the mapped header.
+    // SAFETY: the field is inside the mapped header.
     let place = unsafe { start.add(offset) };
-    // SAFETY: aligned to 8 bytes, mapped for good, any bits are valid.
+    // SAFETY: the field is aligned to 8 bytes, mapped for good, and valid for any bits.
     unsafe { &*place.cast::<AtomicU64>() }
 }
 
 fn half_field(start: *mut u8, offset: usize) -> &'static AtomicU32 {
-    // SAFETY: inside the mapped header.
+    // SAFETY: the field is inside the mapped header.
     let place = unsafe { start.add(offset) };
-    // SAFETY: aligned to 4 bytes, mapped for good, any bits are valid.
+    // SAFETY: the field is aligned to 4 bytes, mapped for good, and valid for any bits.
     unsafe { &*place.cast::<AtomicU32>() }
 }
 
-/// Fills in the spool header except for its magic, and lays out the parts with these sizes, the first of them at byte `first` of the spool.
-/// Returns the parts.
+/// Fills in the spool header except for its magic, and lays out parts of these sizes from byte `first` of the spool on. Returns the parts.
 pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, clock: &Base) -> [Lent; PARTS] {
     let (pid, _) = job::process_ids();
     half_field(start, header::VERSION).store(VERSION, Ordering::Relaxed);
@@ -49,7 +48,7 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
         let (at, size) = (header::PARTS + part * PART_BYTES, sizes[part]);
         field(start, at).store(offset as u64, Ordering::Relaxed);
         field(start, at + 8).store(size as u64, Ordering::Relaxed);
-        // SAFETY: inside the mapping, whose size is that of header and parts.
+        // SAFETY: `offset` is inside the mapping, which has the size of the header and all parts.
         let address = unsafe { start.add(offset) };
         offset += size;
         Lent { start: address, capacity: size, backed: 0, used: field(start, at + 16) }
@@ -58,16 +57,16 @@ pub(super) fn lay_out(start: *mut u8, sizes: &[usize; PARTS], first: usize, cloc
 
 /// True if byte `offset` of the spool at `start` belongs to a part that holds segments. The parts must be laid out already.
 pub(super) fn is_for_segments(start: *mut u8, offset: usize) -> bool {
-    [Part::Arena, Part::Meetings].into_iter().any(|part| {
+    [Part::Arena, Part::SyncPoints].into_iter().any(|part| {
         let at = header::PARTS + part as usize * PART_BYTES;
         let [from, size] = [at, at + 8].map(|at| field(start, at).load(Ordering::Relaxed) as usize);
         (from..from + size).contains(&offset)
     })
 }
 
-/// Returns the address, in the spool header, of the counters of lost calls (notes).
+/// Returns the address of the notes' counters (lost or unrecorded calls) in the spool header.
 pub(super) fn counts(start: *mut u8) -> *mut Counts {
-    // SAFETY: inside the mapped header.
+    // SAFETY: the counters are inside the mapped header.
     unsafe { start.add(header::NOTES) }.cast()
 }
 
@@ -77,7 +76,7 @@ pub(super) fn publish(start: *mut u8) {
     HEADER.store(start, Ordering::Release);
 }
 
-/// Forgets the header in a forked child: it is the parent's.
+/// Detaches a forked child from the header, which belongs to the parent.
 pub(super) fn forget() {
     HEADER.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -89,7 +88,7 @@ fn put(offset: usize, value: u64) {
     }
 }
 
-/// Stores sizes of the spill file, in bytes. `taken`: blocks in a trace or in the trace being written; `written`: blocks in a trace.
+/// Stores two sizes of the spill file, in bytes. `taken`: blocks in a trace or in the trace being written. `written`: blocks in a trace.
 pub(super) fn set_spill(taken: usize, written: usize) {
     put(header::SPILL_TAKEN, taken as u64);
     put(header::SPILL_WRITTEN, written as u64);
@@ -100,7 +99,7 @@ pub(super) fn set_spill_file((device, inode): (u64, u64)) {
     put(header::SPILL_INODE, inode);
 }
 
-/// Stores the node quota's reservation for this spool: job id and bytes.
+/// Stores the bytes that the node quota has reserved for this spool. `job`: job number of the quota.
 pub(crate) fn note_budget((job, bytes): (u64, u64)) {
     put(header::BUDGET_BYTES, 0);
     put(header::BUDGET_JOB, job);
@@ -114,27 +113,27 @@ fn put_half(offset: usize, value: u32) {
     }
 }
 
-/// Notes, in the spool header, that segments are about to be marked as taken, for a trace that has no name yet.
+/// Records in the spool header that segments are about to be marked as taken, for a trace that has no name yet.
 pub(crate) fn cut_begins() {
     put_half(header::CUT_PATH_BYTES, 0);
     put_half(header::CUT, cut::UNDER_WAY);
 }
 
-/// Stores, in the spool header, the end time that this process has in the trace being written, in ns.
+/// Stores in the spool header the end time of this process in the trace being written, in ns.
 pub(crate) fn cut_ends_at(end_ns: u64) {
     put_half(header::CUT_PATH_BYTES, 0);
     put(header::CUT_END, end_ns);
 }
 
-/// Stores the path that the trace is about to be written to. Once that file exists, everything marked as taken is in it, even if this
-/// process is killed before it confirms that. `job_epoch`: rank 0's start time for a trace of all ranks, else 0.
+/// Stores in the spool header the path of the trace about to be written. Once that file exists, all records marked as taken are in it, even
+/// if this process is killed before it confirms that. `job_epoch`: rank 0's start time for a trace of all ranks, else 0.
 pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() || path.len() > header::MOST_CUT_PATH {
         return;
     }
     put_half(header::CUT_PATH_BYTES, 0);
-    // SAFETY: inside the mapped header.
+    // SAFETY: the path's place is inside the mapped header.
     let place = unsafe { start.add(header::CUT_PATH) };
     put(header::CUT_JOB_EPOCH, job_epoch);
     // SAFETY: the path fits, and only one thread at a time writes a trace.
@@ -142,12 +141,12 @@ pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     put_half(header::CUT_PATH_BYTES, path.len() as u32);
 }
 
-/// Notes, in the spool header, that all records marked as taken are now in a trace.
+/// Records in the spool header that all records marked as taken are now in a trace.
 pub(crate) fn cut_is_done() {
     put_half(header::CUT, cut::DONE);
 }
 
-/// Notes, in the spool header, that no records are marked as taken any longer.
+/// Records in the spool header that no records are marked as taken any longer.
 pub(crate) fn cut_is_over() {
     put_half(header::CUT, 0);
 }
@@ -160,7 +159,7 @@ pub(crate) fn set_sync(ticks: u64) {
 /// Minimum interval between comparisons of the clocks, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
-/// Stores a pair of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can compute the tick rate.
+/// Stores a simultaneous reading of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can compute the tick rate.
 pub(crate) fn note_clock() {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() {

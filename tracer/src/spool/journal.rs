@@ -1,5 +1,5 @@
-//! The journal: the part of the spool that holds definitions (files, streams and so on), written when they are created. Does nothing
-//! without a spool. A new spool first gets all definitions known so far.
+//! The journal: part of the spool that holds definitions (files, streams and so on), each written when created. A new spool first gets all
+//! definitions known so far. Does nothing without a spool.
 #![expect(unsafe_code, reason = "writes records into the mapped journal")]
 
 use crate::memory::{Area, Lent};
@@ -10,33 +10,33 @@ use trace_format::spool::journal::{
     self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, kind, record_bytes, record_header,
 };
 
-/// Journals of the process's spool and of the spool for calls after its trace: a thread may still add to the first when the second begins.
+/// Journals of the process's spool, and of the spool for calls made after its trace: a thread may still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index of the active journal (definitions in the spool) + 1; 0 if there is none.
+/// Index of the active journal plus 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Uses `part` of the spool, still empty, as the journal of definitions from now on.
+/// Uses `part` of the spool, still empty, as the journal from now on.
 pub(super) fn lend(part: Lent) {
     let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
-    // SAFETY: nothing is added to an inactive area; a spool stays mapped.
+    // SAFETY: no thread adds to an inactive area; a spool stays mapped.
     unsafe { AREAS[next].lend(part) };
-    // Before all known definitions are added: a thread that creates one now either sees the journal, or its definition is seen.
+    // Stored before all known definitions are added: a thread that creates a definition now sees the journal, or its definition is seen.
     KEPT.store(next + 1, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
-/// Makes memory for definitions usable now, because that is impossible later.
+/// Commits memory of the journal now, because that is impossible later.
 pub(crate) fn back_ahead() {
     if let Some(area) = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept)) {
         area.back_ahead(1 << 20);
     }
 }
 
-/// Deactivates the spool's journal in a forked child: it is the parent's.
+/// Deactivates the journal in a forked child, since it belongs to the parent.
 pub(super) fn forget() {
     KEPT.store(0, Ordering::Release);
-    // SAFETY: in a forked child, which has only this thread and holds no reference into the areas.
+    // SAFETY: a forked child has only this thread, which holds no reference into the areas.
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
@@ -45,17 +45,17 @@ pub(crate) fn bytes() -> usize {
     KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
 }
 
-/// True if there is a journal, so that definitions are to be written.
+/// True if there is an active journal, so that definitions must be written.
 pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
 
-/// Divisor for the share of the journal that data-set shapes may use: they are added only while less than 1/4 of it is used. A program may
-/// cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
+/// Divisor of the journal's capacity: data set shapes are added only while less than 1/4 of the journal is used. A program may cause any
+/// number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
-/// Adds a record of this kind; its content is the concatenation of `parts`. A record that does not fit is lost and counted in the notes;
-/// its definition is then missing if the process is killed.
+/// Adds a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost and counted in the notes; its
+/// definition is then missing if the process is killed.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
@@ -66,9 +66,9 @@ fn add(kind: u32, parts: &[&[u8]]) {
         Note::Definition.count();
         return;
     };
-    // SAFETY: inside the area.
+    // SAFETY: `at` is inside the area.
     let record = unsafe { area.start().add(at) };
-    // SAFETY: the record's bytes were given to this call alone.
+    // SAFETY: `take` gave the record's bytes to this call alone.
     let record = unsafe { std::slice::from_raw_parts_mut(record, record_bytes(length)) };
     let (header, rest) = record.split_at_mut(RECORD_BYTES);
     let payload = &mut rest[..length];
@@ -94,7 +94,7 @@ pub(crate) fn process(block: &[u8]) {
     add(kind::PROCESS, &[block]);
 }
 
-/// Adds a thread that has recorded a segment. `counted`: the thread's segments are only counted, not written to the trace.
+/// Adds a thread that has recorded a segment. `counted`: true if the thread's segments are only counted, not written to the trace.
 pub(crate) fn thread(thread: ThreadDef, counted: bool) {
     add(kind::THREAD, &[&journal::thread(thread, counted)]);
 }
@@ -111,7 +111,7 @@ pub(crate) fn communicator(def: &CommunicatorDef) {
     add(kind::COMMUNICATOR, &[&journal::communicator(def)]);
 }
 
-/// Adds a file's stripe layout with its attribute value.
+/// Adds a file's stripe layout. `bytes`: value of the attribute that describes the layout.
 pub(crate) fn layout(def: &LayoutDef, bytes: &[u8]) {
     add(kind::LAYOUT, &[&journal::layout(def), bytes]);
 }
@@ -121,7 +121,7 @@ pub(crate) fn data_set(number: u32, file: u32, path: &[u8]) {
     add(kind::DATA_SET, &[&journal::data_set(number, file), path]);
 }
 
-/// Adds the definition of a data set's stream: to which data set it belongs.
+/// Adds the assignment of a stream to the data set that it belongs to.
 pub(crate) fn data_set_stream(stream: DataSetStream) {
     add(kind::DATA_SET_STREAM, &[&journal::data_set_stream(stream)]);
 }

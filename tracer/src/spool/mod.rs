@@ -1,8 +1,8 @@
-//! The spool: a mapped file that holds the records of this process, so that they survive the process. Its layout is defined in
-//! `trace_format::spool`. Created when the first call is about to be recorded, removed when its trace has been written.
+//! The spool: a mapped file that holds the records of this process, so that they survive the process. `trace_format::spool` defines its
+//! layout. Created when the first call is about to be recorded, removed when the trace has been written.
 //!
-//! This module manages the file and its layout. Content is written by its owners: the arena and the tables lie in the spool, and
-//! definitions go into its [`journal`].
+//! This module manages the file and its layout. The owners of the data write the content: the arena and the tables lie in the spool, and
+//! definitions go into the [`journal`].
 
 mod file;
 mod header;
@@ -31,7 +31,7 @@ use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
 enum Stage {
     /// There is no spool, and none will be created.
     None = 0,
-    /// A spool will be created once something is recorded.
+    /// A spool will be created when the first call is recorded.
     Wanted = 1,
     Making = 2,
     There = 3,
@@ -42,12 +42,12 @@ static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 /// Parts of the spool that serve as memory of other modules.
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
-    pub(crate) meetings: Lent,
-    /// Segments that wait to be added to counters.
+    pub(crate) sync_points: Lent,
+    /// Segments that wait to be folded into counters.
     pub(crate) scratch: Lent,
     /// Counters of calls that are not recorded as segments.
     pub(crate) folded: Lent,
-    /// Copies of packed blocks while they are moved to their chunk (staging).
+    /// Copies of packed blocks, while they are moved to their chunk (staging).
     pub(crate) staging: Lent,
 }
 
@@ -59,15 +59,15 @@ pub(crate) struct Sizes {
     /// Size of the arena for I/O calls, in bytes; 0 if unused.
     pub(crate) arena: usize,
     /// Size of the arena for collective MPI calls, in bytes.
-    pub(crate) meetings: usize,
+    pub(crate) sync_points: usize,
     /// Maximum number of streams with counters.
     pub(crate) counters: usize,
-    /// Divisor of the journal's size and of the number of scratches; greater than 1 if address space is scarce
-    /// ([`crate::memory::scale`]). The other sizes given here are divided already.
+    /// Divisor of the journal's size and of the number of scratches; greater than 1 if address space is scarce ([`crate::memory::scale`]).
+    /// The other sizes are already divided.
     pub(crate) scale: usize,
 }
 
-/// Requests a spool, which is then created when something is recorded.
+/// Requests a spool, to be created when the first call is recorded.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
     if let Some(known) = file::sweep(place::directory()) {
@@ -76,21 +76,21 @@ pub(crate) fn want() {
     STAGE.store(Stage::Wanted as u8, Ordering::Release);
 }
 
-/// Removes the spool file left by the previous program of this process (before exec), for an untraced program. Returns the budget
-/// reservation stored in it: job id and bytes.
+/// Removes, for an untraced program, the spool file that this process left when it ran another program before exec(3). Returns the budget
+/// reservation stored in the file: job id and bytes.
 pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// Removes a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; does not read configuration files,
-/// which may lie on a file system that does not respond. Returns the same as [`sweep`].
+/// Removes such a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; reads no configuration file,
+/// which may lie on a file system that does not respond. Returns the budget reservation stored in the file: job id and bytes.
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
-    let told = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
-    let places = told.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
+    let reported = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
+    let places = reported.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
     places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
-/// Requests a new spool after the old one was removed, unless the user wants none. It is created when the next call is recorded.
+/// Requests a new spool after the old spool was removed, unless the user wants none. The spool is created when the next call is recorded.
 pub(crate) fn begin_anew() {
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);
     if wanted {
@@ -101,8 +101,7 @@ pub(crate) fn begin_anew() {
     }
 }
 
-/// Permits a spool: a forked child can detect the fork, so it never writes into this process's spool. Called from the library's
-/// constructor.
+/// Permits spools: a forked child can detect the fork, so it never writes into this process's spool. Called from the library's constructor.
 pub(crate) fn may_be() {
     MAY_BE.store(true, Ordering::Relaxed);
 }
@@ -136,8 +135,8 @@ pub(crate) fn make(sizes: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     true
 }
 
-/// Waits for the thread that creates the spool; false if that thread seems to have died. A busy disk may take a while, and continuing
-/// would record into memory that is about to be abandoned.
+/// Waits for the thread that creates the spool; returns false if that thread seems to have died. Waits long, since a disk may be busy, and
+/// recording must not go into memory that is about to be abandoned.
 fn wait() -> bool {
     for waited in 0..MOST_WAITS {
         if STAGE.load(Ordering::Acquire) != Stage::Making as u8 {
@@ -154,17 +153,16 @@ const MOST_WAITS: u32 = 10_000;
 /// Initially allocated size of each of journal, arena, scratches and counters, in bytes: whole pages on any processor.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Initially allocated sizes of journal, arena, scratches and counters, in bytes, once the job's budget is spent and calls are only
-/// counted.
+/// Initially allocated sizes of journal, arena, scratches and counters, in bytes, if the job's byte budget is used up and calls are only counted.
 const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
 
-/// Maximum number of scratches (slots for segments to be counted). Bounds address space and file size; nothing is allocated before use.
+/// Maximum number of scratches (slots for segments to be counted). Bounds address space and file size; a scratch is allocated at first use.
 const SCRATCHES: usize = 1 << 15;
 
 fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
-    let Sizes { journal: journal_bytes, arena: arena_bytes, meetings: meetings_bytes, counters, scale } = wanted;
+    let Sizes { journal: journal_bytes, arena: arena_bytes, sync_points: sync_points_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
-    // Reserves the budget before anything is allocated.
+    // Reserves the bytes from the budget before any of them is allocated.
     let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
         [FIRST_BYTES; 4]
     } else {
@@ -176,12 +174,12 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     sizes[Part::Scratch as usize] = page(SCRATCHES / scale * scratch::BYTES);
     sizes[Part::Folded as usize] = page(counters * folded::BYTES);
     sizes[Part::Staging as usize] = page(staging::PLACES * staging::BYTES);
-    sizes[Part::Meetings as usize] = page(meetings_bytes);
+    sizes[Part::SyncPoints as usize] = page(sync_points_bytes);
     let Some(start) = file::make(page(HEADER_BYTES) + sizes.iter().sum::<usize>()) else { return false };
     let clock = clock::base();
-    let [mut journal, mut arena, mut scratch, mut folded, staging, meetings] =
+    let [mut journal, mut arena, mut scratch, mut folded, staging, sync_points] =
         header::lay_out(start, &sizes, page(HEADER_BYTES), &clock);
-    // If not even this much can be allocated, process memory is used instead.
+    // If not even these sizes can be allocated, process memory is used instead of a spool.
     let parts = [&mut journal, &mut arena, &mut scratch, &mut folded].into_iter().zip(firsts);
     for (part, first) in parts.filter(|(part, _)| part.capacity > 0) {
         if !file::back(part.start, first) {
@@ -190,18 +188,18 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
         }
         part.backed = first;
     }
-    // The part is rounded up beyond the size requested for the arena.
+    // Parts are rounded up, so the sizes requested for the arenas are restored.
     let arena = Lent { capacity: arena_bytes, ..arena };
-    let meetings = Lent { capacity: meetings_bytes, ..meetings };
+    let sync_points = Lent { capacity: sync_points_bytes, ..sync_points };
     journal::lend(journal);
     notes::keep_in(header::counts(start));
-    use_parts(&Parts { arena, meetings, scratch, folded, staging });
+    use_parts(&Parts { arena, sync_points, scratch, folded, staging });
     note_clock();
     header::publish(start);
     true
 }
 
-/// Removes the spool file once the trace is written and nothing is left to save. Records made later are lost when the process ends.
+/// Removes the spool file after the trace has been written and no data is left to save. Records made later are lost when the process ends.
 pub(crate) fn remove() {
     spill::remove();
     if is_there() {
@@ -209,7 +207,7 @@ pub(crate) fn remove() {
     }
 }
 
-/// Renames the spool file before the process may become another program (`file::set_aside`); true if [`take_back`] can restore it.
+/// Renames the spool file before exec(3) (`file::set_aside`). Returns true if [`take_back`] can restore the name.
 pub(crate) fn set_aside() -> bool {
     is_there() && stack::at_end(file::set_aside).unwrap_or(false)
 }
@@ -219,7 +217,7 @@ pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-/// Holds a descriptor of the spool directory, for the current spool or a future one.
+/// Keeps a descriptor of the spool directory, for the present spool or a future one.
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };
@@ -237,13 +235,13 @@ pub(crate) fn path() -> Option<&'static [u8]> {
     path.split_last().map(|(_, path)| path)
 }
 
-/// Detaches a forked child from its parent's spool. The child gets a spool of its own once it records something.
+/// Detaches a forked child from its parent's spool. The child gets a spool of its own when it records its first call.
 pub(crate) fn in_child() {
-    // Comes first, so that nothing is written into the parent's header.
+    // The header comes first, so that nothing is written into the parent's header.
     header::forget();
     spill::forget();
     place::forget();
-    // No new attempt if no spool could be created before.
+    // Makes no new attempt if no spool could be created before.
     if STAGE.load(Ordering::Relaxed) == Stage::None as u8 {
         return;
     }

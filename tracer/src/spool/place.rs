@@ -8,15 +8,15 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::spool::is_seen_elsewhere;
 
-/// Common prefix of the file names of this process's spools and spill; null until first needed. Never freed.
+/// Common prefix of the file names of this process's spools and spill file; null until first needed. Never freed.
 static STEM: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Returns a path in `directory`, ending in `end`, that is unique to this process on this machine and stays the same across exec.
+/// Returns a path in `directory`, ending in `end`, that is unique to this process on this machine and does not change with exec(3).
 pub(super) fn name(directory: &CStr, end: &str) -> Option<CString> {
     CString::new([directory.to_bytes(), b"/", stem()?.to_bytes(), end.as_bytes()].concat()).ok()
 }
 
-/// Returns the prefix of the process's file names. It is fixed once used, since readers find files by it, while its components may change
+/// Returns the prefix of the process's file names. Fixed once used, since readers find files by it, while its components may change
 /// (setuid(2)) or become inaccessible (proc(5)).
 fn stem() -> Option<&'static CStr> {
     let mut kept = STEM.load(Ordering::Acquire);
@@ -29,16 +29,15 @@ fn stem() -> Option<&'static CStr> {
             Err(others) => others,
         };
     }
-    // SAFETY: not null, and leaked.
+    // SAFETY: the pointer is not null, and the string is leaked.
     Some(unsafe { &*kept })
 }
 
-/// Forgets the prefix in a forked child, which gets its own.
+/// Forgets the prefix of file names in a forked child, which gets its own prefix.
 pub(super) fn forget() {
     STEM.store(std::ptr::null_mut(), Ordering::Release);
 }
 
-/// Returns the directory for the spool; `None` if there is none.
 pub(super) fn directory() -> Option<CString> {
     if own_directories::is_in_force() {
         own_directories::path(For::Spool).map(CStr::to_owned)
@@ -47,7 +46,7 @@ pub(super) fn directory() -> Option<CString> {
     }
 }
 
-/// Returns the directory for the spool according to `config`, which may not be in force yet.
+/// Returns the directory for the spool according to `config`, which need not be the settings of this process.
 pub(super) fn directory_by(config: &Config) -> Option<CString> {
     match &config.spool {
         Spool::Off => None,
@@ -62,8 +61,8 @@ pub(super) fn directory_by(config: &Config) -> Option<CString> {
     }
 }
 
-/// Returns the directory for the spill file: that of the spool (`spool` is its NUL-terminated path), where readers look for it, else a
-/// temporary directory.
+/// Returns the directory for the spill file: the spool's directory, where readers look for the spill file, else a temporary directory.
+/// `spool`: NUL-terminated path of the spool.
 pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     match spool {
         Some(path) => directory_of(path),
@@ -71,9 +70,9 @@ pub(super) fn spill_directory(spool: Option<&[u8]>) -> Option<CString> {
     }
 }
 
-/// Returns the directory for data shared by the processes of this node: the spool directory if all have the same one, else a local
-/// temporary directory. TMPDIR may belong to one program, which removes it at its end, as `dxt-run` does; a relative path depends on where
-/// a process starts.
+/// Returns the directory for data shared by the processes of this node: the spool directory if all processes have the same one, else a
+/// local temporary directory. TMPDIR is not used, since it may belong to one program that removes it at its end, as `dxt-run` does. A
+/// relative spool directory depends on the directory in which a process starts.
 pub(super) fn shared_directory(config: &Config) -> Option<CString> {
     let is_of_run = |path: &[u8]| job::basename(path.strip_suffix(b"/").unwrap_or(path)).starts_with(b"dxt-run.");
     match &config.spool {

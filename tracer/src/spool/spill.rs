@@ -1,5 +1,5 @@
-//! The spill file (`DXT_OVERFLOW=spill`): packed blocks that do not fit the buffer, in a file beside the spool. The file is opened once per
-//! block, which holds some two thousand calls, and no descriptor stays open.
+//! The spill file (`DXT_OVERFLOW=spill`): packed blocks that do not fit into the buffer, in a file beside the spool. The file is opened
+//! once per block (some two thousand calls), and no descriptor stays open.
 #![expect(unsafe_code, reason = "pwrite(2), mmap(2)")]
 
 use super::{file, place};
@@ -9,13 +9,13 @@ use crate::own_file::{self, Identity, close};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Path of the spill file; null while there is none. Never freed.
+/// Path of the spill file; null while there is no file. Never freed.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-/// Identity of the spill file. A file that already exists belongs to somebody else, regardless of its name, and is not touched.
+/// Identity of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
 static IDENTITY: Identity = Identity::new();
 /// Total size of the complete blocks in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file in a trace or in the trace being written; the next variable counts bytes in a trace.
+/// Bytes of the spill file that are in a trace or in the trace being written. The next variable counts only bytes in a trace.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 /// True while a thread is adding a block to the spill file.
@@ -23,10 +23,10 @@ static ADDING: AtomicBool = AtomicBool::new(false);
 
 const END: &str = ".spill";
 
-/// Appends a packed block (encoded segments) to the spill file. False if there is no space or no directory, or another thread takes too
-/// long.
+/// Appends a packed block (encoded segments) to the spill file. Returns false if there is no space or no directory, or if another thread
+/// takes too long.
 pub(crate) fn add(block: &[u8]) -> bool {
-    // Segments beyond the trace's budget need not fill the disk. Reserved before other threads wait for this one, as it may take long.
+    // Bytes are reserved first: segments beyond the byte budget must not fill the disk. Reserved outside the lock, since it may take long.
     if !Piece::Segments.take(block.len()) {
         return false;
     }
@@ -58,19 +58,19 @@ fn add_taken(block: &[u8]) -> bool {
     done
 }
 
-/// Writes `block` at file offset `at`. A partial block, after space ran out, is overwritten by the next one.
+/// Writes `block` at file offset `at`. If space runs out, the next block overwrites the partial block.
 fn write(block: &[u8], at: usize) -> Option<()> {
     if (at + block.len()) as u64 > crate::process::size_limit() {
         return None;
     }
-    // SAFETY: null, or a leaked string.
+    // SAFETY: the pointer is null, or a leaked string.
     let opened = match unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         Some(path) => IDENTITY.reopen(path).ok()?,
         None => {
-            // Runs separately: if lack of memory abandoned the caller's work, `ADDING` would stay set, and no thread could add a block.
+            // Runs as work of its own: if lack of memory abandoned the caller's work, `ADDING` would stay set, and no thread could add a block.
             let name = || Some(Box::into_raw(Box::new(place::name(&place::spill_directory(file::path())?, END)?)));
             let kept = crate::stack::attempt(name).flatten()?;
-            // SAFETY: just created, never freed.
+            // SAFETY: the string was just created, and is never freed.
             let opened = IDENTITY.create(unsafe { &*kept }).ok()?;
             PATH.store(kept, Ordering::Release);
             super::header::set_spill_file(IDENTITY.numbers());
@@ -80,7 +80,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     let mut rest = block;
     while !rest.is_empty() {
         let offset = at + block.len() - rest.len();
-        // SAFETY: the bytes are the caller's.
+        // SAFETY: the bytes belong to the caller.
         let written = unsafe { crate::sys::syscall!(libc::SYS_pwrite64, opened, rest.as_ptr(), rest.len(), offset) };
         match usize::try_from(written) {
             Ok(written) if written > 0 => rest = rest.get(written..)?,
@@ -91,13 +91,13 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Marks all blocks that are in no trace as part of the trace about to be written.
+/// Marks all blocks that are in no trace as taken for the trace about to be written.
 pub(crate) fn take() {
     TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
     show();
 }
 
-/// Ends writing of a trace: marks the blocks taken for it as written, or (`written` is false) returns them for the next trace.
+/// Ends writing of a trace: marks the taken blocks as written, or (if `written` is false) returns them for the next trace.
 pub(crate) fn settle(written: bool) {
     let (from, to) = if written { (&TAKEN, &WRITTEN) } else { (&WRITTEN, &TAKEN) };
     to.store(from.load(Ordering::Acquire), Ordering::Release);
@@ -108,19 +108,19 @@ fn show() {
     super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
 }
 
-/// Returns the blocks of the spill file that belong to the trace being written.
+/// Returns the blocks of the spill file that are taken for the trace being written.
 pub(crate) fn taken() -> &'static [u8] {
     let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
     blocks(to).get(from..).unwrap_or_default()
 }
 
-/// Returns the first `length` bytes of the spill file, mapped.
+/// Maps the spill file and returns its first `length` bytes.
 fn blocks(length: usize) -> &'static [u8] {
-    // SAFETY: null, or a leaked string.
+    // SAFETY: the pointer is null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
     let Ok(opened) = IDENTITY.reopen(path) else { return unreadable() };
     let flags = libc::MAP_SHARED;
-    // SAFETY: a new mapping at an address chosen by the kernel affects no existing one.
+    // SAFETY: a new mapping at an address chosen by the kernel affects no existing mapping.
     let address = unsafe {
         crate::sys::syscall!(libc::SYS_mmap, std::ptr::null_mut::<u8>(), length, libc::PROT_READ, flags, opened, 0_i64)
     };
@@ -128,7 +128,7 @@ fn blocks(length: usize) -> &'static [u8] {
     if address == -1 {
         return unreadable();
     }
-    // SAFETY: mapped for good, at least this long, and the file only grows behind it.
+    // SAFETY: the mapping is never removed and at least this long, and the file only grows after these bytes.
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
@@ -140,9 +140,9 @@ fn unreadable() -> &'static [u8] {
 
 /// Removes the spill file once all of its content is in a trace.
 pub(crate) fn remove() {
-    // Cleared first, so that a reader in between does not miss the file.
+    // The identity in the header is cleared first, so that a reader in between does not miss the file.
     super::header::set_spill_file((0, 0));
-    // SAFETY: null, or a leaked string.
+    // SAFETY: the pointer is null, or a leaked string.
     if let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() } {
         let saved = errno::save();
         own_file::unlink(path);
@@ -152,7 +152,7 @@ pub(crate) fn remove() {
     forget();
 }
 
-/// Forgets the spill file in a forked child: it is the parent's.
+/// Detaches a forked child from the spill file, which belongs to the parent.
 pub(crate) fn forget() {
     LENGTH.store(0, Ordering::Relaxed);
     TAKEN.store(0, Ordering::Relaxed);

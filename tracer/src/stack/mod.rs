@@ -1,8 +1,8 @@
-//! Stacks of the tracer. A thread of the program may have only 16 KiB of stack, a signal handler 8 KiB. So larger work (creating the spool,
-//! compressing, writing the trace) runs on a stack of the tracer. Such work allocates memory, and is abandoned if memory runs out
+//! Stacks of the tracer's own. A thread of the program may have only 16 KiB of stack, a signal handler 8 KiB. So larger work (creating the
+//! spool, compressing, writing the trace) runs on a stack of the tracer. Such work allocates memory, and is abandoned if memory runs out
 //! ([`crate::abandonable`]).
 //!
-//! Bounds: a fixed number of stacks, reserved at the start and committed when first used. A thread that finds no free stack skips the work.
+//! Bounds: a fixed number of stacks, reserved at the start and committed at first use. A thread that finds no free stack skips the work.
 //! While a hook's work runs on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the
 //! process, which may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other
 //! libraries is never called on such a stack.
@@ -15,17 +15,16 @@ use crate::memory::{self, PAGE_BYTES};
 use crate::tls;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of stacks if address space is unlimited: one per thread that compresses data or ends.
+/// Number of stacks if address space is unlimited: one per thread that compresses data or ends the process.
 const STACKS: usize = 20;
 /// Number of stacks if the process's address space is limited.
 const FEW_STACKS: usize = 6;
-/// Scale (divisor of all reservations) from which on only two stacks are kept; the total address space is then some 10 MiB.
+/// Scale (divisor of all reservations) from which only two stacks are kept; total address space is then some 10 MiB.
 const TINY: usize = 64;
-/// Size of a stack in bytes, including its guard page. Exceeds the needs of all the tracer's work, with room for the program's signal
-/// handlers.
+/// Size of a stack in bytes, including its guard page. Exceeds the needs of all work of the tracer, with room for the program's signal handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
-/// Minimum number of free bytes on a stack at which further work may run on it.
+/// Minimum number of free bytes on a stack for further work to run on that stack.
 const ENOUGH_BYTES: usize = 192 << 10;
 /// Maximum number of attempts to find a free stack.
 const MOST_TRIES: u32 = 1_000;
@@ -35,7 +34,7 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Place {
-    /// Number of the thread that uses this stack, or 0.
+    /// Number (`tls::number`) of the thread that uses this stack, or 0.
     holder: AtomicUsize,
     usable: AtomicBool,
 }
@@ -43,7 +42,7 @@ struct Place {
 static PLACES: [Place; STACKS] =
     [const { Place { holder: AtomicUsize::new(0), usable: AtomicBool::new(false) } }; STACKS];
 
-/// Reserves the stacks. Called by the library's constructor.
+/// Reserves the stacks. Called from the library's constructor.
 pub(crate) fn prepare() {
     let roomy = memory::scale() == 1;
     let (count, bytes) = if roomy { (STACKS, STACK_BYTES) } else { (FEW_STACKS, SMALL_STACK_BYTES) };
@@ -67,7 +66,7 @@ fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
 }
 
-/// Returns address and size of each stack that is still in service.
+/// Returns address and size of each stack that has not been released.
 pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, each) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     let kept = PLACES.iter().take(COUNT.load(Ordering::Acquire)).enumerate();
@@ -75,12 +74,12 @@ pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     kept.map(move |(number, _)| (start.wrapping_add(number * each), each))
 }
 
-/// Releases unused stacks for good, except a few; the larger `scale`, the fewer are kept.
+/// Releases unused stacks for good, except for a few: the larger `scale`, the fewer are kept.
 pub(crate) fn shrink(scale: usize) {
     let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
     let kept = if scale < TINY { FEW_STACKS } else { 2 };
     for (number, place) in PLACES.iter().enumerate().take(count).skip(kept) {
-        // Held for good from now on, by no thread.
+        // Marks the stack as held for good, by no thread.
         if place.holder.compare_exchange(0, GONE, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             memory::unmap(START.load(Ordering::Relaxed).wrapping_add(number * bytes), bytes);
         }
@@ -97,7 +96,7 @@ pub(crate) fn after_fork() {
     PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
 }
 
-/// Stack in use by this thread; available to others again on drop.
+/// Stack in use by this thread; freed for other threads on drop.
 struct Own {
     place: &'static Place,
     top: usize,
@@ -116,7 +115,7 @@ impl Own {
                 let bytes = BYTES.load(Ordering::Relaxed);
                 let bottom = START.load(Ordering::Relaxed).wrapping_add(number * bytes);
                 let own = Self { place, top: bottom.addr() + bytes };
-                // The lowest page stays a guard page: an overflow must not go unnoticed.
+                // The lowest page stays a guard page, so that an overflow does not go unnoticed.
                 let usable = place.usable.load(Ordering::Relaxed)
                     || memory::commit(bottom.wrapping_add(PAGE_BYTES), bytes - PAGE_BYTES);
                 place.usable.store(usable, Ordering::Relaxed);
@@ -137,12 +136,12 @@ impl Drop for Own {
     }
 }
 
-/// True if this thread runs on one of the tracer's stacks and enough of it is left.
+/// True if this thread already runs on one of the tracer's stacks with enough free bytes.
 fn has_room() -> bool {
     let (start, bytes) = range();
     let here = std::ptr::from_ref(&bytes).addr();
     let (at, each) = (here.wrapping_sub(start.addr()), BYTES.load(Ordering::Relaxed));
-    // The memory of a stack that was given up may be a stack of the program's by now.
+    // The memory of a released stack may now be a stack of the program.
     let is_ours = || PLACES.get(at / each).is_some_and(|place| place.holder.load(Ordering::Relaxed) == tls::number());
     at < bytes && is_ours() && at % each > ENOUGH_BYTES.min(each / 2)
 }
@@ -153,7 +152,7 @@ pub(crate) fn in_hook<T>(work: impl FnOnce() -> T) -> Option<T> {
     elsewhere(work)
 }
 
-/// Runs `work` at the end of the process or before exec(3), on a stack of the tracer; it may take long. Signal handlers may run, unless
+/// Runs `work` at the end of the process or before exec(3), on a stack of the tracer; `work` may take long. Signal handlers may run, unless
 /// this thread is on the program's signal stack, whose content a handler would overwrite.
 pub(crate) fn at_end<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _blocked = if is_on_signal_stack() { Blocked::all() } else { Blocked::cancellation() };
@@ -165,7 +164,7 @@ fn elsewhere<T>(work: impl FnOnce() -> T) -> Option<T> {
         return attempt(work);
     }
     let own = Own::take()?;
-    // SAFETY: `own` keeps the stack for this call.
+    // SAFETY: `own` keeps the stack for the duration of this call.
     unsafe { run(work, own.top) }
 }
 
@@ -183,7 +182,7 @@ mod tests {
         let nested = in_hook(|| {
             let there = [7_u8; 10_000];
             assert!(inside(there.as_ptr().addr()));
-            // On the same stack, and abandoned alone.
+            // The inner work runs on the same stack, and is abandoned alone.
             let lost: Option<u8> = in_hook(|| {
                 tls::current().busy.set(5);
                 abandon();
@@ -195,7 +194,7 @@ mod tests {
         assert_eq!(at_end(|| 5), Some(5));
         assert_eq!(attempt(|| inside((&raw const here).addr())), Some(false));
         abandon();
-        // No stack is held for good.
+        // No stack is held any longer.
         let me = tls::number();
         assert!(PLACES.iter().all(|place| place.holder.load(Ordering::Relaxed) != me));
     }

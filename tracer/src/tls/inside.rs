@@ -1,17 +1,18 @@
-//! Detects that a thread is inside a library call (of MPI, of HDF5, or of a library that makes its own system calls). A call may be left
-//! without returning: by longjmp(3) from a signal handler or a callback, or by an exception. A nesting counter would then stay raised
-//! forever. So the call's stack pointer is stored instead: if it is lower than the current one, that frame is gone and the call is over.
+//! Detects if a thread is inside a library call (of MPI, of HDF5, or of a library that makes its own system calls). A call may be left
+//! without returning: by longjmp(3) from a signal handler or callback, or by an exception. A nesting counter would then never return to
+//! zero. So the stack pointer of the call is stored instead: once the thread's stack pointer is higher than the stored one, the call's
+//! frame is gone and the call is over.
 #![expect(unsafe_code, reason = "reads the stack pointer")]
 
 use std::cell::Cell;
 
-/// Number of stack bytes reserved between a wrapped function and its callee. Without this gap, a wrapped function entered after another was
-/// left by a jump would look as if called inside it: its frame may lie slightly deeper.
+/// Number of stack bytes reserved between a wrapped function and its callee. Without this gap, a wrapped function that is entered after
+/// another was left by a jump could seem to be called inside the other: its frame may lie slightly deeper.
 const GAP_BYTES: usize = 1 << 10;
 /// Distance from the stack pointer, in bytes, beyond which a frame must lie on another stack (of a signal handler or a coroutine).
 const LARGEST_STACK: usize = 16 << 20;
 
-/// Stack pointer of the innermost library call of one kind on this thread; 0 if the thread is inside none.
+/// Stack pointer of the innermost library call of one kind on this thread; 0 if the thread is inside no such call.
 #[repr(transparent)]
 pub(crate) struct Inside(Cell<usize>);
 
@@ -22,19 +23,19 @@ impl Inside {
         Self(Cell::new(0))
     }
 
-    /// Returns 0 if the thread is certainly not inside a call of this kind: a check for fast paths.
+    /// Returns 0 if the thread is certainly not inside a call of this kind. A check for fast paths.
     #[inline(always)]
     pub(crate) fn raw(&self) -> usize {
         self.0.get()
     }
 
-    /// True if the thread is inside a call of this kind. On a stack other than that call's, the answer may be wrong; the only effect is
-    /// that calls are attributed to the program instead of the library, or vice versa.
+    /// True if the thread is inside a call of this kind. May be wrong on a stack other than that call's; the only effect is that calls are
+    /// attributed to the program instead of the library, or vice versa.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get() != 0 && is_alive(self.0.get(), stack_pointer())
     }
 
-    /// Runs `call`, a call into the library (MPI, for example), with the thread marked as inside.
+    /// Runs `call`, a call into the library, with the thread marked as inside.
     #[inline(never)]
     pub(crate) fn run<T>(&self, call: impl FnOnce() -> T) -> T {
         let gap = [std::mem::MaybeUninit::<u8>::uninit(); GAP_BYTES];
@@ -47,7 +48,7 @@ impl Inside {
         let here = stack_pointer();
         let before = self.0.replace(here);
         let result = call();
-        // A user-level thread may have resumed on another thread, and this one may have ended.
+        // A user-level thread may have resumed on another kernel thread, and this kernel thread may have ended.
         if super::is_of_this_thread(std::ptr::from_ref(self).addr()) {
             self.0.set(if before != 0 && is_alive(before, here) { before } else { 0 });
         }
@@ -77,12 +78,12 @@ fn is_alive(frame: usize, here: usize) -> bool {
 fn stack_pointer() -> usize {
     let pointer: usize;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: copies a register.
+    // SAFETY: only copies a register.
     unsafe {
         std::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: copies a register.
+    // SAFETY: only copies a register.
     unsafe {
         std::arch::asm!("mov {}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags));
     }
@@ -133,7 +134,7 @@ mod tests {
         for deep in [0, 1, 5, 100] {
             left(inside, deep);
             assert!(inside.raw() != 0 && !inside.is_set(), "{deep}");
-            // The next call is independent, and leaves no trace of the abandoned one.
+            // The next call is not affected by the abandoned call, and resets the mark.
             inside.run(|| assert!(inside.is_set()));
             assert_eq!(inside.raw(), 0, "{deep}");
         }

@@ -1,10 +1,10 @@
-//! Tests of DXT_ANONYMIZE: traces, spools and spills contain no name that the user chose; all other data is unchanged.
+//! Tests of DXT_ANONYMIZE: traces, spools and spill files contain no name that the user chose; all other data is unchanged.
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{Compiler, Launch, Scratch, Traces, recover, spools, workload, workload_hdf5, workload_with};
 use std::path::{Path, PathBuf};
 
-/// Word that every name chosen by the user contains in these tests.
+/// Word in every name that the user chooses in these tests.
 const WORD: &str = "topsecret";
 
 /// Data directory and program whose names contain the word, and a file with the anonymization key.
@@ -31,11 +31,11 @@ impl Secrets {
         launch.env("DXT_JOB_ID", format!("{WORD}.7")).env("DXT_EXCLUDE", format!("*/{WORD}.none"))
     }
 
-    /// Returns the tables of all traces (everything except segments, which are numbers), and the traces' file names.
-    fn told(&self) -> Vec<u8> {
+    /// Returns the tables of all traces, and the names of the trace files. Omits segments, which are numbers.
+    fn reported(&self) -> Vec<u8> {
         let traces = Traces::read(&self.scratch.traces());
         assert!(!traces.files.is_empty());
-        assert!(setting(&traces, "DXT_ANONYMIZE").is_some_and(|told| told.len() == 16));
+        assert!(setting(&traces, "DXT_ANONYMIZE").is_some_and(|reported| reported.len() == 16));
         let mut all: Vec<u8> = traces.jobs.iter().flat_map(trace_format::meta::Job::encode).collect();
         traces.processes.iter().for_each(|process| all.extend(process.block.encode()));
         traces.files.iter().for_each(|file| all.extend(file.file_name().expect("a name").as_encoded_bytes()));
@@ -47,7 +47,7 @@ fn has_word(bytes: &[u8]) -> bool {
     bytes.windows(WORD.len()).any(|here| here == WORD.as_bytes())
 }
 
-/// Returns true if every component of a path is a hash, except for file name extensions.
+/// True if every component of a path is a hash, apart from file name extensions.
 fn is_hashed(path: &str) -> bool {
     let hex = |part: &str| part.len() == 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     path.split('/').skip(1).all(|part| hex(part.split('.').next().unwrap_or_default())) || path.starts_with('<')
@@ -65,7 +65,7 @@ fn no_word_of_the_users_is_in_a_trace() {
         let launch = secrets.launch().args(["return", "5000", WORD]);
         let outcome = variables.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();
         assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{variables:?}");
-        assert!(!has_word(&secrets.told()), "{variables:?}");
+        assert!(!has_word(&secrets.reported()), "{variables:?}");
         let traces = Traces::read(&secrets.scratch.traces());
         let written: u64 = traces.totals(&["POSIX"], "write", "/".as_ref()).0;
         assert_eq!(written, 5000, "{variables:?}");
@@ -91,12 +91,12 @@ fn none_is_in_what_a_killed_process_leaves() {
         assert_eq!(spools(&secrets.scratch).len(), 1, "{mode:?}");
         for entry in std::fs::read_dir(secrets.scratch.spools()).expect("a directory") {
             let path = entry.expect("a file").path();
-            // grep(1) skips holes of large files.
+            // grep(1) skips the holes of sparse files.
             let found = std::process::Command::new("grep").arg("-q").arg("-a").arg(WORD).arg(&path).status();
             assert_eq!(found.expect("grep(1) runs").code(), Some(1), "{}", path.display());
         }
         recover(&secrets.scratch);
-        assert!(!has_word(&secrets.told()), "{mode:?}");
+        assert!(!has_word(&secrets.reported()), "{mode:?}");
     }
 }
 
@@ -113,7 +113,7 @@ fn ranks_tell_none_either() {
             let launch = if name == "counters_mpi" { launch.arg("mixed") } else { launch };
             let outcome = launch.ranks(mpi, 2).run();
             assert_eq!((outcome.code, outcome.stderr.contains("dxt:")), (0, false), "{mpi:?} {name}: {outcome:?}");
-            assert!(!has_word(&secrets.told()), "{mpi:?} {name} {mode}");
+            assert!(!has_word(&secrets.reported()), "{mpi:?} {name} {mode}");
             let traces = Traces::read(&secrets.scratch.traces());
             let paths: Vec<&String> = traces.processes.iter().flat_map(|process| &process.paths).collect();
             assert!(paths.iter().all(|path| is_hashed(path)), "{mpi:?} {name} {mode}: {paths:?}");
@@ -127,7 +127,7 @@ fn data_sets_and_names_of_failed_calls_are_hashed() {
         let secrets = Secrets::new(&program);
         let outcome = secrets.launch().run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        assert!(!has_word(&secrets.told()));
+        assert!(!has_word(&secrets.reported()));
         let traces = Traces::read(&secrets.scratch.traces());
         let sets = traces.processes.iter().flat_map(|process| &process.block.data_sets);
         let sets: Vec<String> = sets.map(|set| String::from_utf8_lossy(&set.path).into_owned()).collect();
@@ -135,12 +135,12 @@ fn data_sets_and_names_of_failed_calls_are_hashed() {
     }
     let secrets = Secrets::new(&workload("failed"));
     assert_eq!(secrets.launch().run().code, 0);
-    assert!(!has_word(&secrets.told()));
+    assert!(!has_word(&secrets.reported()));
     assert!(Traces::read(&secrets.scratch.traces()).failures.len() > 10);
 }
 
 #[test]
-fn without_its_key_nothing_is_told() {
+fn without_its_key_nothing_is_reported() {
     let secrets = Secrets::new(&workload("exits"));
     std::fs::write(&secrets.key, "short").expect("failed to write a key");
     for key in [&secrets.key, &secrets.scratch.root().join("none")] {
@@ -149,7 +149,7 @@ fn without_its_key_nothing_is_told() {
         assert!(outcome.stderr.contains("DXT_ANONYMIZE") && outcome.stderr.contains("not tracing"), "{outcome:?}");
         assert!(Traces::read(&secrets.scratch.traces()).files.is_empty());
     }
-    // If the key cannot be read on one node, the ranks on other nodes are not blocked.
+    // A key that is unreadable on one node must not block the ranks on other nodes.
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (rank, others) in [("0", 0), ("1", 3000)] {
             let secrets = Secrets::new(&workload_with("scarce_mpi", mpi, &["-O1", "-ldl"]));
@@ -164,7 +164,7 @@ fn without_its_key_nothing_is_told() {
             let traces = Traces::read(&secrets.scratch.traces());
             assert_eq!(traces.totals(&["POSIX"], "write", "/".as_ref()).0, others, "{mpi:?} {rank}");
             if others > 0 {
-                assert!(!has_word(&secrets.told()), "{mpi:?}");
+                assert!(!has_word(&secrets.reported()), "{mpi:?}");
                 assert_eq!(noted(&traces, "ranks left out"), 1);
             }
         }

@@ -1,5 +1,5 @@
-//! Tests of DXT_JOB_BYTES for whole jobs: total bytes of all processes, and lifetime of the node quota file. (Limits of a single process
-//! are tested in site.rs.)
+//! Tests of DXT_JOB_BYTES for whole jobs: total bytes of all processes, and lifetime of the node quota file. (site.rs tests the limits of a
+//! single process.)
 
 use crate::filters::{BOTH, noted};
 use crate::harness::{
@@ -13,13 +13,13 @@ use std::process::{Child, Command};
 
 const FOLDED: &str = "because DXT_JOB_BYTES has no room";
 const OWN_SHARE: &str = "took a fixed share of DXT_JOB_BYTES";
-/// Bytes of a trace that are not counted against the budget.
+/// Bytes of a trace that are not counted in the budget.
 const TRACE: u64 = 4 << 10;
-/// Maximum bytes beyond the budget that a killed process with one thread and two files leaves. More threads or files add steps of this
-/// size.
+/// Maximum number of bytes beyond the budget that a killed process with one thread and two files leaves. More threads or files add steps of
+/// this size.
 const LEAST_SPOOL: u64 = 64 << 10;
 
-/// Returns the disk space that a file takes, in bytes: spools are sparse.
+/// Returns the disk space that a file takes, in bytes. Less than the length, since spools are sparse.
 fn bytes(file: &Path) -> u64 {
     let about = file.symlink_metadata().expect("a file");
     about.len().min(about.blocks() * 512)
@@ -29,7 +29,7 @@ fn all_bytes(scratch: &Scratch) -> u64 {
     left(scratch).iter().map(|file| bytes(file)).sum()
 }
 
-/// Returns the node quota files in the scratch directory. Processes of a job on one node share the budget through such a file.
+/// Returns the node quota files in the scratch directory, through which the processes of a job on one node share the budget.
 fn pots(scratch: &Scratch) -> Vec<PathBuf> {
     left(scratch).into_iter().filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
 }
@@ -46,7 +46,6 @@ fn pots_in_tmp() -> Vec<PathBuf> {
     files.filter(|file| file.extension().is_some_and(|end| end == "budget")).collect()
 }
 
-/// Returns true if the node quota file belongs to this user.
 fn is_own(pot: &Path) -> bool {
     let own = std::fs::metadata("/proc/self").expect("a process");
     pot.symlink_metadata().is_ok_and(|about| about.uid() == own.uid())
@@ -57,8 +56,8 @@ fn reserved_in(pot: &Path) -> u64 {
     u64::from_le_bytes(bytes[16..24].try_into().expect("three words"))
 }
 
-/// Returns the launch of a program with `calls` writes at random offsets to one file, and one write to another. `budget` is DXT_JOB_BYTES,
-/// and `job` the job ID.
+/// Returns the launch of a program with `calls` writes at random offsets to one file, and one write to another file. `budget`:
+/// DXT_JOB_BYTES; `job`: job ID.
 fn process<'a>(scratch: &'a Scratch, job: Option<&str>, budget: &str, calls: &str) -> Launch<'a> {
     let launch = Launch::new(scratch, workload("many_files")).arg(scratch.data()).args(["return", "1", calls]);
     let launch = launch.env("DXT_JOB_BYTES", budget);
@@ -91,7 +90,7 @@ fn segments(traces: &Traces) -> u64 {
     traces.processes.iter().map(|process| process.info.segments).sum()
 }
 
-/// Asserts that every write is recorded or counted, and that some, but not all, have segments.
+/// Asserts that every write is recorded or counted, and that some, but not all, writes have segments.
 #[track_caller]
 fn complete(scratch: &Scratch, writes: u64) -> Traces {
     let traces = Traces::read(&scratch.traces());
@@ -104,7 +103,7 @@ fn complete(scratch: &Scratch, writes: u64) -> Traces {
 
 #[test]
 fn a_job_of_many_processes_has_one_budget() {
-    // Processes one after another, and at once. Without a budget they leave 3 MB and 5 MB.
+    // Processes run one after another, then at once. Without a budget they leave 3 MB and 5 MB.
     for (count, calls, and, budget) in [(300_u64, 2000_u64, ";", 256_u64 << 10), (50, 20_000, "&", 512 << 10)] {
         let scratch = Scratch::new();
         let place = scratch.data().display().to_string();
@@ -155,7 +154,7 @@ fn what_killed_processes_leave_counts() {
     let (left, most) = (all_bytes(&scratch), budget + LEAST_SPOOL * killed as u64);
     assert!(left <= most, "{left} bytes are left, {most} allowed");
     assert!(reserved(&scratch) <= budget);
-    // Calls that are only counted are recovered, too.
+    // Calls that are only counted are recovered too.
     recover(&scratch);
     complete(&scratch, killed as u64 * 3001);
 }
@@ -201,7 +200,7 @@ fn a_node_has_its_part() {
     assert!(half <= (200 << 10) + TRACE && reserved <= 200 << 10, "{half} {reserved}");
 }
 
-/// Returns the number of node quota files, and the number of processes that report a share of the budget for themselves alone.
+/// Returns the number of node quota files, and the number of processes that report a fixed share of the budget.
 fn shares(scratch: &Scratch) -> (usize, u64) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 101 * traces.files.len() as u64);
@@ -210,7 +209,7 @@ fn shares(scratch: &Scratch) -> (usize, u64) {
 
 #[test]
 fn without_a_name_or_a_place_each_process_has_its_share() {
-    // No job id that other processes could share.
+    // The process has no job id to share with other processes.
     let scratch = Scratch::new();
     assert_eq!(process(&scratch, None, "1M", "100").run().code, 7);
     assert_eq!(shares(&scratch), (0, 1));
@@ -294,7 +293,7 @@ fn a_stopped_process_that_has_the_lock_costs_nobody_anything() {
     let holder = holder(&pot, "os.kill(os.getpid(), signal.SIGSTOP)");
     let outcome = process(&scratch, Some("7"), "1G", "300000").run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""));
-    // The process had a share of its own, and reports it.
+    // The process used a fixed share, and reports so.
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 300_102);
     assert_eq!((noted(&traces, FOLDED), noted(&traces, OWN_SHARE)), (0, 1));
@@ -303,7 +302,7 @@ fn a_stopped_process_that_has_the_lock_costs_nobody_anything() {
     let_go(holder);
     assert_eq!(process(&scratch, Some("7"), "1G", "100").run().code, 7);
     assert!(reserved(&scratch) > before);
-    // The process's own share still limits it.
+    // A fixed share still limits the process.
     let small = Scratch::new();
     assert_eq!(process(&small, Some("7"), "400K", "100").run().code, 7);
     let [pot] = pots(&small).try_into().expect("one pot");
@@ -322,27 +321,27 @@ fn a_lock_that_comes_late_costs_nobody_anything() {
     let scratch = Scratch::new();
     assert_eq!(process(&scratch, Some("7"), "1G", "100").run().code, 7);
     let [pot] = pots(&scratch).try_into().expect("one pot");
-    // Longer than a process waits for the lock at its start; the process runs for longer.
+    // The lock is held longer than a process waits at its start, but released before the process ends.
     let mut holder = holder(&pot, "time.sleep(0.3)");
     let launch = Launch::new(&scratch, "sh").args(["-c", "\"$0\" \"$@\"; code=$?; exit $code"]).untraced();
     let launch = launch.arg("env").arg(format!("LD_PRELOAD={}", crate::harness::library().display()));
     let launch = launch.arg(workload("many_files")).arg(scratch.data()).args(["return", "1", "3000000"]);
-    // With room for all segments in the buffer, only the budget could leave any out.
+    // The buffer has room for all segments, so only the budget could omit some.
     let launch = launch.env("DXT_JOB_BYTES", "1G").env("DXT_JOB_ID", "7").env("DXT_BUFFER_MAX", "64M");
     assert_eq!(launch.run().code, 7);
     assert!(holder.wait().expect("it ends").success());
-    // At the end all reservations equal the files that are left.
+    // At the end the reservations equal the sizes of the files that are left.
     let traces = Traces::read(&scratch.traces());
     assert_eq!((noted(&traces, FOLDED), noted(&traces, OWN_SHARE)), (0, 0));
     assert!(segments(&traces) > 3_000_000, "{}", segments(&traces));
     assert_eq!(reserved(&scratch), traces.files.iter().map(|file| bytes(file)).sum::<u64>());
 }
 
-/// At its end, a process returns the part of its reservation that its trace and spool do not use. Cases: nothing is left, a spool is left,
+/// At its end, a process returns the part of its reservation that its trace and spool do not use. Cases: no file is left, a spool is left,
 /// no file can be written.
 #[test]
 fn what_is_not_left_is_given_back() {
-    // Filtered and confined: the process leaves nothing.
+    // Filtered and confined by seccomp: the process leaves no file.
     let scratch = Scratch::new();
     for _ in 0..3 {
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).args(["kill", "100"]);
@@ -350,7 +349,7 @@ fn what_is_not_left_is_given_back() {
         assert_eq!(launch.run().code, 5);
     }
     assert_eq!(left(&scratch), Vec::<PathBuf>::new());
-    // Confined: the spool remains, and no more than its size stays reserved.
+    // Confined by seccomp: the spool remains, and no more than its size stays reserved.
     for count in 1..=3 {
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).args(["kill", "100"]);
         assert_eq!(launch.env("DXT_JOB_BYTES", "1G").env("DXT_JOB_ID", "7").run().code, 5);
@@ -386,9 +385,9 @@ fn programs_that_are_not_traced_leave_what_counts() {
     };
     let (done, pot, there) = end("unset LD_PRELOAD; exec true");
     assert_eq!(done, 1);
-    // File system metadata (tables of pages) is not counted.
+    // File system metadata (page tables) is not counted.
     assert!(pot <= there && there <= pot + LEAST_SPOOL, "{pot} {there}");
-    // A program with the tracer, even switched off, removes the file and returns its reservation.
+    // A program with the tracer, even switched off, removes the file and returns the reservation.
     let (_, before, there) = end("exec true");
     for how in [
         "exec true",
@@ -451,7 +450,6 @@ fn to_give_back_makes_nothing() {
     assert!(!Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// Without a budget, strace(1) sees no system call on a node quota file.
 #[test]
 fn without_a_budget_no_call_is_made_for_it() {
     let run = |budget: &str| {
@@ -472,7 +470,6 @@ fn without_a_budget_no_call_is_made_for_it() {
     assert!(more_lines > lines, "{lines} {more_lines}");
 }
 
-/// Reservations of processes that fork or execute other programs are returned if the bytes are not used.
 #[test]
 fn forked_children_and_other_programs_give_back_what_they_do_not_leave() {
     let scratch = Scratch::new();

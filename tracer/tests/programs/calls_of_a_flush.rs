@@ -1,12 +1,12 @@
-//! Tests of the tracer's flush in MPI_Finalize: it makes at most eight collective calls, whatever was recorded. If a call fails on one
-//! rank, all ranks end and nothing is lost.
+//! Tests of the tracer's flush in MPI_Finalize: it makes at most eight collective calls, regardless of the recorded data. If a call fails
+//! on one rank, all ranks end and no call is lost.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, spools, workload_with};
 use std::path::Path;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns the launch of the program with a library preloaded after the tracer that counts the tracer's MPI calls.
+/// Returns the launch of the program with a second library preloaded after the tracer, which counts the tracer's MPI calls.
 pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -15,8 +15,8 @@ pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: 
     launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data())
 }
 
-/// Returns the tracer's collective calls in MPI_Finalize, one list per rank, as reported by the counting library. The two calls in MPI_Init
-/// are removed.
+/// Returns the tracer's collective calls in MPI_Finalize, one list per rank, as reported by the counting library. Omits the two calls made
+/// in MPI_Init.
 fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
     let lines = outcome.stderr.lines().filter_map(|line| line.strip_prefix("flush "));
     let words = lines.map(|line| line.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>());
@@ -28,7 +28,7 @@ fn flushes(outcome: &Outcome) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Asserts that all ranks made the same collective calls, at most eight; returns these.
+/// Asserts that all ranks made the same collective calls, at most eight; returns these calls.
 pub(crate) fn at_most_eight(outcome: &Outcome, ranks: u32) -> Vec<String> {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let all = flushes(outcome);
@@ -75,7 +75,7 @@ fn a_flush_makes_at_most_eight_collective_calls() {
 }
 
 /// Asserts that the calls on the file shared by all ranks are counted exactly once over all traces of the job.
-pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
+pub(crate) fn reported_once(traces: &Traces, data: &Path, ranks: u64) {
     let posix = data.join("posix.0");
     let writes = 20 * ranks + ranks * (ranks - 1) / 2;
     assert_eq!(traces.totals(&["POSIX"], "write", &posix), (writes, writes * 100));
@@ -83,14 +83,14 @@ pub(crate) fn told_once(traces: &Traces, data: &Path, ranks: u64) {
 }
 
 #[test]
-fn whichever_call_fails_on_one_rank_everything_is_told_once() {
+fn whichever_call_fails_on_one_rank_everything_is_reported_once() {
     let (trace, counters) = (
         ["Exscan:1", "File_open:1", "File_write_at_all:1", "File_close:1", "Allreduce:1", "Allreduce:2"],
         ["Op_create:1", "Type_contiguous:1", "Allreduce:1", "Reduce:1", "Allreduce:2", "Exscan:1"],
     );
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let failing = trace.map(|call| ("trace", call)).into_iter().chain(counters.map(|call| ("counters", call)));
-        // The first two are those of MPI_Init.
+        // The first two broadcasts are those of MPI_Init.
         for (mode, call) in failing.chain([("trace", "Bcast:2"), ("counters", "Bcast:2")]) {
             let scratch = Scratch::new();
             let launch = program(&scratch, mpi, 3, "shared").env("DXT_ENABLE", mode).env("FAILING", call);
@@ -98,17 +98,17 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
             at_most_eight(&outcome, 3);
             let traces = Traces::read(&scratch.traces());
             println!("{mpi:?} {mode} {call}: {} files", traces.files.len());
-            // The status of the write is ignored: each rank verifies its part.
+            // The status of the write is ignored, since each rank verifies its part.
             if call.starts_with("File_write") {
                 assert_eq!(traces.files.len(), 1, "{mpi:?} {mode} {call}");
             }
-            told_once(&traces, &scratch.data(), 3);
+            reported_once(&traces, &scratch.data(), 3);
         }
     }
 }
 
 #[test]
-fn whoever_does_not_hear_the_last_agreement_everything_is_told_once() {
+fn whoever_does_not_hear_the_last_agreement_everything_is_reported_once() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (mode, call) in [("trace", "Allreduce:3"), ("counters", "Allreduce:4")] {
             for (rank, spool) in [("0", true), ("1", true), ("2", true), ("2", false)] {
@@ -118,7 +118,7 @@ fn whoever_does_not_hear_the_last_agreement_everything_is_told_once() {
                 at_most_eight(&launch.env("FAILING_RANK", rank).run(), 3);
                 let traces = Traces::read(&scratch.traces());
                 assert_eq!(traces.files.len(), 1, "{mpi:?} {mode}, rank {rank}");
-                told_once(&traces, &scratch.data(), 3);
+                reported_once(&traces, &scratch.data(), 3);
                 assert!(spools(&scratch).is_empty());
             }
         }
@@ -131,7 +131,7 @@ fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
         for (mode, call, failing) in [
             ("trace", "Allreduce:3", "none:0"),
             ("counters", "Allreduce:4", "none:0"),
-            // Both at once: a rank without the result writes its part again, and both copies name the same rank.
+            // Both failures at once: a rank without the result writes its part again, and both copies name the same rank.
             ("trace", "Allreduce:3", "Allreduce:3"),
         ] {
             let scratch = Scratch::new();
@@ -161,7 +161,7 @@ fn a_trace_that_gets_no_name_is_whole_under_the_one_it_has() {
             parts.dedup();
             assert_eq!(all - parts.len(), own, "{mpi:?} {mode}");
             if own == 0 {
-                told_once(&traces, &scratch.data(), 3);
+                reported_once(&traces, &scratch.data(), 3);
             }
         }
     }

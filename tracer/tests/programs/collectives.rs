@@ -1,5 +1,5 @@
-//! Tests of recorded MPI collective calls: the trace matches the program's own log, for every communicator, and leaves enough room for I/O
-//! calls.
+//! Tests of recorded MPI collective calls: the trace matches the program's own log for every communicator, and collective calls leave
+//! enough room for I/O calls.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, have, library, log_lines, read_failures, read_log, recover,
@@ -10,7 +10,7 @@ use std::path::Path;
 use trace_format::meta::CommunicatorDef;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
-/// Name in traces that stands for the file of MPI calls, which have none.
+/// Name in traces that stands for the file of MPI calls, which have no file.
 const MPI: &str = "<MPI>";
 /// Maximum difference between wall clock times in the program's log and in the trace, in ns.
 const CLOCKS_APART: i64 = 2_000_000;
@@ -21,11 +21,11 @@ fn available() -> impl Iterator<Item = Compiler> {
 
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let program = workload_with("collectives", mpi, &["-O1", "-pthread"]);
-    // Files in /dev/shm made by the MPI library are irrelevant here.
+    // Files that the MPI library creates in /dev/shm are irrelevant here.
     Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks).env("DXT_INCLUDE", scratch.data())
 }
 
-/// Returns the numbers of each log line that begins with `word`.
+/// Returns the numbers in each log line that begins with `word`.
 fn numbers(scratch: &Scratch, word: &str) -> Vec<Vec<i64>> {
     let lines = log_lines(scratch);
     let lines = lines.iter().filter_map(|line| line.strip_prefix(word));
@@ -63,7 +63,7 @@ fn same(scratch: &Scratch, traces: &Traces) {
 /// Asserts that each process records its communicators, and that all members of a communicator record equal descriptions of it.
 fn communicators(scratch: &Scratch, traces: &Traces) {
     for process in traces.processes.iter().filter(|process| process.info.pid != 0) {
-        let told = &process.block.communicators;
+        let reported = &process.block.communicators;
         let said: Vec<Vec<i64>> =
             numbers(scratch, "COMM ").into_iter().filter(|line| line[0] == i64::from(process.info.pid)).collect();
         let mut said: Vec<Vec<i64>> = said.iter().map(|line| line[1..].to_vec()).collect();
@@ -72,8 +72,8 @@ fn communicators(scratch: &Scratch, traces: &Traces) {
             let (number, size) = (i64::from(def.number), i64::from(def.size));
             vec![number, size, i64::from(def.rank), i64::from(def.first), i64::from(def.remote_size)]
         };
-        assert_eq!(told.iter().map(row).collect::<Vec<_>>(), said, "rank {}", process.info.rank);
-        assert!(told.iter().all(|def| def.members != 0), "{told:?}");
+        assert_eq!(reported.iter().map(row).collect::<Vec<_>>(), said, "rank {}", process.info.rank);
+        assert!(reported.iter().all(|def| def.members != 0), "{reported:?}");
     }
 }
 
@@ -85,7 +85,7 @@ fn the_trace_says_what_the_program_did_on_which_communicator() {
             let (log, traces) = program(&scratch, mpi, ranks, "all").traced();
             assert!(log.len() > 90 && traces.missing() == 0);
             same(&scratch, &traces);
-            // The world's members equal those of its duplicate, and differ from those of a half.
+            // The members of MPI_COMM_WORLD equal those of its duplicate, and differ from those of a half.
             let world = |def: &&CommunicatorDef| def.number == 0;
             let all = traces.processes[0].block.communicators.clone();
             let whole = all.iter().find(world).expect("the world").members;
@@ -102,7 +102,7 @@ fn counters_say_how_many_there_were() {
         for mode in ["counters", "trace"] {
             let scratch = Scratch::new();
             let launch = program(&scratch, mpi, 2, "all").env("DXT_ENABLE", mode).env("DXT_MPI_BUFFER_MAX", "0");
-            // Calls still in a thread's scratch area at program end are recorded.
+            // Calls still in a thread's scratch at program end are recorded.
             let (log, traces) = launch.env("DXT_OVERFLOW", "fold").traced();
             let failed = read_failures(&scratch).len();
             let (on_record, counted) = totals(&traces);
@@ -113,7 +113,7 @@ fn counters_say_how_many_there_were() {
     }
 }
 
-/// Collective calls are not recorded if MPI-IO, communicator or window functions, nonblocking operations, or the tracer's flush make them.
+/// Collective calls are not recorded if made by MPI-IO, communicator or window functions, by nonblocking operations, or by the tracer's flush.
 #[test]
 fn what_libraries_do_among_themselves_is_not_the_programs() {
     for mpi in available() {
@@ -137,8 +137,8 @@ fn a_million_take_no_room_from_io() {
                 let launch = program(&scratch, mpi, 2, "loop").arg(count).env("DXT_BUFFER_MAX", buffer);
                 let (_, traces) = launch.env("DXT_OVERFLOW", overflow).traced();
                 let writes: Vec<_> = traces.own_ops(&["POSIX"], &scratch.data());
-                let meetings = totals(&traces);
-                (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, meetings)
+                let sync_points = totals(&traces);
+                (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, sync_points)
             };
             let count = if buffer == "4M" { 1_000_000 } else { 20_000 };
             let ((kept, all, none), (kept_too, all_too, (on_record, counted))) = (run("0"), run(&count.to_string()));
@@ -150,14 +150,14 @@ fn a_million_take_no_room_from_io() {
                 assert!(kept_too > kept / 2, "{mpi:?}: {kept_too} of {kept}");
             }
             assert_eq!(on_record as u64 + counted, 2 * count, "{mpi:?} {buffer} {overflow}");
-            // Two ranks with room for 8,192 calls each, minus chunk headers, plus gains of packing.
+            // Two ranks with room for 8,192 calls each, minus chunk headers, plus calls gained by packing.
             assert!(on_record >= 2 * 8000, "{mpi:?} {buffer} {overflow}: {on_record}");
         }
     }
 }
 
-/// If there are too many calls to keep all, all ranks keep the same calls of each operation and communicator: the k-th kept call of one
-/// rank is the k-th of all.
+/// If there are too many calls to keep, all ranks keep the same calls of each operation and communicator: the k-th kept call of one rank is
+/// the k-th kept call of all.
 #[test]
 fn of_very_many_all_ranks_keep_the_same() {
     for mpi in available() {
@@ -171,10 +171,10 @@ fn of_very_many_all_ranks_keep_the_same() {
         };
         let pids = traces.processes.iter().map(|process| process.info.pid).filter(|pid| *pid != 0);
         let starts: Vec<Vec<i64>> = pids.map(of_rank).collect();
-        // All of the first 16,384 calls, half of the next 16,384, a quarter of the rest.
+        // Kept: all of the first 16,384 calls, half of the next 16,384, a quarter of the rest.
         let kept = 16_384 + 8_192 + (50_000 - 32_768) / 4;
         assert!(starts.len() == 2 && starts.iter().all(|starts| starts.len() == kept), "{mpi:?}");
-        // No rank starts the next call before all have started this one.
+        // No rank starts the next barrier before all ranks have started this one.
         let latest = |k: usize| starts.iter().map(|starts| starts[k]).max().unwrap();
         let earliest = |k: usize| starts.iter().map(|starts| starts[k]).min().unwrap();
         assert!((1..kept).all(|k| latest(k - 1) < earliest(k) + CLOCKS_APART), "{mpi:?}");
@@ -185,7 +185,6 @@ fn of_very_many_all_ranks_keep_the_same() {
     }
 }
 
-/// All ranks keep the same calls even if one of the calls fails on a single rank.
 #[test]
 fn of_very_many_all_ranks_keep_the_same_where_one_fails() {
     for mpi in available() {
@@ -219,7 +218,6 @@ fn layers_leave_them_out_and_in() {
     }
 }
 
-/// Filters of files and sizes do not apply to MPI calls.
 #[test]
 fn filters_of_files_leave_them_alone() {
     for mpi in available() {
@@ -254,7 +252,7 @@ fn threads_have_each_their_own() {
     }
 }
 
-/// I/O inside a user-defined reduction operation of a collective call counts as I/O of the program.
+/// I/O inside a user-defined reduction operation counts as I/O of the program.
 #[test]
 fn a_reduction_may_do_io() {
     for mpi in available() {
@@ -266,7 +264,7 @@ fn a_reduction_may_do_io() {
     }
 }
 
-/// The program creates more communicators, one after another, than there are communicator IDs.
+/// Creates more communicators, one after another, than there are communicator IDs.
 #[test]
 fn thousands_of_communicators_have_numbers() {
     for mpi in available() {
@@ -293,7 +291,7 @@ fn a_killed_process_leaves_them_in_its_spool() {
             let traces = Traces::read(&scratch.traces());
             let (on_record, counted) = totals(&traces);
             assert_eq!(on_record as u64 + counted, count, "{mpi:?}");
-            // Killed at any time: calls waiting to be counted are counted.
+            // If the process is killed at any time, calls that wait to be counted are counted.
             assert_eq!(on_record, if count == 7 { 7 } else { 2 * (16_384 + 8_192 + (35_000 - 32_768) / 4) }, "{mpi:?}");
             communicators(&scratch, &traces);
             if count == 7 {
@@ -303,7 +301,7 @@ fn a_killed_process_leaves_them_in_its_spool() {
     }
 }
 
-/// Output, data and return values equal those without the tracer. The program checks every call by itself.
+/// Output, data and return values equal those without the tracer. The program itself checks every call.
 #[test]
 fn the_program_does_not_notice() {
     for mpi in available() {
@@ -320,7 +318,7 @@ fn the_program_does_not_notice() {
     }
 }
 
-/// Fortran bindings of MPI call the C functions; each call counts once.
+/// Fortran bindings of MPI call the C functions; each call must count once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     let mut any = false;
@@ -369,7 +367,7 @@ fn a_collective_call_costs_few_instructions() {
     }
     let optimized = library().parent().is_some_and(|dir| dir.ends_with("release"));
     let untraced = instructions_per_barrier("trace", false, [4_000, 12_000]);
-    // Measured: 179 and 329 instructions; 292 for calls beyond the first 16,384, more than half of which are only counted.
+    // Measured: 179 and 329 instructions. 292 for calls beyond the first 16,384, more than half of which are only counted.
     let (few, many) = ([4_000, 12_000], [20_000, 40_000]);
     for (mode, counts, most) in [("trace", few, 195.0), ("trace", many, 330.0), ("counters", many, 355.0)] {
         let added = instructions_per_barrier(mode, true, counts) - untraced;

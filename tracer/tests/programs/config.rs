@@ -108,13 +108,13 @@ fn a_larger_buffer_holds_all() {
 
 #[test]
 fn a_full_buffer_is_packed_and_loses_nothing() {
-    // 4 MiB hold 131,072 segments before packing.
+    // Without packing, 4 MiB hold 131,072 segments.
     let scratch = Scratch::new();
     assert_eq!(program(&scratch, 600_000).run().code, 7);
     all_on_record(&scratch, 600_000);
 }
 
-/// Runs `bench_calls` with the default buffer of 4 MiB. Returns the number of calls with segments, and of calls without.
+/// Runs `bench_calls` with the default buffer of 4 MiB. Returns the number of calls with segments, and the number of calls without.
 fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));

@@ -14,7 +14,7 @@ fn writes(scratch: &Scratch) -> (u64, u64) {
 }
 
 /// Asserts that the tracer printed exactly one line, which names the spool.
-fn told_once(outcome: &Outcome) {
+fn reported_once(outcome: &Outcome) {
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
     assert!(outcome.stderr.contains("seccomp") && outcome.stderr.contains("recover"), "{outcome:?}");
@@ -24,7 +24,7 @@ fn told_once(outcome: &Outcome) {
 fn all_is_in_the_spool_whatever_a_filter_does() {
     for way in ["kill", "errno", "nosys", "trap", "strict", "system_call", "prctl_call"] {
         let scratch = Scratch::new();
-        told_once(&run(&scratch, way, "3000"));
+        reported_once(&run(&scratch, way, "3000"));
         assert_eq!(spools(&scratch).len(), 1, "{way}");
         recover(&scratch);
         assert_eq!(writes(&scratch), (3000, 3000), "{way}");
@@ -38,7 +38,7 @@ fn what_is_counted_goes_on_in_the_spool() {
     {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg(way).arg("3000");
-        told_once(&launch.env("DXT_ENABLE", "counters").run());
+        reported_once(&launch.env("DXT_ENABLE", "counters").run());
         assert_eq!(recover(&scratch), 0, "{way}");
         assert_eq!(writes(&scratch), (before, after), "{way}");
     }
@@ -47,7 +47,7 @@ fn what_is_counted_goes_on_in_the_spool() {
 #[test]
 fn the_first_call_of_all_comes_behind_the_filter() {
     let scratch = Scratch::new();
-    told_once(&run(&scratch, "first", "3000"));
+    reported_once(&run(&scratch, "first", "3000"));
     recover(&scratch);
     assert_eq!(writes(&scratch), (0, 3000));
 }
@@ -56,18 +56,18 @@ fn the_first_call_of_all_comes_behind_the_filter() {
 fn more_than_there_is_memory_for_is_counted() {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("kill").arg("60000");
-    told_once(&launch.env("DXT_BUFFER_MAX", "64K").run());
+    reported_once(&launch.env("DXT_BUFFER_MAX", "64K").run());
     recover(&scratch);
     assert_eq!(writes(&scratch), (60000, 60000));
 }
 
 #[test]
 fn threads_that_are_confined_with_another() {
-    // Also with the job's budget used up, where all calls are only counted.
+    // Also tested with the byte budget used up, so that all calls are only counted.
     for budget in ["", "0"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("threads").arg("2000");
-        told_once(&launch.env("DXT_JOB_BYTES", budget).env("DXT_JOB_ID", "7").run());
+        reported_once(&launch.env("DXT_JOB_BYTES", budget).env("DXT_JOB_ID", "7").run());
         recover(&scratch);
         assert_eq!(writes(&scratch), (4000, 2000), "{budget}");
     }
@@ -78,7 +78,7 @@ fn operations_of_io_submit_behind_the_filter() {
     for threads in ["0", "1"] {
         let scratch = Scratch::new();
         let program = workload_with("confined_aio", Compiler::Cc, &["-O1", "-pthread"]);
-        told_once(&Launch::new(&scratch, program).arg(scratch.data()).arg(threads).run());
+        reported_once(&Launch::new(&scratch, program).arg(scratch.data()).arg(threads).run());
         recover(&scratch);
         let traces = Traces::read(&scratch.traces());
         let offsets = traces.segments.iter().filter(|segment| segment.op.name == "io_submit_write");
@@ -97,7 +97,7 @@ fn operations_of_io_submit_behind_the_filter() {
 #[test]
 fn what_is_opened_behind_the_filter_is_recorded_without_a_name() {
     let scratch = Scratch::new();
-    told_once(&run(&scratch, "opens", "700"));
+    reported_once(&run(&scratch, "opens", "700"));
     recover(&scratch);
     assert_eq!(writes(&scratch), (700, 700));
     assert_eq!(Traces::read(&scratch.traces()).totals(&["POSIX"], "write", "/.dev".as_ref()).0, 700);
@@ -106,7 +106,7 @@ fn what_is_opened_behind_the_filter_is_recorded_without_a_name() {
 #[test]
 fn a_child_that_confines_itself_leaves_its_parent_alone() {
     let scratch = Scratch::new();
-    told_once(&run(&scratch, "child", "500"));
+    reported_once(&run(&scratch, "child", "500"));
     assert_eq!(spools(&scratch).len(), 1);
     assert_eq!(writes(&scratch), (1000, 0));
     recover(&scratch);
@@ -116,7 +116,7 @@ fn a_child_that_confines_itself_leaves_its_parent_alone() {
 #[test]
 fn a_child_of_a_confined_process_is_counted() {
     let scratch = Scratch::new();
-    told_once(&run(&scratch, "forks", "500"));
+    reported_once(&run(&scratch, "forks", "500"));
     recover(&scratch);
     assert_eq!(writes(&scratch), (500, 500));
     let traces = Traces::read(&scratch.traces());
@@ -125,7 +125,7 @@ fn a_child_of_a_confined_process_is_counted() {
     assert_eq!(children, 1);
 }
 
-/// A rank that forbids itself all system calls neither blocks the other ranks nor costs them their traces.
+/// A rank that forbids itself all system calls must neither block the other ranks nor cost them their traces.
 #[test]
 fn ranks_that_confine_themselves() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
@@ -161,7 +161,7 @@ fn a_program_that_forbids_to_read_the_counter() {
 fn who_only_asks_is_not_confined() {
     let scratch = Scratch::new();
     let outcome = run(&scratch, "asks", "300");
-    // The kernel refused to install the filter, after the tracer had announced it.
+    // The kernel refused to install the filter, after the tracer had announced the confinement.
     assert_eq!(outcome.code, 5, "{outcome:?}");
     assert!(spools(&scratch).is_empty());
     assert_eq!(writes(&scratch), (300, 300));

@@ -1,4 +1,4 @@
-//! Tests of counters mode: it gives the same numbers as a full trace, in memory that does not grow with the number of calls.
+//! Tests of counters mode: its numbers equal those of a full trace, in memory that does not grow with the number of calls.
 
 use crate::harness::{Launch, MissingOps, Op, Scratch, Seg, Traces, read_failures, read_log, workload};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn counted(traces: &Traces) -> BTreeMap<Key, Counters> {
     traces.processes.iter().flat_map(|process| &process.missing).map(of).collect()
 }
 
-/// Computes the counters that counters mode should give from the segments of a full trace.
+/// Computes, from the segments of a full trace, the counters that counters mode must give.
 fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     let mut sums: BTreeMap<Key, (Counters, Previous)> = BTreeMap::new();
     for seg in traces.segments.iter().chain(&traces.failures) {
@@ -47,7 +47,7 @@ fn folded(traces: &Traces) -> BTreeMap<Key, Counters> {
     sums.into_iter().map(|(key, (counters, _))| (key, timeless(&counters))).collect()
 }
 
-/// Computes access profiles from the segments of a full trace. `alignment` is the files' preferred I/O size in bytes.
+/// Computes access profiles from the segments of a full trace. `alignment`: preferred I/O size of the files, in bytes.
 fn profiled(traces: &Traces, alignment: u64) -> BTreeMap<(String, String), Profile> {
     let mut profiles: BTreeMap<(String, String), (Profile, Last)> = BTreeMap::new();
     let moves = |seg: &&Seg| ["read", "write"].contains(&seg.op.name.as_str());
@@ -69,7 +69,7 @@ fn profiled(traces: &Traces, alignment: u64) -> BTreeMap<(String, String), Profi
 #[test]
 fn counters_are_what_the_full_trace_says() {
     let (scratch, full) = (Scratch::new(), Scratch::new());
-    // Same data directory for both runs, so that the paths are equal.
+    // Both runs use one data directory, so that the paths are equal.
     let [known, unaligned] = printed(program(&scratch, &scratch.data(), "pattern", 0));
     assert_eq!(printed(program(&full, &scratch.data(), "pattern", 0).env("DXT_ENABLE", "trace")), [known, unaligned]);
     let (counters, trace) = (Traces::read(&scratch.traces()), Traces::read(&full.traces()));
@@ -133,7 +133,7 @@ fn every_call_of_every_program_is_counted() {
         let outcome = Launch::new(&scratch, workload(name)).arg(scratch.data()).env("DXT_ENABLE", "counters").run();
         assert_eq!(outcome.code, 0, "{name}: {outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        let mut told = Extents::new();
+        let mut reported = Extents::new();
         let wanted = |missing: &&MissingOps| {
             let inside = layers.len() == 1 || Path::new(&missing.op.path).starts_with(scratch.data());
             inside && !missing.nested && !missing.op.keeps() && layers.contains(&missing.op.layer.as_str())
@@ -141,25 +141,25 @@ fn every_call_of_every_program_is_counted() {
         for missing in traces.processes.iter().flat_map(|process| &process.missing).filter(wanted) {
             let (op, c) = (missing.op.clone(), &missing.counters);
             let key = (op.pid, op.layer, op.name, op.mode, op.path, op.errno);
-            // Calls on a file opened in a special mode have their own streams.
-            let sum = told.entry(key).or_insert((0, 0, i64::MAX, i64::MIN));
+            // Calls on a file opened in a special mode have streams of their own.
+            let sum = reported.entry(key).or_insert((0, 0, i64::MAX, i64::MIN));
             *sum = (sum.0 + c.segments, sum.1 + c.bytes, sum.2.min(c.min_offset), sum.3.max(c.max_end_offset));
         }
         let failures = read_failures(&scratch);
         // Some programs do not log their failed calls.
-        told.retain(|key, _| key.5 == 0 || !failures.is_empty());
+        reported.retain(|key, _| key.5 == 0 || !failures.is_empty());
         let did = extents(&[read_log(&scratch), failures].concat());
         assert!(did.len() > 3, "{name}: {}", did.len());
-        let differ: Vec<_> = did.iter().filter(|(key, sum)| told.get(key) != Some(sum)).collect();
+        let differ: Vec<_> = did.iter().filter(|(key, sum)| reported.get(key) != Some(sum)).collect();
         assert!(differ.is_empty(), "{name}: the program did {differ:?}");
-        let more: Vec<_> = told.iter().filter(|(key, _)| !did.contains_key(key)).collect();
+        let more: Vec<_> = reported.iter().filter(|(key, _)| !did.contains_key(key)).collect();
         assert!(more.is_empty(), "{name}: the program did not do {more:?}");
     }
 }
 
 #[test]
 fn a_million_files_take_a_few_mebibytes() {
-    // In memory, not on disk; a debug library is too slow for as many files.
+    // The files are in memory, not on disk. A debug library is too slow for as many files.
     let data = tempdir_in_memory();
     let count =
         if cfg!(debug_assertions) && std::env::var_os("DXT_TRACER_LIB").is_none() { 100_000 } else { 1_000_000 };
@@ -221,7 +221,7 @@ fn what_waits_in_the_chunks_of_living_threads_and_of_a_child_is_counted() {
     assert_eq!(writes, [(1, 3), (bytes, bytes)]);
 }
 
-/// Directory on a file system in memory, removed on drop.
+/// Directory on a file system in memory; removed on drop.
 struct InMemory(std::path::PathBuf);
 
 fn tempdir_in_memory() -> InMemory {

@@ -1,6 +1,6 @@
-//! Tests of counters mode under MPICH and Open MPI: for files shared by all ranks, one record has exact totals, and its size does not
-//! depend on the number of ranks. Files of single ranks stay in the records of these ranks. Files shared by some ranks are tested in
-//! `counters_subsets`.
+//! Tests of counters mode under MPICH and Open MPI. For files shared by all ranks, one record has exact totals, and its size does not
+//! depend on the number of ranks. Files used by a single rank stay in that rank's record. (`counters_subsets` tests files shared by some
+//! ranks.)
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, read_log, workload_with};
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use trace_format::spread::Spread;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Runs the program in counters mode; returns its traces and the total size of the trace files, in bytes.
+/// Runs the program in counters mode; returns its traces, and the total size of the trace files in bytes.
 pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush: &str) -> (Traces, u64) {
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks);
-    // OMPIO makes a file per rank to test locks with, which stays with its rank; ROMIO does not. Open MPI's ranks race to create the job's
-    // directory, and only the late ones query its parents.
+    // OMPIO creates a file per rank to test locks, which stays in the rank's record; ROMIO does not. Open MPI's ranks race to create the
+    // job's directory, and only the late ones query its parents.
     let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data());
     let outcome = launch.env("DXT_ENABLE", "counters").env("DXT_FLUSH", flush).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
@@ -26,8 +26,7 @@ pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush
     (traces, sizes)
 }
 
-/// Returns the counters of operation `name` through `layer` on `file` in the record of `rank` (-1: the common record). Nested calls are
-/// excluded.
+/// Returns the counters of operation `name` through `layer` on `file` in the record of `rank` (-1: common record). Nested calls are excluded.
 pub(crate) fn counters(traces: &Traces, rank: i32, layer: &str, name: &str, file: &Path) -> Option<Counters> {
     let mut sum: Option<Counters> = None;
     for process in traces.processes.iter().filter(|process| process.info.rank == rank) {
@@ -98,7 +97,7 @@ fn files_of_all_ranks_become_one_record() {
                 (spread.time_ns.mean * f64::from(ranks) / time as f64 - 1.0).abs() < 1e-6,
                 "{spread:?}, not {time}"
             );
-            // Common time axis: all calls lie between the barrier of MPI_Init and the end.
+            // Common time axis: all calls lie between the barrier of MPI_Init and the end of the process.
             let (info, sync) = (&common[0].info, common[0].info.sync_ns.expect("an aligned clock"));
             let all_writes = counters(&traces, -1, "POSIX", "write", &posix).expect("writes");
             assert!(sync <= all_writes.first_start && all_writes.last_end <= info.end_ns, "{all_writes:?} {info:?}");
@@ -145,15 +144,15 @@ fn sums_are_what_the_programs_log_whether_reduced_or_not() {
             let sum = did.entry((op.name, op.mode, op.path)).or_default();
             *sum = (sum.0 + 1, sum.1 + op.length);
         }
-        let mut told: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
+        let mut reported: BTreeMap<(String, String, String), (u64, u64)> = BTreeMap::new();
         let missing = traces.processes.iter().flat_map(|process| &process.missing);
         for missing in missing.filter(|missing| missing.op.layer == "MPIIO") {
             let op = missing.op.clone();
-            let sum = told.entry((op.name, op.mode, op.path)).or_default();
+            let sum = reported.entry((op.name, op.mode, op.path)).or_default();
             *sum = (sum.0 + missing.counters.segments, sum.1 + missing.counters.bytes);
         }
         assert!(did.len() > 10, "{did:?}");
-        assert_eq!(told, did, "{mpi:?}");
+        assert_eq!(reported, did, "{mpi:?}");
     }
 }
 
@@ -178,7 +177,7 @@ fn where_nothing_is_shared_nothing_is_reduced() {
 fn ranks_of_different_settings_do_not_wait_for_each_other() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
-        // A shell script that turns on tracing for odd ranks; launchers name the rank in different ways.
+        // A shell script turns on tracing for odd ranks. Launchers use different variables for the rank.
         let program = workload_with("counters_mpi", mpi, &["-O1"]);
         let script = scratch.root().join("start.sh");
         let text = "#!/bin/sh\nrank=${PMI_RANK:-$OMPI_COMM_WORLD_RANK}\n\

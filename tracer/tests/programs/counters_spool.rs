@@ -1,5 +1,5 @@
-//! Tests of counters in spools: other processes can read them while the program runs, and they survive if the process is killed. (Kills and
-//! reads at arbitrary moments: `spool.rs`; all ways to end: `ends.rs`.)
+//! Tests of counters in spools: other processes can read them while the program runs, and they survive if the process is killed.
+//! (`spool.rs` tests kills and reads at arbitrary times, `ends.rs` all ways to end.)
 
 use crate::harness::{Launch, MissingOps, Scratch, Traces, library, look, recover, spools, workload};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     all
 }
 
-/// Keeps only the number of calls and bytes: all other values depend on the order of calls by several threads or processes.
+/// Keeps only the number of calls and bytes, since other values depend on the order of calls of several threads or processes.
 fn unordered(counted: Counted) -> Counted {
     let known = |of: Counters| Counters { segments: of.segments, bytes: of.bytes, ..Counters::default() };
     counted.into_iter().map(|(key, counters)| (key, known(counters))).collect()
@@ -53,16 +53,16 @@ fn a_normal_end_has_the_same_counters_and_leaves_no_spool() {
         let expected = counting(&without, program, arguments, false);
         assert!(!without.spools().exists(), "{program}");
         let got = counting(&with, program, arguments, true);
-        // Spools were made, and are removed.
+        // Spools were created, and are removed.
         assert!(with.spools().exists() && spools(&with).is_empty(), "{program} {arguments:?}");
         let (expected_sums, sums) = (counted(&without, &expected), counted(&with, &got));
         assert!(sums.len() > 1, "{program}: {sums:?}");
         // The order of the threads is arbitrary.
-        let alike = |sums: Counted| match arguments {
+        let similar = |sums: Counted| match arguments {
             ["alive", ..] => unordered(sums),
             _ => sums,
         };
-        let (sums, expected_sums) = (alike(sums), alike(expected_sums));
+        let (sums, expected_sums) = (similar(sums), similar(expected_sums));
         let differ: Vec<_> = sums.iter().filter(|(key, sum)| expected_sums.get(*key) != Some(sum)).collect();
         assert!(differ.is_empty() && sums.len() == expected_sums.len(), "{program} {arguments:?}: {differ:?}");
         let profiles = |traces: &Traces| -> u64 {
@@ -84,7 +84,7 @@ fn forked_children_and_programs_they_become_have_their_own() {
 }
 
 /// Runs a program that reports each call on a pipe until the pipe is full. Reads the program's spool, kills the program, and recovers the
-/// spool; each must give the right counts.
+/// spool; both must give the right counts.
 fn waits(threads: u64) {
     let scratch = Scratch::new();
     let mut command = Command::new(workload("progress"));
@@ -124,7 +124,6 @@ fn waits(threads: u64) {
     assert_eq!(seen(&traces), (last.0, last.1), "what it left is what was seen");
 }
 
-/// Returns the counters of the program's writes.
 fn writes(scratch: &Scratch) -> Counted {
     let all = counted(scratch, &Traces::read(&scratch.traces()));
     all.into_iter().filter(|(key, _)| key.1 == "write" && key.4.starts_with("/data")).collect()

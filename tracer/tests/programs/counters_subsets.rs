@@ -1,5 +1,5 @@
-//! Tests of counters mode under MPICH and Open MPI for files shared by some of the ranks. The common record includes these files, with or
-//! without rank 0 among their ranks, and lists the ranks. No call is counted twice or lost.
+//! Tests of counters mode under MPICH and Open MPI for files shared by some of the ranks, with or without rank 0. The common record
+//! includes these files and lists the ranks. No call is counted twice or lost.
 
 use crate::calls_of_a_flush::{at_most_eight, program};
 use crate::counters_mpi::{BOTH, calls, counters, run};
@@ -20,8 +20,8 @@ fn deep(data: &Path, half: u32) -> PathBuf {
     (0..3).fold(data.to_owned(), |path, i| path.join(format!("{i:0200}"))).join(format!("deep.{half}"))
 }
 
-/// Asserts that writes to each file are counted exactly once: files used by all four ranks, and files used by either half of them.
-fn told_once(traces: &Traces, data: &Path, what: &str) {
+/// Asserts that writes to each file are counted exactly once: to files used by all four ranks, and to files used by either half of the ranks.
+fn reported_once(traces: &Traces, data: &Path, what: &str) {
     let writes = |path: &Path| traces.totals(&["POSIX"], "write", path);
     assert_eq!(writes(&data.join("all.0")), (46, 4600), "{what}");
     for (half, of_half) in [(0, 3), (1, 7)] {
@@ -42,7 +42,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
         let (traces, _) = run(&scratch, mpi, 4, "subsets", "collective");
         let data = scratch.data();
         assert_eq!(traces.files.len(), 1);
-        told_once(&traces, &data, &format!("{mpi:?}"));
+        reported_once(&traces, &data, &format!("{mpi:?}"));
         let record = common(&traces).expect("a common record");
         assert_eq!((record.info.rank, record.info.pid, record.reduced.0), (-1, 0, 4));
 
@@ -70,7 +70,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
             assert_eq!(calls(&traces, -1, "POSIX", "close", &path).0, opens, "{mpi:?} {name}");
             let profile = record.profiles[&("POSIX".to_owned(), path.display().to_string())];
             assert_eq!(profile.accesses, writes.segments + u64::from(base == 1), "{mpi:?} {name}");
-            let def = record.paths.iter().zip(&record.block.files).find(|(told, _)| Path::new(told) == path);
+            let def = record.paths.iter().zip(&record.block.files).find(|(reported, _)| Path::new(reported) == path);
             let (inode, kind) = def.map(|(_, def)| (def.inode, u32::from(def.kind))).expect("a description");
             let is = std::fs::metadata(&path).expect("the file is there");
             assert_eq!((inode, kind), (std::os::unix::fs::MetadataExt::ino(&is), 1), "{mpi:?} {name}");
@@ -80,7 +80,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
                 assert_eq!(calls(&traces, rank, "POSIX", "write", &path), (0, 0), "{mpi:?} {name} rank {rank}");
             }
         }
-        // A path too long to be sent stays with its rank, unless rank 0 has the file.
+        // A path too long to be sent stays in its rank's record, unless rank 0 has the file.
         assert_eq!(spread(&traces, "POSIX", &deep(&data, 0)).map(|spread| spread.ranks), Some(2));
         assert_eq!(spread(&traces, "POSIX", &deep(&data, 1)), None);
         for rank in 0..4 {
@@ -91,7 +91,7 @@ fn files_of_some_ranks_are_in_the_common_record() {
 
         let part = data.join("part");
         assert_eq!(spread(&traces, "MPIIO", &part).map(|spread| spread.ranks), Some(2), "{mpi:?}");
-        // The lowest rank that opened the file provides data that the record cannot reduce.
+        // The lowest rank that opened the file provides the data that cannot be reduced.
         let asked = traces.processes.iter().flat_map(|process| {
             let hints =
                 process.block.hints.iter().filter(|hint| hint.key == b"cb_buffer_size" && u32::from(hint.origin) == 0);
@@ -119,7 +119,7 @@ fn more_files_than_have_room_stay_with_their_ranks() {
             }
             assert_eq!(traces.totals(&["POSIX"], "write", &part), (3, 3));
         }
-        // 960 files compete for 256 slots; their names decide which files get one.
+        // 960 files compete for 256 places; the names decide which files get one.
         println!("{mpi:?}: {reduced} of 60 files found room");
         assert!((1..60).contains(&reduced), "{mpi:?}: {reduced}");
         for (rank, i) in (1..4).flat_map(|rank| (0..300).map(move |i| (rank, i))) {
@@ -151,7 +151,7 @@ fn where_one_rank_keeps_segments_nothing_is_reduced() {
 }
 
 #[test]
-fn whichever_call_fails_on_one_rank_everything_is_told_once() {
+fn whichever_call_fails_on_one_rank_everything_is_reported_once() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for call in [
             "none:0",
@@ -172,7 +172,7 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
                 let traces = Traces::read(&scratch.traces());
                 let what = format!("{mpi:?} {call} on rank {rank}");
                 println!("{what}: {} files", traces.files.len());
-                told_once(&traces, &scratch.data(), &what);
+                reported_once(&traces, &scratch.data(), &what);
                 if call == "none:0" {
                     let expected = "Bcast Allreduce Allreduce Reduce Allreduce Exscan Allreduce Allreduce";
                     assert_eq!(made.join(" "), expected, "{what}");
@@ -183,7 +183,7 @@ fn whichever_call_fails_on_one_rank_everything_is_told_once() {
 }
 
 #[test]
-fn a_hashed_name_is_told_by_one_rank_to_another_as_it_is_written() {
+fn a_hashed_name_is_reported_by_one_rank_to_another_as_it_is_written() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let key = scratch.root().join("key");
@@ -196,7 +196,7 @@ fn a_hashed_name_is_told_by_one_rank_to_another_as_it_is_written() {
         let traces = Traces::read(&scratch.traces());
         let record = common(&traces).expect("a common record");
         let of_two = record.reduced.1.iter().filter(|((layer, _), spread)| layer == "POSIX" && spread.ranks == 2);
-        // Two files of each half (long names included: hashes are shorter), and possibly the upper half's file used by MPI-IO.
+        // Two files of each half (including long names, since hashes are shorter), and possibly the upper half's file used by MPI-IO.
         assert!((4..=5).contains(&of_two.count()), "{mpi:?}: {:?}", record.reduced.1);
         assert!(!format!("{:?}", record.paths).contains("half"), "{mpi:?}: {:?}", record.paths);
         let bytes: u64 = record

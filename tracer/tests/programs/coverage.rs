@@ -1,4 +1,4 @@
-//! Test that docs/coverage.md lists exactly the functions that the library intercepts.
+//! Tests that docs/coverage.md lists exactly the functions that the library intercepts.
 
 use crate::harness::{have, library, skip};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Returns the functions named in the tables of docs/coverage.md (in backticks, or with the prefix MPI_), with the number of rows that name
-/// each.
+/// each function.
 fn in_the_document() -> BTreeMap<String, usize> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/coverage.md");
     let text = std::fs::read_to_string(path).expect("failed to read docs/coverage.md");
@@ -29,7 +29,7 @@ fn in_the_library() -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().expect("failed to run nm");
     let listed = String::from_utf8(output.stdout).expect("symbols are text");
     let functions = listed.lines().filter_map(|line| line.split_once(" T ")).map(|(_, name)| name.trim());
-    // Also exported: one name for sanitizers.
+    // The library also exports a name for sanitizers (__tsan_...).
     functions.filter(|name| !name.starts_with("PMPI_") && !name.starts_with("__tsan_")).map(str::to_owned).collect()
 }
 

@@ -1,5 +1,4 @@
-//! Tests of Darshan's environment variables. They apply where the tracer's own variables are not set, with the meanings in Darshan's
-//! documentation.
+//! Tests of Darshan's environment variables: they apply where the tracer's own variables are not set, with the meanings in Darshan's documentation.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
@@ -48,7 +47,7 @@ fn files_that_no_trigger_wants_keep_no_segments() {
 }
 
 #[test]
-fn ranks_that_darshan_is_told_to_exclude_have_no_segments() {
+fn ranks_that_darshan_is_reported_to_exclude_have_no_segments() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -69,7 +68,7 @@ fn triggers(scratch: &Scratch, lines: &str) -> PathBuf {
     path
 }
 
-/// A file that matches a trigger in Darshan's trigger file keeps its segments; other files have counters only. The trigger file alone turns
+/// A file that matches a trigger in Darshan's trigger file keeps its segments; other files have only counters. The trigger file alone turns
 /// tracing on.
 #[test]
 fn files_are_kept_that_a_trigger_of_darshans_file_names() {
@@ -90,9 +89,9 @@ fn files_are_kept_that_a_trigger_of_darshans_file_names() {
         kept_and_counted_are_all(&log, &traces, &["POSIX", "STDIO", "MPIIO"], &scratch.data());
         assert_eq!(noted(&traces, "a trigger"), 6 - expected.len() as u64, "{lines}");
         let settings = traces.jobs.iter().flat_map(|job| &job.settings);
-        let told: Vec<&String> =
+        let reported: Vec<&String> =
             settings.filter(|(name, _)| name == "DXT_TRIGGER_CONF_PATH").map(|set| &set.1).collect();
-        assert!(!told.is_empty() && told.iter().all(|told| !told.contains('#')), "{told:?}");
+        assert!(!reported.is_empty() && reported.iter().all(|reported| !reported.contains('#')), "{reported:?}");
     }
 }
 
@@ -107,7 +106,7 @@ fn a_wrong_line_is_said_once_and_the_others_count() {
     assert!(first.contains("line 1 is ignored: a parenthesis"), "{first}");
     assert!(second.contains("line 3 is ignored: SMALL is not a trigger"), "{second}");
     assert_eq!(kept(&Traces::read(&scratch.traces()), &scratch.data()), ["small".to_owned()].into());
-    // No usable trigger, or an unreadable file: handled as an invalid setting.
+    // A file that is unreadable or has no valid trigger is handled like an invalid setting.
     for lines in [Some("FILE (\n"), None] {
         let scratch = Scratch::new();
         let path = lines.map_or_else(|| scratch.data().join("none"), |lines| triggers(&scratch, lines));
@@ -131,7 +130,7 @@ fn ranks_that_a_trigger_names_keep_all_files() {
         with_segments.retain(|(_, segments)| *segments > 0);
         with_segments.sort_unstable();
         let [(1, all), (2, _), (3, named)] = with_segments.as_slice() else { panic!("{mpi:?}: {with_segments:?}") };
-        // Open, write and close of the named file; MPI collective calls belong to no file.
+        // Open, write and close of the named file. Collective MPI calls belong to no file.
         let own = |segment: &&crate::harness::Seg| segment.op.path.ends_with("/own.3");
         assert!(traces.segments.iter().filter(own).count() == 3 && all > named, "{mpi:?}: {with_segments:?}");
         assert!(!traces.segments.iter().any(|segment| segment.op.path.ends_with("/own.0")), "{mpi:?}");

@@ -1,6 +1,6 @@
 //! Tests of process ends, over all kinds of processes, storage modes and ways to end. The program itself counts the calls that it has begun
-//! and those that have returned. Per file, the number of calls in the traces must lie between these two, and no call may be recorded twice.
-//! Traces written by the tracer and traces recovered from spools count together.
+//! and those that have returned. Per file, the number of calls in the traces must lie between these two numbers, and no call may be
+//! recorded twice. Traces written by the tracer and traces recovered from spools count together.
 
 use crate::filters::noted;
 use crate::harness::{
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 /// Number of counter pairs (calls begun, calls returned) that the program keeps, one pair per file.
 const SLOTS: usize = 256;
 
-/// Kinds of test processes, by what they do while they write.
+/// Kinds of test processes, by their activity beside the writes.
 const KINDS: [&str; 9] =
     ["threads", "vforks", "forks", "exec", "confined", "chroot", "mounts", "ranks mpich", "ranks openmpi"];
-/// Kinds that require root. They are not combined with exec, since the executed program would look for files elsewhere.
+/// Kinds that require root. Not combined with exec(3), since the executed program would look for files elsewhere.
 const OF_ROOT: [&str; 2] = ["chroot", "mounts"];
 /// Storage modes for recorded calls.
 const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
@@ -94,7 +94,7 @@ impl Case {
         checked
     }
 
-    /// Runs the case while the kernel fails one system call: `refused` is the call and its error.
+    /// Runs the case while the kernel fails one system call. `refused`: the system call and its errno.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();
@@ -104,7 +104,7 @@ impl Case {
 
     /// Runs the case, and kills the process when its trace has been renamed to its final name. A delay after rename(2) makes this possible.
     fn run_to_the_name(self, seed: u64) -> Result<(), String> {
-        // Killing may come too late on a busy machine.
+        // The kill may come too late on a busy machine.
         for _ in 0..5 {
             let scratch = Scratch::new();
             let options = ["-o", "/dev/null", "-e", "trace=renameat2", "-e", "signal=none", "-e"];
@@ -174,7 +174,7 @@ impl Case {
                 found.entry(slot).or_default().0 += missing.counters.segments;
             }
         }
-        // Once its trace is written, a spool still holds some calls; calls beyond these are counted over all files together.
+        // Once the trace is written, a spool still holds some calls. Further calls are counted over all files together.
         let mut late = noted(&traces, "calls that came after the trace");
         let bytes = std::fs::read(counts).expect("failed to read the counts");
         let numbers: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -207,7 +207,7 @@ impl Case {
     }
 }
 
-/// Distance in the list between cases that run one after another: even a few cases then cover all modes and ways.
+/// Distance in the list between successive cases: even a few cases then cover all modes and ways.
 const STEP: usize = 7;
 
 /// Runs one case after another while `goes_on` returns true. Returns the number of runs, and a table of failures (empty if none).
@@ -219,7 +219,7 @@ fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -
         let seed = first_seed + round;
         let entry = tally.entry(case).or_default();
         entry.0 += 1;
-        // Failed assertions of the harness on a trace count as failures here.
+        // A failed assertion of the harness on a trace counts as a failure.
         let ran = std::panic::catch_unwind(|| case.run(seed));
         if let Err(why) = ran.unwrap_or_else(|_| Err("a trace is not as every trace must be".into())) {
             entry.1 += 1;
@@ -251,7 +251,7 @@ fn threads_that_write_while_the_process_ends() {
     some(&["threads"], 135);
 }
 
-/// Old kernels or containers may refuse some system calls. The number of recorded calls is right without any one of them.
+/// Old kernels or containers may refuse some system calls. The number of recorded calls must be right without any one of them.
 #[test]
 fn threads_that_write_while_the_process_ends_without_one_system_call() {
     let refused = [
@@ -278,7 +278,7 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
             ("spill", "failed_exec"),
             ("counters", "sigkill"),
         ] {
-            // Without MADV_WIPEONFORK, a child could write into its parent's spool: there is none.
+            // Without MADV_WIPEONFORK there is no spool, since a child could write into its parent's spool.
             if (refused[0], way) == ("madvise", "sigkill") {
                 continue;
             }
@@ -296,14 +296,13 @@ fn kill(program: &Path, scratch: &Scratch) {
         let runs = std::fs::read_link(process.path().join("exe")).is_ok_and(|exe| exe == program);
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         if runs && arguments.windows(root.len()).any(|part| part == root) {
-            // May have exited already.
+            // The process may have exited already.
             let _ = Command::new("kill").arg("-KILL").arg(process.file_name()).stderr(Stdio::null()).status();
         }
     }
 }
 
-/// A process is killed after its trace got its final name, but before its spool is marked as written. Includes records reduced over all
-/// ranks.
+/// A process is killed after its trace got its final name, but before its spool is marked as written. Includes records reduced over all ranks.
 #[test]
 fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     for (kind, way) in [("threads", "exit"), ("ranks mpich", "finalize"), ("ranks openmpi", "finalize")] {
@@ -316,7 +315,7 @@ fn killed_between_the_name_of_the_trace_and_the_marks_of_the_spool() {
     }
 }
 
-/// Children of vfork(2) run in their parent's memory; the parent's calling thread waits for the child's end.
+/// Children of vfork(2) run in their parent's memory; the calling thread of the parent waits for the child's end.
 #[test]
 fn children_of_vfork_that_write_while_the_process_ends() {
     some(&["vforks"], 45);

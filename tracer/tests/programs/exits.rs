@@ -1,4 +1,4 @@
-//! Tests of program ends: after every end that lets code run, the trace is complete. The program ends as it would untraced.
+//! Tests of program ends: after every end that lets code run, the trace is complete and the program ends as it would untraced.
 
 use crate::harness::{Launch, Order, Outcome, Scratch, Traces, assert_same, library, read_log, recover, workload};
 use std::io::Read;
@@ -62,8 +62,7 @@ fn exit_from_another_thread() {
     nothing_lost("thread_exit", Some("exit"));
 }
 
-/// Runs a program that dies by its own signal. Asserts that its trace is complete or missing, never damaged. Returns true if there is a
-/// trace.
+/// Runs a program that dies by its own signal. Asserts that the trace is complete or missing, never damaged. Returns true if there is a trace.
 fn dies(way: &str, code: i32) -> bool {
     let scratch = Scratch::new();
     let (untraced, traced) = end_by(&scratch, way);
@@ -80,7 +79,7 @@ fn sigterm_with_default_action() {
     assert!(dies("sigterm", 128 + 15));
 }
 
-/// A signal that arrives while the trace is being written at a normal end does not lose the trace.
+/// A signal that arrives while the trace is written at a normal end must not lose the trace.
 #[test]
 fn sigterm_at_any_moment_of_the_end() {
     for round in 0..60_u64 {
@@ -134,7 +133,7 @@ fn the_first_process_of_a_namespace() {
         return crate::harness::skip_here("a namespace of processes may not be made here");
     }
     let preload = format!("LD_PRELOAD={}", library().display());
-    // SIGTERM does not end it: it continues to its end.
+    // SIGTERM does not end this process, which continues to its normal end.
     for (way, code) in
         [("return", 7), ("exit", 7), ("_exit", 7), ("quick_exit", 7), ("thread_exit", 7), ("sigterm", 99)]
     {
@@ -165,7 +164,7 @@ fn sigkill() {
     dies("kill", 128 + 9);
 }
 
-/// Messages are printed before standard error is closed: cat(1), cp(1) and dd(1) close it in exit(3), just before their trace is written.
+/// Messages must be printed before standard error is closed: cat(1), cp(1) and dd(1) close it in exit(3), just before their trace is written.
 #[test]
 fn what_is_known_is_said_before_standard_error_is_closed() {
     let scratch = Scratch::new();
@@ -188,7 +187,7 @@ fn what_is_known_is_said_before_standard_error_is_closed() {
     let place = format!("dxt: a trace will be written to {} (", scratch.traces().display());
     assert!(said.starts_with(&place) && said.lines().count() == 1, "{said}");
     assert_eq!(Traces::read(&scratch.traces()).files.len(), 2);
-    // Other programs report the error at the end, once.
+    // Other programs report the error once, at the end.
     let outcome = Launch::new(&scratch, "/bin/sh")
         .env("DXT_OUTPUT_DIR", file.join("below"))
         .arg("-c")
@@ -259,7 +258,7 @@ fn words_go_to_standard_error_while_it_is_there() {
     }
 }
 
-/// The tracer's messages never block on a slow reader. A pipe without a reader, or a file at its size limit, causes no signal.
+/// Messages must never block on a slow reader. A pipe without a reader, or a file at its size limit, must cause no signal.
 #[test]
 fn words_that_cannot_be_said_harm_nobody() {
     for (way, verbose) in ["no_reader", "no_room", "limit"].into_iter().flat_map(|way| [(way, "0"), (way, "2")]) {

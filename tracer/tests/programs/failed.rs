@@ -1,4 +1,4 @@
-//! Tests of failed calls: they are recorded separately, with their error number. The program sees the same error as without the tracer.
+//! Tests of failed calls: they are recorded separately, with their error number, and the program sees the same error as without the tracer.
 
 use crate::harness::{Compiler, Launch, Order, Scratch, assert_same, read_failures, workload, workload_with};
 
@@ -33,7 +33,7 @@ fn a_storm_of_names_that_do_not_exist_is_bounded_and_counted() {
     let notes = &traces.processes[0].notes;
     let counted = notes.iter().find(|note| note.what.contains("too many")).map_or(0, |note| note.count);
     assert!(storm > 1000 && counted > 1000, "{storm} recorded, {counted} counted");
-    // Two passes over 20,000 names: each is recorded or counted, both times.
+    // The program passes twice over 20,000 names. Both times each name is recorded or counted.
     assert_eq!(storm + counted, 40_000 + 1, "the one name more has no address");
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the filters described in docs/configuration.md: calls that a filter excludes are counted instead of recorded. DXT_RANKS is
-//! tested in `ranks`, and triggers in `triggers`.
+//! Tests of the filters described in docs/configuration.md: calls that a filter excludes are counted instead of recorded. (`ranks` tests
+//! DXT_RANKS, `triggers` tests triggers.)
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, read_failures, workload, workload_with,
@@ -28,23 +28,23 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Asserts for each operation and file that recorded plus counted calls and bytes equal those in the program's log.
+/// Asserts, for each operation and file, that recorded plus counted calls and bytes equal those in the program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
-    let mut told = all_calls(traces.own_ops(layers, dir).iter());
+    let mut reported = all_calls(traces.own_ops(layers, dir).iter());
     for process in &traces.processes {
         for missing in process.missing.iter().filter(|missing| !missing.nested && missing.op.errno == 0) {
             let op = &missing.op;
             if layers.contains(&op.layer.as_str()) && Path::new(&op.path).starts_with(dir) {
-                let sum = told.entry((op.path.clone(), op.layer.clone(), op.name.clone())).or_default();
+                let sum = reported.entry((op.path.clone(), op.layer.clone(), op.name.clone())).or_default();
                 *sum = (sum.0 + missing.counters.segments, sum.1 + missing.counters.bytes);
             }
         }
     }
-    assert_eq!(told, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
+    assert_eq!(reported, all_calls(log.iter().filter(|op| layers.contains(&op.layer.as_str()))));
 }
 
-/// Returns the sum over all processes of the number in the note `what`.
+/// Returns the sum over all processes of the count in the note `what`.
 pub(crate) fn noted(traces: &Traces, what: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.contains(what)).map(|note| note.count).sum()
@@ -79,8 +79,7 @@ fn wrong_values_turn_tracing_off_with_one_line() {
     }
 }
 
-/// Runs a program on several files with the environment `variables`. Asserts that exactly the files for which `keeps` returns true have
-/// segments.
+/// Runs a program on several files with the environment `variables`. Asserts that exactly the files for which `keeps` returns true have segments.
 #[track_caller]
 fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> bool) -> Traces {
     let scratch = Scratch::new();
@@ -92,10 +91,10 @@ fn only(name: &'static str, variables: &[(&str, &str)], keeps: impl Fn(&str) -> 
     let (log, traces) = launch.traced();
     let kept = |op: &&Op| op.path.strip_prefix(&data_name).is_some_and(&keeps);
     let log: Vec<Op> = log.into_iter().filter(|op| op.path.starts_with(&data_name)).collect();
-    let told = traces.own_ops(&["POSIX", "STDIO"], &data);
+    let reported = traces.own_ops(&["POSIX", "STDIO"], &data);
     let (did, all) = (all_calls(log.iter().filter(kept)), all_calls(log.iter()));
     assert!(did.len() < all.len(), "nothing is left out: {variables:?}");
-    assert_eq!(all_calls(told.iter()), did, "{variables:?}");
+    assert_eq!(all_calls(reported.iter()), did, "{variables:?}");
     // Some programs do not log their failed calls.
     let failed = read_failures(&scratch);
     if !failed.is_empty() {
@@ -135,8 +134,8 @@ fn a_pattern_may_go_through_a_symbolic_link() {
         let (log, traces) = posix(&scratch, "posix_all").env("DXT_INCLUDE", &pattern).traced();
         let main = scratch.data().join("main");
         let of_main = |ops: &[Op]| ops.iter().filter(|op| Path::new(&op.path) == main).count();
-        let told = traces.own_ops(&["POSIX"], &scratch.data());
-        assert!(of_main(&told) > 0 && of_main(&told) == of_main(&log), "{pattern}");
+        let reported = traces.own_ops(&["POSIX"], &scratch.data());
+        assert!(of_main(&reported) > 0 && of_main(&reported) == of_main(&log), "{pattern}");
         assert_eq!(setting(&traces, "DXT_INCLUDE"), Some(pattern.as_str()));
     }
 }
@@ -191,7 +190,7 @@ fn short_transfers_are_counted_and_no_more() {
 
 #[test]
 fn short_transfers_need_no_room_and_nothing_is_lost() {
-    // 100 times the capacity of 64 KiB; of each buffer, only the open is kept.
+    // 100 times more calls than the 64 KiB buffer holds. Only the open of each file is kept.
     for overflow in ["fold", "compact"] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg("return").arg("200000");
@@ -230,7 +229,7 @@ fn only_mpi_io_or_only_what_is_below() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
         let (log, traces) = mpiio(&scratch, mpi, 2).env("DXT_LAYERS", "mpiio").traced();
-        // Includes the offsets of shared file pointers, which are known from the POSIX calls below.
+        // Includes offsets of shared file pointers, which are known from the nested POSIX calls.
         assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
         assert!(traces.segments.iter().all(|seg| seg.op.layer == "MPIIO"), "{mpi:?}");
         assert!(noted(&traces, "DXT_LAYERS") > 0);

@@ -1,5 +1,4 @@
-//! Tests of the times that a trace contains on the stages of the tracer's flush, in trace and counters mode, for one process and for
-//! several ranks.
+//! Tests of the times that a trace contains for the stages of the tracer's flush, in trace and counters mode, for one process and for several ranks.
 
 use crate::harness::{Compiler, Launch, Scratch, workload, workload_with};
 use trace_format::frame::{FlushStage, FlushTimes};
@@ -34,19 +33,19 @@ fn run(scratch: &Scratch, mpi: Compiler, settings: &[(&str, &str)]) -> String {
 fn each_rank_says_how_long_its_part_took() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         let scratch = Scratch::new();
-        let told = run(&scratch, mpi, &[]);
+        let reported = run(&scratch, mpi, &[]);
         let regions = regions(&scratch);
         assert_eq!(regions.len(), 3, "{mpi:?}");
         for (rank, _, times) in regions {
             let times = times.unwrap_or_else(|| panic!("rank {rank} says nothing"));
-            // All stages but `other` are certain to take some time.
+            // Each stage except `other` takes some time.
             for stage in &FlushStage::ALL[..7] {
                 assert!(times.of(*stage) > 0, "{mpi:?}, rank {rank}: {stage:?} in {times:?}");
             }
             assert!(times.total_ns() < 240_000_000_000, "{times:?}");
         }
-        let lines = told.lines().filter(|line| line.contains("flush of process") && line.contains(", repair "));
-        assert_eq!(lines.count(), 3, "{told}");
+        let lines = reported.lines().filter(|line| line.contains("flush of process") && line.contains(", repair "));
+        assert_eq!(lines.count(), 3, "{reported}");
     }
 }
 
@@ -69,12 +68,12 @@ fn alone_and_in_counters_mode_whoever_writes_says_so() {
         run(&scratch, mpi, &[("DXT_ENABLE", "counters")]);
         let counted = regions(&scratch);
         // A rank that writes two regions stores the times once, in its last region.
-        let told = counted.iter().filter(|(_, _, times)| times.is_some()).count();
+        let reported = counted.iter().filter(|(_, _, times)| times.is_some()).count();
         let common = counted.iter().filter(|(_, common, _)| *common).count();
         let own = counted.len() - common;
         let of_rank_0 = counted.iter().any(|(rank, common, _)| *rank == 0 && !common);
-        assert_eq!(told, own + usize::from(common > 0 && !of_rank_0), "{mpi:?}: {counted:?}");
-        assert!(told > 0);
+        assert_eq!(reported, own + usize::from(common > 0 && !of_rank_0), "{mpi:?}: {counted:?}");
+        assert!(reported > 0);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of programs with several processes: each process writes a trace of its own calls only. A forked child starts with an empty trace.
+//! Tests of programs with several processes: each process writes a trace of only its own calls. A forked child starts with an empty trace.
 
 use crate::harness::{Launch, Order, Scratch, Traces, assert_same, read_log, workload};
 use std::collections::BTreeSet;
@@ -10,10 +10,10 @@ fn every_process_has_its_own_operations() {
     let (log, traces) = Launch::new(&scratch, &program).arg(scratch.data()).env("DXT_JOB_ID", "one job").traced();
     assert_same(Order::File, &log, &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
     let did: BTreeSet<u32> = log.iter().map(|op| op.pid).collect();
-    let told: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
+    let reported: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     assert_eq!(did.len(), 8, "a parent, four children, three that ran another program");
-    assert_eq!(did, told);
-    // One file per process, one job.
+    assert_eq!(did, reported);
+    // Each process has one file, and all processes belong to one job.
     assert_eq!(traces.files.len(), 8);
     assert!(traces.jobs.iter().all(|job| job.info.key == traces.jobs[0].info.key), "{:?}", traces.jobs);
     let parent = log[0].pid.min(*did.first().expect("somebody did something"));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use trace_format::meta::Selection;
 
-/// Accesses to each data set, by process, path, operation and mode: calls per selection type, number of elements, element size and extent
+/// Accesses to each data set, by process, path, operation and mode: calls per selection type, number of elements, element size, and extent
 /// at the end.
 type Selected = BTreeMap<(u32, String, String, String), ([u64; Selection::COUNT], u64, u64, String)>;
 
@@ -31,7 +31,7 @@ fn selected(scratch: &Scratch) -> Selected {
 }
 
 /// Returns the accesses and selections that the traces contain for the data sets of one file.
-fn told(traces: &Traces, file: &Path) -> Selected {
+fn reported(traces: &Traces, file: &Path) -> Selected {
     let mut all = Selected::new();
     let mut kinds = BTreeSet::new();
     for process in &traces.processes {
@@ -48,7 +48,7 @@ fn told(traces: &Traces, file: &Path) -> Selected {
                 let path = String::from_utf8_lossy(&set.path).into_owned();
                 let extent: Vec<String> = set.extent.iter().map(u64::to_string).collect();
                 let key = (process.info.pid, path, op.name.clone(), op.mode.name().to_owned());
-                // Each kind of selection has its own stream.
+                // Each kind of selection has a stream of its own.
                 let selected: Vec<usize> = (0..Selection::COUNT).filter(|kind| access.selections[*kind] > 0).collect();
                 assert_eq!(selected.len(), 1, "{key:?} {access:?}");
                 assert!(kinds.insert((key.clone(), selected[0])), "{key:?} is there twice");
@@ -73,10 +73,10 @@ fn everything_that_the_program_did_to_files_and_data_sets() {
     assert_eq!((outcome.code, &outcome.stdout, &outcome.stderr), (0, &untraced.stdout, &untraced.stderr));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
     assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
-    let mut all = told(&traces, &scratch.data().join("all.h5"));
-    let others = told(&traces, &scratch.data().join("other.h5"));
+    let mut all = reported(&traces, &scratch.data().join("all.h5"));
+    let others = reported(&traces, &scratch.data().join("other.h5"));
     assert_eq!(others.len(), 1, "one data set was written in the other file");
-    // Both files have a data set of the same path, which the log does not distinguish.
+    // Both files have a data set of the same path, and the log does not distinguish the files.
     for ((pid, path, name, mode), (selections, elements, bytes, extent)) in others {
         assert_eq!((path.as_str(), name.as_str(), bytes, extent.as_str()), ("/set", "write", 1, "8x6"));
         let mine = all.get_mut(&(pid, path, name, mode)).expect("the same data set of the other file");
@@ -119,11 +119,11 @@ fn both_parallel_builds_tell_exactly_what_the_program_did() {
             let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
             assert_eq!((read_ranks(&scratch).len() as u32, traces.files.len()), (ranks, 1));
             assert_same(Order::Thread, &log, &traces.own_ops(&["HDF5"], &scratch.data()));
-            assert_eq!(told(&traces, &scratch.data().join("parallel.h5")), selected(&scratch));
+            assert_eq!(reported(&traces, &scratch.data().join("parallel.h5")), selected(&scratch));
             inside(&traces, &scratch.data());
             let below =
                 |layer: &'static str| traces.segments.iter().filter(move |seg| seg.op.layer == layer && seg.in_hdf5);
-            // Three layers: POSIX calls are nested in MPI-IO, and MPI-IO calls are not nested in each other.
+            // Three layers: POSIX calls are nested in MPI-IO calls, and MPI-IO calls are not nested in each other.
             assert!(below("MPIIO").any(|seg| seg.op.mode == "collective") && below("MPIIO").all(|seg| !seg.nested));
             assert!(below("POSIX").filter(|seg| seg.op.name == "write").all(|seg| seg.nested));
         }
@@ -145,7 +145,7 @@ fn counters_of_all_data_sets_are_in_the_common_record() {
             let did = log.iter().filter(|op| op.name == name).fold((0, 0), |sum, op| (sum.0 + 1, sum.1 + op.length));
             assert_eq!(traces.totals(&["HDF5"], name, &scratch.data()), did, "{name}");
         }
-        // OMPIO reports only hints that the program set.
+        // OMPIO reports only hints that the program has set.
         let hints = traces.processes.iter().any(|process| !process.block.hints.is_empty());
         assert_eq!(hints, mpi == Compiler::Mpich);
     }
@@ -165,7 +165,7 @@ fn a_filter_that_leaves_hdf5_out() {
 
 /// Two builds of HDF5 in one process are distinguished: a plugin's calls reach the plugin's own build.
 #[test]
-fn several_copies_in_one_process_are_told_apart() {
+fn several_copies_in_one_process_are_distinguished() {
     let Some(program) = workload_hdf5("hdf5_copies", Compiler::Cc, "serial", &["-DMAIN", "-ldl"]) else { return };
     let mut tried = BTreeSet::new();
     for (mpi, hdf5) in [(Compiler::Mpich, "mpich"), (Compiler::OpenMpi, "openmpi")] {
@@ -204,11 +204,10 @@ fn h5py_that_loads_its_own_hdf5() {
     assert_eq!(of_name(&ops, "close_dataset"), 3 + of_name(&ops, "open_dataset"));
     ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
     assert_same(Order::Thread, &log, &ops);
-    assert_eq!(told(&traces, &file), selected(&scratch));
+    assert_eq!(reported(&traces, &file), selected(&scratch));
 }
 
-/// Under a limit on address space, the spool's journal has room for some 200,000 records. Sizes of data sets take no room needed for file
-/// names.
+/// Under a limit on address space, the spool's journal has room for some 200,000 records. Data set sizes must take no room needed for file names.
 #[test]
 fn sizes_of_data_sets_take_no_room_from_names() {
     let Some(program) = workload_hdf5("hdf5_grows", Compiler::Cc, "serial", &[]) else { return };

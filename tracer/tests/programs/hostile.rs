@@ -1,5 +1,5 @@
-//! Tests of unusual programs and conditions: programs end as untraced, nothing hangs, and every call is recorded in a trace or spool, or
-//! counted.
+//! Tests of unusual programs and conditions: programs end as they would untraced, no program hangs, and every call is recorded in a trace
+//! or spool, or counted.
 
 use crate::harness::{
     Launch, Order, Outcome, Scratch, Traces, assert_same, have, is_root, read_failures, read_log, recover, skip_here,
@@ -91,8 +91,7 @@ fn a_changed_root_directory() {
     assert_eq!((calls, bytes, spools(&scratch).len()), (13, 13 * 8, 0), "{outcome:?}");
 }
 
-/// Returns the number of writes to a path with or without segments, and the number of calls in signal handlers that a note states as
-/// unrecorded.
+/// Returns the number of writes to a path, with or without segments, and the number of calls of signal handlers that a note reports as unrecorded.
 fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unrecorded = notes.filter(|note| note.what.contains("signal handlers")).map(|note| note.count).sum();
@@ -101,7 +100,7 @@ fn writes(traces: &Traces, path: &Path) -> (u64, u64) {
 
 #[test]
 fn a_signal_handler_that_writes_at_any_moment() {
-    // Chunks are packed with all but the first buffer size, and have all sizes.
+    // Chunks are packed with every buffer size except the first.
     for buffer in ["4M", "1M", "256K", "64K"] {
         let scratch = Scratch::new();
         let outcome = hostile(&scratch, "handler").env("DXT_BUFFER_MAX", buffer).run();
@@ -112,7 +111,7 @@ fn a_signal_handler_that_writes_at_any_moment() {
         let (main, unrecorded) = writes(&traces, &scratch.data().join("main"));
         let (handled, _) = writes(&traces, &scratch.data().join("handler"));
         assert_eq!(main, said[1], "{buffer}");
-        // The timer may fire once more between the last read of the count and its end.
+        // The timer may fire once more between the last reading of the count and the end of the program.
         let all = handled + unrecorded;
         assert!((said[0]..=said[0] + 1).contains(&all), "{buffer}: {handled} recorded, {unrecorded} counted, {said:?}");
     }
@@ -128,7 +127,7 @@ fn forks_while_other_threads_write() {
     assert_eq!(traces.processes.len(), 201);
 }
 
-/// Mounted file system of limited size, unmounted on drop.
+/// Mounted file system of limited size; unmounted on drop.
 struct Small(std::path::PathBuf);
 
 impl Small {
@@ -228,12 +227,12 @@ fn standard_output_and_error_are_closed() {
     let script = format!("{} {} return 50 >&- 2>&- <&-", program.display(), scratch.data().display());
     let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script + "; exit $?").env("DXT_VERBOSE", "2");
     assert_eq!(launch.run().code, 7);
-    // The program's file got descriptor 0, 1 or 2: it must contain no messages of the tracer.
+    // The program's file got descriptor 0, 1 or 2, and must contain no messages of the tracer.
     let text = std::fs::read(scratch.data().join("out")).expect("the program's file");
     assert_eq!(text.len(), 49 * 64 + 4);
     assert!(!text.windows(4).any(|part| part == b"dxt:"));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
-    let mut told = traces.own_ops(&["POSIX"], &scratch.data());
-    told.retain(|op| log.iter().any(|did| did.pid == op.pid));
-    assert_same(Order::Thread, &log, &told);
+    let mut reported = traces.own_ops(&["POSIX"], &scratch.data());
+    reported.retain(|op| log.iter().any(|did| did.pid == op.pid));
+    assert_same(Order::Thread, &log, &reported);
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 /// Newest version of glibc that a build on Debian 12 may require, as stated in docs/install.md.
 const GLIBC: (u32, u32) = (2, 34);
 
-/// Version of glibc that packages require: the oldest supported by Rust's standard library.
+/// Version of glibc that packages require: the oldest version supported by Rust's standard library.
 const OLD_GLIBC: (u32, u32) = (2, 17);
 
 /// Installs the build; returns the installation prefix, or `None` if the analyzer was not built.
@@ -79,7 +79,7 @@ fn one_directory_holds_all_and_traces_from_there() {
     all_is_removed(&scratch, &prefix);
 }
 
-/// Asserts that removal as described in docs/install.md leaves nothing.
+/// Asserts that removal as described in docs/install.md leaves no file.
 fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     let (_, rest) = include_str!("../../../docs/install.md").split_once("    cd PREFIX && ").expect("how to remove it");
     let (command, _) = rest.split_once("\n\n").expect("an end");
@@ -87,7 +87,7 @@ fn all_is_removed(scratch: &Scratch, prefix: &Path) {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ""), "{outcome:?}");
 }
 
-/// The package manifests list each installed file with its mode, also in folders that contain both programs and other files.
+/// Asserts that the package manifests list each installed file with its mode, also in folders that contain both programs and other files.
 fn packages_list_programs_and_others(prefix: &Path) {
     let manifest = include_str!("../../../dxt-analyze/Cargo.toml");
     for folder in ["lib/dxt", "share/dxt"] {
@@ -118,7 +118,7 @@ fn links_lead_somewhere(place: &Path) {
     }
 }
 
-/// The library for static programs exports no names that a program's own libraries might define, such as those of zstd.
+/// Asserts that the library for static programs exports no names that a program's own libraries might define, such as those of zstd.
 fn links_beside_another_zstd(scratch: &Scratch, flags: &str) {
     let (source, program) = (scratch.root().join("zstd.c"), scratch.root().join("zstd"));
     let text = "#include <stdio.h>\nint ZSTD_versionNumber(void);\nint ZSTD_versionNumber(void) { return 7; }\n\
@@ -178,7 +178,7 @@ fn modules_and_pkg_config_point_at_it() {
         );
         assert_eq!(said.stdout, expected, "{}: {said:?}", modules.display());
     }
-    // If the library would keep programs from starting, they run without it and nothing fails.
+    // If the library would keep programs from starting, they must run without it, and nothing may fail.
     let library = prefix.join("lib/dxt/libdxt_tracer.so");
     let missing = |library: &Path| std::fs::remove_file(library).expect("an installed library");
     let of_another_system = |library: &Path| {
@@ -216,8 +216,7 @@ fn it_runs_where_the_documentation_says() {
     assert!(docs.contains(&format!("{}.{} if it is made on Debian 12", GLIBC.0, GLIBC.1)));
 }
 
-/// Packages are linked for old systems: a program that uses many functions renamed in later glibc versions requires no newer glibc, and
-/// runs here.
+/// Packages are linked for old systems: a program that uses many functions renamed in later glibc versions requires no newer glibc, and runs here.
 #[test]
 fn packages_are_linked_for_older_systems() {
     let scratch = Scratch::new();
@@ -249,14 +248,14 @@ fn packages_are_linked_for_older_systems() {
     assert!(docs.contains(&format!("packages ask for glibc {}.{}", OLD_GLIBC.0, OLD_GLIBC.1)));
 }
 
-/// Packaging tools are installed before the build, and linked with this machine's glibc. Compilers for older systems cannot link them, and
-/// a failure after the build would cost minutes.
+/// Packaging tools must be installed before the build, and linked with this machine's glibc: compilers for older systems cannot link them,
+/// and a failure after the build would cost minutes.
 #[test]
 fn tools_for_packages_come_before_the_build() {
     let scratch = Scratch::new();
     let (tools, calls) = (scratch.root().join("tools"), scratch.root().join("calls"));
     std::fs::create_dir_all(&tools).expect("a directory");
-    // Stand-in that reports its arguments and build directory, and fails.
+    // Stand-in for cargo that reports its arguments and build directory, and fails.
     let cargo =
         "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
     std::fs::write(tools.join("cargo"), cargo).expect("a file");
@@ -278,8 +277,8 @@ fn tools_for_packages_come_before_the_build() {
     }
 }
 
-/// The required Rust version is stated before the build starts. Cargo's own message about a manifest that is too new states neither the
-/// required nor the installed version.
+/// The required Rust version must be stated before the build starts. Cargo's own message about a manifest that is too new states neither
+/// the required nor the installed version.
 #[test]
 fn install_says_which_rust_it_needs() {
     let scratch = Scratch::new();
@@ -304,7 +303,7 @@ fn install_says_which_rust_it_needs() {
     tool("rustc", "echo 'rustc 99.0.0'");
     assert_eq!(install("").stdout, format!("builds in {0}/target with /usr/bin/cc\n", tools.display()));
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        // Builds with other libraries have their own directory: cargo would take existing objects as up to date.
+        // Builds with other libraries have their own directory, since cargo would take existing objects as up to date.
         let older = format!("{}/target/older", tools.display());
         assert_eq!(install("--older-glibc").stdout, format!("builds in {older} with {older}/glibc/bin/cc\n"));
     }
@@ -350,7 +349,7 @@ fn needs(file: &Path) -> Option<(u32, u32)> {
     versions.filter_map(number).max()
 }
 
-/// Package recipes in packaging/ name existing versions, and change existing settings of the site configuration.
+/// Package recipes in packaging/ must name existing versions, and change existing settings of the site configuration.
 #[test]
 fn recipes_name_what_is_there() {
     let read =
@@ -376,7 +375,7 @@ fn version_is_the_projects_whatever_is_installed_beside_it() {
     let version = Launch::new(&scratch, dxt_run()).untraced().arg("--lib").arg(library()).arg("--version").run();
     let expected = format!("dxt-run {}\ntracer ", env!("CARGO_PKG_VERSION"));
     assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
-    // Alone, as a copied binary.
+    // Runs a copy of the binary alone.
     let copy = scratch.root().join("dxt-run");
     std::fs::copy(dxt_run(), &copy).expect("a copy");
     let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();

@@ -1,11 +1,10 @@
-//! Tests of the tracer's cost: instructions added per traced call, counted by callgrind and thus independent of the machine's speed and
-//! load.
+//! Tests of the tracer's cost: instructions added per traced call, counted by callgrind and thus independent of the machine's speed and load.
 
 use crate::harness::{Launch, Scratch, have, library, skip, workload};
 
 /// Upper bounds of the instructions that a release build of the library may add to a call: (operation, mode, bound). They cover hook,
-/// guard, two clock readings, descriptor lookup and append; for a C stream also its position before and after. Raise a bound only with a
-/// reason. Some six instructions check after the call that its descriptor still refers to the same file.
+/// guard, two clock readings, descriptor lookup and append; for a C stream also its position before and after. Some six instructions check
+/// after the call that its descriptor still refers to the same file. Raise a bound only with a reason.
 const MOST_ADDED: [(&str, &str, f64); 7] = [
     // Measured: 109.
     ("pwrite", "trace", 116.0),
@@ -15,11 +14,11 @@ const MOST_ADDED: [(&str, &str, f64); 7] = [
     ("fgetc", "trace", 240.0),
     // Like tracing, plus the fold into counters and profile: simple instructions, three per cycle. Measured: 366.
     ("pwrite", "counters", 370.0),
-    // Without times.
+    // Counters without time stamps.
     ("pwrite", "counters, untimed", 360.0),
     // Measured: 481.
     ("fgetc", "counters", 490.0),
-    // Calls alternate between 1,000 files: each segment is folded into its own counters and profile. Measured: 565.
+    // Calls alternate between 1,000 files: each segment is folded into counters and a profile of its own. Measured: 565.
     ("turn", "counters", 580.0),
 ];
 /// Factor applied to the bounds for a library built without optimization.

@@ -1,9 +1,8 @@
-//! Tests of signal handlers that write, and that leave the tracer's code by longjmp: the tracer's state stays consistent, and no call is
-//! lost.
+//! Tests of signal handlers that write, and that leave the tracer's code by longjmp(3): the tracer's state stays consistent, and no call is lost.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, workload, workload_with};
 
-/// Numbers printed by the program: calls begun and returned by the program, by its signal handler, and jumps out of the handler.
+/// Numbers printed by the program: calls begun and returned, by the program and by its signal handler, and jumps out of the handler.
 struct Said {
     begun: u64,
     returned: u64,
@@ -101,7 +100,7 @@ fn error_handlers_that_jump_out_of_mpi() {
         let traces = Traces::read(&scratch.traces());
         assert_eq!(traces.totals(&["MPIIO"], "write", &scratch.data()).0, 2 * 3 * 50, "{mpi:?}");
         assert_eq!(traces.totals(&["MPIIO"], "sync", &scratch.data()).0, 2 * 3, "{mpi:?}");
-        // No nested call is taken for the program's own.
+        // No nested call is mistaken for the program's own.
         assert_eq!(traces.totals(&["POSIX"], "write", &scratch.data()).0, 0, "{mpi:?}");
     }
 }

@@ -25,7 +25,6 @@ fn run_with(scratch: &Scratch, options: &[&str], command: &[&Path], variables: &
     command.iter().fold(launch, |launch, argument| launch.arg(argument)).run()
 }
 
-/// Returns true if dxt-analyze was built.
 fn has_analyzer() -> bool {
     let is_there = analyzer().exists();
     if !is_there {
@@ -39,7 +38,7 @@ fn lines(scratch: &Scratch, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Returns the number that follows `name`, from the last line that contains the name.
+/// Returns the number that follows `name` in the last line that contains `name`.
 fn number(lines: &[String], name: &str) -> Option<u64> {
     let name = format!("\"{name}\":");
     let (_, behind) = lines.iter().rev().find_map(|line| line.split_once(&name))?;
@@ -69,7 +68,7 @@ fn each_rank_is_seen_or_counted_however_short_it_is() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_is_told_before_the_program_runs() {
+fn an_agent_that_cannot_begin_is_reported_before_the_program_runs() {
     if !has_analyzer() {
         return;
     }
@@ -90,13 +89,13 @@ fn what_an_agent_lost_is_said_once_and_the_programs_status_stays() {
         return;
     }
     let scratch = Scratch::new();
-    // The shell lives long enough to be seen; an unseen one would lose nothing.
+    // The shell lives long enough for the agent to see it; an unseen process would lose no data.
     let script = "\"$0\" 10 1 & p=$!; sleep 1; wait $p; exit 7";
     let command = ["/bin/sh".as_ref(), "-c".as_ref(), script.as_ref(), &*workload("live")];
     let outcome = run(&scratch, &["--live-to", "events:/dev/full"], &command);
     assert_eq!(outcome.code, 7, "{outcome:?}");
     assert_eq!(outcome.stderr.matches("dxt-analyze live ended with 3").count(), 1, "{outcome:?}");
-    // Nothing was lost, and nothing is reported.
+    // If no data was lost, nothing is reported.
     let outcome = run(&scratch, &["--live-to", "events:/dev/null"], &command);
     assert_eq!((outcome.code, outcome.stderr.contains("dxt-analyze live")), (7, false), "{outcome:?}");
 }
@@ -124,7 +123,7 @@ fn in_a_job_of_several_nodes_an_agent_comes_to_each_beside_mpirun_too() {
     let scratch = Scratch::new();
     let tools = scratch.root().join("tools");
     std::fs::create_dir(&tools).expect("failed to make a directory");
-    // Stand-ins: one logs its options and starts one agent, the other starts the program.
+    // Stand-ins: srun logs its options and starts one agent, mpirun starts the program.
     let said = scratch.root().join("srun.said");
     let srun = format!(
         "#!/bin/sh\nwhile :; do case $1 in --*) echo \"$1\" >>{0} ;; *) break ;; esac; shift; done\nexec \"$@\"\n",

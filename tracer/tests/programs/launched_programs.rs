@@ -1,5 +1,5 @@
-//! Tests of dxt-run with programs that a preloaded library could prevent from starting: programs with sanitizers, with other C libraries,
-//! or for other processors; and with a second tracer that is already preloaded.
+//! Tests of dxt-run with programs that a preloaded library could prevent from starting (programs with sanitizers, with other C libraries,
+//! or for other processors), and with a second tracer that is already preloaded.
 
 use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, is_root, library, python, skip, skip_here};
 use crate::launcher::run_in;
@@ -22,7 +22,7 @@ fn wrote(outcome: &Outcome) -> usize {
     outcome.stderr.matches("dxt-run: wrote ").count()
 }
 
-/// C program that writes a file, then ends normally, leaks memory, or uses freed memory, by its argument.
+/// C program that writes a file, then ends normally, leaks memory, or uses freed memory, depending on its argument.
 const SICK: &str = "#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ fn programs_with_sanitizers_end_as_they_do_by_themselves_and_are_traced() {
                 last(&String::from_utf8_lossy(&alone.stderr)),
                 "{compiler:?} {end}: {outcome:?}"
             );
-            // The symbolizer of a report may be traced, too.
+            // The symbolizer that the report starts may be traced too.
             let traces = outcome.stderr.matches("/sick_").count();
             assert_eq!(traces, 1, "{compiler:?} {end}: {outcome:?}");
         }
@@ -108,7 +108,7 @@ fn sanitized_programs_start_whatever_starts_them() {
         assert_eq!(outcome.code, 3, "{start:?}: {outcome:?}");
         assert!(wrote(&outcome) >= 1, "{start:?}: {outcome:?}");
     }
-    // Options set by the user are added, and not overridden.
+    // Options set by the user are kept.
     let outcome = run(&scratch, &[("ASAN_OPTIONS", "exitcode=99")], &[&program, &data, "use"]);
     assert_eq!(outcome.code, 99, "{outcome:?}");
     let outcome = run(&scratch, &[("ASAN_OPTIONS", "verify_asan_link_order=1")], &[&program, &data, "well"]);
@@ -168,7 +168,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
     let program = compiled(&scratch, "copied", WRITES, &["gcc", &flag]).expect("a program");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);
     assert!(outcome.code == 3 && wrote(&outcome) == 1, "{outcome:?}");
-    // A missing dynamic linker.
+    // Runs the program with its dynamic linker missing.
     std::fs::remove_file(copy).expect("the copy");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);
     assert!(outcome.code == 127 && outcome.stderr.contains("dynamic linker does not exist"), "{outcome:?}");

@@ -1,5 +1,4 @@
-//! Tests of dxt-run: it sets all environment variables, keeps the command's exit status and output, and reports the traces that were
-//! written.
+//! Tests of dxt-run: it sets all environment variables, keeps the command's exit status and output, and reports the traces that were written.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, workload, workload_with,
@@ -20,7 +19,7 @@ pub(crate) fn run_in<'a>(
 ) -> Outcome {
     let launch =
         Launch::new(scratch, dxt_run()).untraced().without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");
-    // Last place in which dxt-run looks for dxt-analyze.
+    // PATH is the last place in which dxt-run looks for dxt-analyze.
     let beside = analyzer().parent().map_or_else(String::new, |folder| folder.display().to_string());
     let path = format!("{}:{beside}", std::env::var("PATH").unwrap_or_default());
     let launch = launch.env("PATH", path);
@@ -98,7 +97,7 @@ fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     })
 }
 
-/// Returns launcher arguments that run `program` (a copy of dd) on one rank; it writes one byte to a file named like the program.
+/// Returns launcher arguments that run `program` (a copy of dd) on one rank. It writes one byte to a file named like the program.
 fn writing(scratch: &Scratch, program: &Path) -> Vec<String> {
     let name = program.file_name().and_then(|name| name.to_str()).expect("a name");
     let file = format!("of={}", scratch.data().join(name).display());
@@ -125,7 +124,7 @@ fn run_with(scratch: &Scratch, variable: Option<(&str, &str)>, words: &[&str]) -
 #[test]
 fn each_program_of_several_is_traced() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
-        // Programs given as words separated by a colon, and as lines of a file; Open MPI passes variables on in two ways.
+        // Programs are given as words separated by a colon, or as lines of a file. Open MPI passes variables on in two ways.
         for form in ["words", "file", "words and list", "file and list"] {
             let scratch = Scratch::new();
             let parts = two_programs(&scratch).map(|program| writing(&scratch, &program));
@@ -143,7 +142,7 @@ fn each_program_of_several_is_traced() {
                 words.extend(parts[1].iter().map(|word| &**word));
             } else {
                 if mpi == Compiler::Mpich {
-                    // Comments and empty lines are not allowed in that file.
+                    // MPICH's file of programs allows no comments and no empty lines.
                     std::fs::write(&file, parts.each_ref().map(|part| part.join(" ")).join("\n")).unwrap();
                 }
                 words.extend([option, &file]);
@@ -184,7 +183,7 @@ fn a_program_that_cannot_be_traced_is_named_wherever_it_stands() {
 #[test]
 fn what_keeps_the_variables_from_the_ranks_is_said() {
     let scratch = Scratch::new();
-    // Stand-in for a launcher that passes its environment on: it runs the words after its options.
+    // Stand-in for a launcher that passes on its environment: runs the words after its options.
     let srun = scratch.root().join("srun");
     std::fs::write(&srun, "#!/bin/sh\nwhile case $1 in -*) true ;; *) false ;; esac; do shift; done\nexec \"$@\"\n")
         .unwrap();
@@ -282,7 +281,7 @@ fn settings_that_make_no_sense_are_said_before_anything_starts() {
     let (code, said, ran) = made(("DXT_BUFER_MAX", "1M"), "mark");
     assert_eq!((code, ran), (0, true), "{said}");
     assert!(said.contains("DXT_BUFER_MAX is not a variable of this tracer: did you mean DXT_BUFFER_MAX?"), "{said}");
-    // Settings that make no sense in the chosen mode, or would leave the program untraced.
+    // These settings are invalid in the chosen mode, or would leave the program untraced.
     for variable in [("DXT_CONFIG", "/nowhere.conf"), ("DXT_TIMING", "off"), ("DXT_ANONYMIZE", "/nowhere.key")] {
         let (code, said, ran) = made(variable, "mark");
         assert_eq!((code, ran), (2, false), "{said}");
@@ -304,7 +303,7 @@ fn a_dry_run_says_what_a_shell_would_set_and_changes_nothing() {
     let shell = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).run();
     assert_eq!(shell.code, 1, "{shell:?}");
     assert_eq!(Traces::read(&scratch.traces()).jobs[0].settings[0], ("DXT_ENABLE".into(), "counters".into()));
-    // Applies the advised hints, whichever way they are passed on; a value may contain any character.
+    // Advised hints are applied regardless of how they are passed on; a value may contain any character.
     let hints = scratch.root().join("hints");
     std::fs::create_dir_all(&hints).expect("a directory");
     std::fs::write(hints.join("ompi_mca.conf"), "# advised\n io_ompio_num_aggregators = 4\nio = romio=x y\n").unwrap();
@@ -347,13 +346,13 @@ fn it_needs_no_room_for_temporary_files() {
     let scratch = Scratch::new();
     let file = scratch.data().join("a file");
     std::fs::write(&file, "").expect("a file");
-    // No directory can be made in either.
+    // No directory can be created in either place.
     for place in ["/nonexistent", file.to_str().expect("text")] {
         let made = scratch.data().join("made");
         let outcome = run_in(&scratch, Some(("TMPDIR", place)), &[], &["touch".as_ref(), &*made]);
         assert_eq!((outcome.code, made.exists(), said(&outcome).len()), (0, true, 1), "{outcome:?}");
-        let told = format!("dxt-run: failed to create a directory in {place}");
-        assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with(&told)).count(), 1, "{outcome:?}");
+        let reported = format!("dxt-run: failed to create a directory in {place}");
+        assert_eq!(outcome.stderr.lines().filter(|line| line.starts_with(&reported)).count(), 1, "{outcome:?}");
         std::fs::remove_file(made).expect("a file");
     }
 }
@@ -403,12 +402,12 @@ fn a_wrong_line_in_a_file_of_triggers_is_said_before_the_program_starts() {
     std::fs::write(&triggers, "FILE x\nFILE (\n").expect("a file");
     let variable = ("DXT_TRIGGER_CONF_PATH", triggers.to_str().expect("text"));
     let outcome = run_in(&scratch, Some(variable), &[], &[Path::new("true")]);
-    let told = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is ignored: ", triggers.display());
-    assert!(outcome.stderr.lines().any(|line| line.starts_with(&told)), "{outcome:?}");
+    let reported = format!("dxt-run: DXT_TRIGGER_CONF_PATH: {} line 2 is ignored: ", triggers.display());
+    assert!(outcome.stderr.lines().any(|line| line.starts_with(&reported)), "{outcome:?}");
     assert!(!outcome.stderr.contains("not a variable"), "{outcome:?}");
 }
 
-/// Builds a library whose preloading prevents every program from starting, as a library that needs a newer glibc does.
+/// Builds a library that, if preloaded, prevents every program from starting, as a library that needs a newer glibc does.
 pub(crate) fn unloadable(scratch: &Scratch) -> PathBuf {
     let (source, library) = (scratch.root().join("missing.c"), scratch.root().join("libmissing.so"));
     std::fs::write(&source, "extern int in_no_library;\nint *dxt_missing = &in_no_library;\n").expect("a file");
@@ -435,7 +434,7 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
         outcome.stderr.starts_with("dxt-run: /bin/sh runs without the tracer")
             && outcome.stderr.contains("in_no_library")
     );
-    // The dynamic linker skips a file that is not a library, with a message.
+    // The dynamic linker skips a file that is no library, with a message.
     std::fs::write(&library, b"\x7fELF").expect("room");
     let outcome = run(&[]);
     assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.lines().count()), (7, "ran\n", 1), "{outcome:?}");
@@ -446,7 +445,7 @@ fn a_library_that_is_not_for_this_system_harms_no_program() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "# /bin/sh -c echo\\ ran\\;\\ exit\\ 7\n"), "{outcome:?}");
 }
 
-/// Directories made by dxt-run have the permissions requested for traces; so have the traces of killed processes.
+/// Directories made by dxt-run, and traces of killed processes, must have the permissions requested for traces.
 #[test]
 fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
     use std::os::unix::fs::PermissionsExt;
@@ -455,7 +454,7 @@ fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
             let scratch = Scratch::new();
             let script = format!("umask {umask}; exec \"$0\" \"$@\"");
             let launch = Launch::new(&scratch, "/bin/sh").untraced().arg("-c").arg(script).arg(dxt_run());
-            // First place in which dxt-run looks for dxt-analyze; another build may lie elsewhere.
+            // The folder of the library is the first place in which dxt-run looks for dxt-analyze; another build may lie elsewhere.
             let beside = scratch.root().join("beside");
             std::fs::create_dir(&beside).expect("a directory can be made");
             for file in [library(), &analyzer()] {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns the command `dxt-run --lib ... -o traces`, to be completed by options and a program.
+/// Returns the command `dxt-run --lib ... -o traces`, to which options and a program must be added.
 fn launcher(scratch: &Scratch) -> Command {
     let mut command = Command::new(dxt_run());
     command.arg("--lib").arg(library()).arg("-o").arg(scratch.traces()).current_dir(scratch.root());
@@ -42,7 +42,7 @@ fn ended(mut child: Child) -> ExitStatus {
     child.wait().expect("a child")
 }
 
-/// Shell code that writes a line to `said` for each signal, and exits at TERM with 5.
+/// Shell code that appends a line to the file `said` for each signal, and exits with 5 at SIGTERM.
 const TRAPS: &str =
     "for s in INT HUP QUIT USR1 USR2 CONT; do trap \"echo $s >>said\" $s; done; trap 'echo TERM >>said; exit 5' TERM
     echo $$ >ready; while :; do sleep 0.02; done";
@@ -73,14 +73,14 @@ fn it_ends_by_the_signal_that_ended_the_command() {
     for code in [0, 7, 126, 143, 255] {
         assert_eq!(ended(script(&scratch, &format!("exit {code}"))).code(), Some(code));
     }
-    // A signal sent to dxt-run itself.
+    // The signal is sent to dxt-run itself.
     let child = script(&scratch, "echo >ready; exec sleep 60");
     until("the command", || scratch.root().join("ready").exists());
     send("TERM", child.id().into());
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// A terminal's interrupt reaches all processes of the foreground group. dxt-run must not pass it on, as the command would get it twice.
+/// A terminal's interrupt reaches all processes of the foreground group. dxt-run must not forward it, or the command would get it twice.
 #[test]
 fn a_terminals_interrupt_comes_once() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -112,7 +112,7 @@ fn state(process: &str) -> char {
 #[test]
 fn both_are_stopped_and_go_on_together() {
     let scratch = Scratch::new();
-    // In a process group of their own: processes of an orphaned group do not stop.
+    // Uses a process group of its own, since processes of an orphaned group do not stop.
     let mut command = launcher(&scratch);
     command.args(["--", "/bin/sh", "-c", "echo $$ >ready; exec sleep 60"]).process_group(0);
     let child = command.spawn().expect("dxt-run can be started");
@@ -127,7 +127,7 @@ fn both_are_stopped_and_go_on_together() {
     assert_eq!(ended(child).signal(), Some(15));
 }
 
-/// The command inherits ignored and blocked signals, closed descriptors, and standard input from dxt-run's caller.
+/// The command must inherit ignored and blocked signals, closed descriptors, and standard input from dxt-run's caller.
 #[test]
 fn the_command_starts_as_it_would_by_itself() {
     let Some(python) = python() else { return skip("python3 is not installed") };
@@ -163,7 +163,7 @@ os.execvp(sys.argv[2], sys.argv[2:])";
 }
 
 #[test]
-fn told_to_end_before_the_command_starts_it_leaves_nothing() {
+fn reported_to_end_before_the_command_starts_it_leaves_nothing() {
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
@@ -171,7 +171,7 @@ fn told_to_end_before_the_command_starts_it_leaves_nothing() {
         let scratch = Scratch::new();
         let temporary = scratch.root().join("temporary");
         std::fs::create_dir(&temporary).expect("a directory");
-        // Agent that never begins to watch.
+        // Agent that never becomes ready.
         std::fs::write(scratch.root().join("agent"), "#!/bin/sh\nexec sleep 60\n").expect("a file");
         let mut command = launcher(&scratch);
         command.args(["--live", "--live-launch", "sh agent", "--", "touch", "ran"]).env("TMPDIR", &temporary);
@@ -190,14 +190,14 @@ fn told_to_end_before_the_command_starts_it_leaves_nothing() {
     }
 }
 
-/// If the user interrupts again while dxt-run recovers the killed command's trace, the trace is not lost.
+/// If the user interrupts again while dxt-run recovers the killed command's trace, the trace must not be lost.
 #[test]
 fn a_signal_while_it_recovers_is_passed_over() {
     if !analyzer().exists() {
         return skip("dxt-analyze is not built beside the tests (cargo build)");
     }
     let scratch = Scratch::new();
-    // Starts late, which leaves time for a signal to its process group.
+    // Stand-in for dxt-analyze that starts late, which leaves time for a signal to its process group.
     let beside = scratch.root().join("beside");
     std::fs::create_dir(&beside).expect("a directory");
     std::fs::copy(library(), beside.join("libdxt_tracer.so")).expect("a copy");
@@ -215,7 +215,7 @@ fn a_signal_while_it_recovers_is_passed_over() {
     assert_eq!(Traces::read(&scratch.traces()).segments.len(), 51);
 }
 
-/// If dxt-run is the first process of a container, it adopts orphans and waits for them. Such a process ignores signals by default.
+/// As the first process of a container, dxt-run adopts orphans and waits for them. Such a process ignores signals by default.
 #[test]
 fn as_the_first_process_it_waits_for_all() {
     let scratch = Scratch::new();

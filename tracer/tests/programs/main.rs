@@ -1,5 +1,5 @@
-//! Tests of real programs with the library preloaded: the trace must match the program exactly, and the program must behave as without it.
-//! The programs are in testdata/workloads; each logs its own operations.
+//! Tests of real programs with the library preloaded: the trace must match the program exactly, and the program must behave as without the
+//! library. The programs are in testdata/workloads; each logs its own operations.
 
 mod anonymize;
 mod budget;

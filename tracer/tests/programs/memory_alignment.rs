@@ -16,8 +16,7 @@ fn run(settings: &[(&str, &str)]) -> (Traces, Vec<MemoryDef>) {
     (traces, memory)
 }
 
-/// Returns [calls with known alignment, unaligned calls], summed over the two tables of a trace: by stream, and by layer, direction and
-/// size.
+/// Returns [calls with known alignment, unaligned calls], summed over the two tables of a trace: by stream, and by layer, direction and size.
 fn sums(memory: &[MemoryDef]) -> [[u64; 2]; 2] {
     let streams = memory.iter().flat_map(|memory| &memory.streams);
     let costs = memory.iter().flat_map(|memory| &memory.costs);
@@ -51,7 +50,7 @@ fn every_call_is_counted_whatever_becomes_of_its_segment() {
     let (_, memory) = run(&[("DXT_MEM_ALIGN", "4K")]);
     assert!(memory.iter().all(|memory| memory.alignment == 4096));
     assert_eq!(sums(&memory), [[all, off_8 + COUNT / 2]; 2]);
-    // Darshan's variable, in counters mode: the profiles have the counts.
+    // With Darshan's variable, in counters mode, the profiles have the counts.
     let (traces, memory) = run(&[("DXT_ENABLE", "counters"), ("DARSHAN_MEMALIGN", "512")]);
     assert!(memory.iter().all(|memory| memory.alignment == 512 && memory.streams.is_empty()));
     let profiles = traces.processes.iter().flat_map(|process| process.profiles.values());
@@ -84,6 +83,6 @@ fn a_process_that_is_killed_has_its_times() {
     let data = traces.segments.iter().filter(|segment| ["read", "write"].contains(&segment.op.name.as_str()));
     let posix: Vec<_> = data.filter(|segment| segment.op.layer == "POSIX").collect();
     assert_eq!(posix.len(), 202);
-    // Below 2^62 ns.
+    // Times are below 2^62 ns.
     assert!(posix.iter().all(|segment| segment.end_ns < 240_000_000_000), "{posix:?}");
 }

@@ -1,4 +1,4 @@
-//! Tests of one library file preloaded under MPICH, under Open MPI and without MPI: recorded operations are equal.
+//! Tests of one library file preloaded under MPICH, under Open MPI and without MPI: recorded operations must be equal.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, python, read_log, read_ranks, recover, skip,
@@ -14,7 +14,7 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, variant: &str) -
     Launch::new(scratch, program).arg(scratch.data()).arg(variant).ranks(mpi, ranks)
 }
 
-/// Checks a complete MPI run: each rank is in the traces, nothing is missing, and operations match the program's log. Returns both.
+/// Checks a complete MPI run: each rank is in the traces, no call is missing, and operations match the program's log. Returns log and traces.
 fn whole_job(scratch: &Scratch, ranks: u32) -> (Vec<Op>, Traces) {
     let (log, traces) = (read_log(scratch), Traces::read(&scratch.traces()));
     let by_pid = read_ranks(scratch);
@@ -33,7 +33,7 @@ fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
         .iter()
         .map(|op| {
             let file = Path::new(&op.path).strip_prefix(data).expect("a file of the test");
-            // The rank that knows its offset in an ordered call depends on the MPI implementation.
+            // In an ordered call, the rank that knows the offset depends on the MPI implementation.
             let offset = if op.mode == "ordered" { 0 } else { op.offset };
             format!("{} {} {} {offset} {} {}", op.layer, op.name, op.mode, op.length, file.display())
         })
@@ -45,7 +45,7 @@ fn comparable(ops: &[Op], data: &Path) -> Vec<String> {
 #[test]
 fn both_tell_exactly_what_the_program_did_and_the_same() {
     for ranks in [1, 2, 4] {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi, ranks, "all").run();
@@ -57,14 +57,14 @@ fn both_tell_exactly_what_the_program_did_and_the_same() {
             assert_eq!((job.family.as_str(), job.ranks), (family, ranks));
             assert!(job.version.contains(family), "{}", job.version);
             nesting(&traces, &scratch.data());
-            told.push(comparable(&traces.own_ops(&["MPIIO"], &scratch.data()), &scratch.data()));
+            reported.push(comparable(&traces.own_ops(&["MPIIO"], &scratch.data()), &scratch.data()));
         }
-        assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "MPICH and Open MPI tell different things");
+        assert!(reported.windows(2).all(|pair| pair[0] == pair[1]), "MPICH and Open MPI tell different things");
     }
 }
 
-/// POSIX calls made by MPI-IO lie inside an MPI-IO call of the same thread, and are marked as nested. (MPI_Init also makes calls, on other
-/// files.)
+/// Asserts that POSIX calls made by MPI-IO lie inside an MPI-IO call of the same thread, and are marked as nested. (MPI_Init also makes
+/// calls, on other files.)
 fn nesting(traces: &Traces, data: &Path) {
     let here = |path: &str| Path::new(path).starts_with(data);
     let nested: Vec<_> = traces.segments.iter().filter(|seg| seg.nested && here(&seg.op.path)).collect();
@@ -81,7 +81,7 @@ fn nesting(traces: &Traces, data: &Path) {
     }
 }
 
-/// Fortran bindings of MPI call the C functions, their PMPI_ names, or neither; each call counts once.
+/// Fortran bindings of MPI call the C functions, their PMPI_ names, or neither; each call must count once.
 #[test]
 fn fortran_calls_count_once_through_every_binding() {
     for mpi in [Compiler::MpichFortran, Compiler::OpenMpiFortran].into_iter().filter(|mpi| mpi.available()) {
@@ -122,9 +122,9 @@ fn a_program_without_mpi_under_mpirun() {
         let ended = traces.processes.iter().filter(|process| process.info.ended_by != "exec");
         assert_eq!(ended.count(), 4);
         let log = read_log(&scratch);
-        let mut told = traces.own_ops(&["POSIX"], Path::new("/"));
-        told.retain(|op| log.iter().any(|did| (did.pid, &did.path) == (op.pid, &op.path)));
-        assert_same(Order::Thread, &log, &told);
+        let mut reported = traces.own_ops(&["POSIX"], Path::new("/"));
+        reported.retain(|op| log.iter().any(|did| (did.pid, &did.path) == (op.pid, &op.path)));
+        assert_same(Order::Thread, &log, &reported);
     }
 }
 
@@ -170,7 +170,7 @@ fn several_threads_of_a_rank() {
 }
 
 /// Runs a program variant with and without the tracer, and asserts that both end alike. How a launcher reacts to a rank that leaves without
-/// MPI_Finalize is a race. The traced run must therefore end in one of the ways observed untraced.
+/// MPI_Finalize is a race, so the traced run must end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
     let log = scratch.root().join("untraced");
@@ -182,7 +182,7 @@ fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str)
     let first = untraced();
     let traced = program(scratch, mpi, ranks, variant).run();
     if traced.code != first.code {
-        // Only after the traces were read: the untraced runs clear the data.
+        // Runs only after the traces were read, since the untraced runs clear the data.
         let like = (0..TRIES)
             .any(|_| program(scratch, mpi, ranks, variant).untraced().env("OPLOG", &log).run().code == traced.code);
         assert!(like, "{first:?}\n{traced:?}");
@@ -221,15 +221,15 @@ fn abort_of_one_rank() {
     }
 }
 
-/// Traces and recovered spools together contain all calls of every rank, up to the last line of the rank's log.
+/// Asserts that traces and recovered spools together contain all calls of every rank, up to the last line of the rank's log.
 fn every_rank_is_there(scratch: &Scratch, ranks: u32) {
     for unfinished in Traces::read_finished(&scratch.traces()).unfinished {
         std::fs::remove_file(unfinished).expect("failed to remove an unfinished trace");
     }
     assert_eq!(recover(scratch), 0);
     let traces = Traces::read(&scratch.traces());
-    let told: BTreeSet<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
-    assert_eq!(told, (0..ranks as i32).collect(), "{:?}", traces.processes);
+    let reported: BTreeSet<i32> = traces.processes.iter().map(|process| process.info.rank).collect();
+    assert_eq!(reported, (0..ranks as i32).collect(), "{:?}", traces.processes);
     assert_same(Order::File, &read_log(scratch), &traces.own_ops(&["MPIIO"], &scratch.data()));
 }
 
@@ -262,7 +262,7 @@ fn a_child_that_is_forked_between_init_and_finalize() {
     }
 }
 
-/// Asserts that each process that has a trace has a complete one.
+/// Asserts that each trace is complete for its process.
 fn exact_for_those_present(scratch: &Scratch, traces: &Traces) {
     let present: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     let log: Vec<Op> = read_log(scratch).into_iter().filter(|op| present.contains(&op.pid)).collect();
@@ -278,7 +278,7 @@ fn an_end_without_finalize() {
         let traces = Traces::read_finished(&scratch.traces());
         assert_eq!(traces.processes.len(), 1);
         exact_for_those_present(&scratch, &traces);
-        // With several ranks, the launcher kills the others once the first one ends; every rank that ended by itself has its trace.
+        // With several ranks, the launcher kills the others once the first one ends. Every rank that ended by itself has its trace.
         let scratch = Scratch::new();
         program(&scratch, mpi, 3, "nofinalize").run();
         let traces = Traces::read_finished(&scratch.traces());

@@ -1,4 +1,4 @@
-//! Tests of recorded MPI-IO hints, and datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
+//! Tests of recorded MPI-IO hints, and of datatypes with their extents: the trace has exactly those that the program sees, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, read_ranks, workload_with};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn logged(scratch: &Scratch) -> (Hints, Datatypes, Extents) {
     (hints, datatypes, extents)
 }
 
-fn told(traces: &Traces) -> (Hints, Datatypes, Extents) {
+fn reported(traces: &Traces) -> (Hints, Datatypes, Extents) {
     let (mut hints, mut datatypes, mut extents) = (Hints::new(), Datatypes::new(), Extents::new());
     for process in &traces.processes {
         let (pid, path) = (process.info.pid, |file: u32| process.paths[file as usize].clone());
@@ -61,14 +61,14 @@ fn hints_and_datatypes_are_those_that_the_program_sees() {
             let outcome = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, ranks).run();
             assert_eq!(outcome.code, 0, "{outcome:?}");
             let traces = Traces::read(&scratch.traces());
-            let ((hints, datatypes, extents), (told_hints, told_datatypes, told_extents)) =
-                (logged(&scratch), told(&traces));
-            assert_eq!(told_hints, hints, "{mpi:?}, {ranks} ranks");
-            assert_eq!(told_datatypes, datatypes, "{mpi:?}, {ranks} ranks");
-            assert_eq!(told_extents, extents, "{mpi:?}, {ranks} ranks");
+            let ((hints, datatypes, extents), (reported_hints, reported_datatypes, reported_extents)) =
+                (logged(&scratch), reported(&traces));
+            assert_eq!(reported_hints, hints, "{mpi:?}, {ranks} ranks");
+            assert_eq!(reported_datatypes, datatypes, "{mpi:?}, {ranks} ranks");
+            assert_eq!(reported_extents, extents, "{mpi:?}, {ranks} ranks");
             let all_bins = |role: &str| extents.iter().any(|(key, bins)| key.1 == role && !bins.contains(&0));
             assert!(all_bins("read buffer") && all_bins("write buffer"), "the program leaves out a bin: {extents:?}");
-            // Hints of a collectively opened file are recorded by one rank.
+            // Only one rank records the hints of a collectively opened file.
             let shared = scratch.data().join("hints").display().to_string();
             let tellers: BTreeSet<u32> = hints.iter().filter(|hint| hint.2 == shared).map(|hint| hint.0).collect();
             let ranks_of = read_ranks(&scratch);
@@ -87,9 +87,9 @@ fn counters_of_ranks_have_datatypes_and_extents_too() {
         let launch = Launch::new(&scratch, program).arg(scratch.data()).ranks(mpi, 2);
         let outcome = launch.env("DXT_ENABLE", "counters").env("DXT_FLUSH", "process").run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
-        let ((_, datatypes, extents), (_, told_datatypes, told_extents)) =
-            (logged(&scratch), told(&Traces::read(&scratch.traces())));
-        assert_eq!((told_datatypes, told_extents), (datatypes, extents), "{mpi:?}");
+        let ((_, datatypes, extents), (_, reported_datatypes, reported_extents)) =
+            (logged(&scratch), reported(&Traces::read(&scratch.traces())));
+        assert_eq!((reported_datatypes, reported_extents), (datatypes, extents), "{mpi:?}");
     }
 }
 
@@ -115,6 +115,6 @@ fn the_ranks_common_record_has_the_sums() {
             }
             (kinds, bins)
         };
-        assert_eq!(of_job(told(&traces)), of_job(logged(&scratch)), "{mpi:?}");
+        assert_eq!(of_job(reported(&traces)), of_job(logged(&scratch)), "{mpi:?}");
     }
 }

@@ -21,10 +21,10 @@ fn exact(program: &'static str, part: &str, ranks: &[u32]) {
             assert_eq!((read_ranks(&scratch).len() as u32, traces.missing()), (ranks, 0));
             assert!(!log.is_empty());
             assert_same(Order::File, &log, &traces.own_ops(&["MPIIO"], &scratch.data()));
-            // Each asynchronous operation is submitted by one call, and awaited by one, possibly together with others.
+            // Each asynchronous operation is submitted by one call, and awaited by one call, possibly together with other operations.
             let goes_on = log.iter().filter(|op| ["nonblocking", "split"].contains(&op.mode.as_str())).count();
             let [submits, waits] = ["submit", "wait"].map(|name| traces.kept(name, &scratch.data()).len());
-            // Each rank of this part frees a request, whose completion is not seen.
+            // Each rank of the part "crowd" frees a request, whose completion is not seen.
             let freed = if part == "crowd" { ranks as usize } else { 0 };
             assert_eq!(submits, goes_on + freed, "{mpi:?}, {ranks} ranks");
             assert!((waits > 0) == (goes_on > 0) && waits <= goes_on, "{waits} of {goes_on}");

@@ -1,5 +1,4 @@
-//! Tests of recorded MPI-IO file views: a view in the trace gives the same file offsets as the MPI library gives the program, under each
-//! MPI.
+//! Tests of recorded MPI-IO file views: a view in the trace gives the file offsets that the MPI library gives the program, under each MPI.
 
 use crate::harness::{Compiler, Launch, Scratch, Traces, log_lines, workload_with};
 use std::collections::BTreeMap;
@@ -28,7 +27,7 @@ fn seen(scratch: &Scratch) -> BTreeMap<u32, Vec<Seen>> {
     out
 }
 
-/// Returns the offsets of all bytes of one filetype, relative to its origin.
+/// Returns the offsets of all bytes of one filetype, relative to the filetype's origin.
 fn of_filetype(view: &ViewDef) -> Vec<i64> {
     let block = view.first..view.first + view.block.cast_signed();
     view.dimensions.iter().fold(block.collect(), |inner: Vec<i64>, dimension| {
@@ -38,7 +37,7 @@ fn of_filetype(view: &ViewDef) -> Vec<i64> {
 }
 
 /// Returns the file offset of each of the first `etypes` etypes, computed from the view in the trace.
-fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
+fn reported(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     let filetype = of_filetype(view);
     assert_eq!(filetype.len() as u64, view.size);
     let begin = |etype: usize| {
@@ -49,7 +48,7 @@ fn told(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     (0..etypes).map(begin).collect()
 }
 
-/// Runs a program on `ranks` ranks, and compares the views in the trace with those that the program logged.
+/// Runs a program on `ranks` ranks, and compares the views in the trace with the views that the program logged.
 fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks: u32) {
     let scratch = Scratch::new();
     let outcome =
@@ -70,7 +69,7 @@ fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks
             assert_eq!(sizes, (expected.etype_bytes, expected.size, expected.extent), "{what}");
             assert_eq!(view.block > 0, expected.regular, "{what}");
             if view.block > 0 {
-                assert_eq!(told(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
+                assert_eq!(reported(view, expected.displacement, expected.bytes.len()), expected.bytes, "{what}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Tests of file names in traces: an opened file has the name that the kernel gives, whatever happened to its path. Getting the name takes
-//! few system calls.
+//! Tests of file names in traces: an opened file has the name that the kernel gives, regardless of later changes of its path. Getting the
+//! name takes few system calls.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, have, library, skip, workload};
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ fn names_are_the_kernels_however_they_change() {
         let launch = if mode == "trace" { launch.env("DXT_SPOOL", "off") } else { launch };
         let (log, traces) = launch.traced();
         let own = log.first().expect("it opens files").pid;
-        let told: Vec<Op> = opens(&traces).into_iter().filter(|op| op.pid == own).collect();
+        let reported: Vec<Op> = opens(&traces).into_iter().filter(|op| op.pid == own).collect();
         assert!(log.len() > 300, "{}", log.len());
-        assert_same(Order::Thread, &log, &told);
+        assert_same(Order::Thread, &log, &reported);
     }
 }
 
-/// Counts the system calls of a run by name, with strace.
+/// Counts the system calls of a run by name, with strace(1).
 fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<BTreeMap<String, u64>> {
     if !have("strace") {
         skip("strace is not installed");
@@ -51,7 +51,7 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
 fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
     let scratch = Scratch::new();
     let count = calls.to_string();
-    // Separate files with names of equal length.
+    // Both runs use separate files, with names of equal length.
     let of = |traced: bool| {
         let file = scratch.data().join(format!("{file}.{}", u8::from(traced))).display().to_string();
         system_calls(&scratch, traced, &[operation, &count, &file])
@@ -75,7 +75,7 @@ fn an_open_asks_for_one_thing_more() {
         let of = |name: &str| by_name.get(name).copied().unwrap_or(0);
         assert!(of("readlinkat") + of("readlink") < 20, "{operation}: {by_name:?}");
         assert!(of("fstat") + of("newfstatat") < CALLS + START_AND_END, "{operation}: {by_name:?}");
-        // Names are trusted for some milliseconds: few calls under strace on a busy machine, but more than none.
+        // Names are trusted for some milliseconds: that covers few calls under strace on a busy machine, but more than none.
         assert!(all < 2 * CALLS - CALLS / 10 + START_AND_END, "{operation}: {by_name:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of offsets that are not arguments of their calls (file positions, appends): exact ones, and ones that other threads or processes
-//! may have changed, which the trace marks as estimated.
+//! Tests of offsets that are not arguments of their calls (file positions, appends): exact offsets, and offsets that other threads or
+//! processes may have changed, which the trace marks as estimated.
 
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, workload};
 use std::collections::BTreeMap;
@@ -28,9 +28,9 @@ fn marked(traces: &Traces, name: &str, op: &str) -> Vec<bool> {
 fn appended_bytes_are_where_the_program_finds_them() {
     let scratch = Scratch::new();
     let (log, traces) = Launch::new(&scratch, workload("appends")).arg(scratch.data()).traced();
-    let told: Vec<Op> = traces.segments.iter().map(|seg| seg.op.clone()).collect();
+    let reported: Vec<Op> = traces.segments.iter().map(|seg| seg.op.clone()).collect();
     assert!(log.len() > 20, "{log:?}");
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
     // Calls that keep the position can only be located at the end of the file: pwrite and pwritev2, three times.
     assert_eq!(note(&traces, "estimate"), 3);
 }
@@ -44,11 +44,11 @@ fn offsets_that_others_may_have_changed_are_estimates() {
         for shared in ["/shared0", "/shared1"] {
             let mut marks = marked(&traces, shared, "write");
             marks.sort_unstable();
-            // The first write preceded the fork. In counters mode, no separate streams exist.
+            // The first write preceded the fork. In counters mode, there are no separate streams for estimates.
             let expected = if mode == "trace" { vec![false, true, true] } else { vec![false, false] };
             assert_eq!(marks, expected, "{shared} {mode}");
         }
-        // Each process has its own file description, whose position the kernel moves behind the appended data.
+        // Each process has its own open file description, whose position the kernel moves after the appended data.
         assert_eq!(marked(&traces, "/each", "write"), [false, false], "{mode}");
         assert_eq!(note(&traces, "estimate"), 2000, "{mode}");
         if mode == "trace" {
@@ -61,8 +61,8 @@ fn offsets_that_others_may_have_changed_are_estimates() {
     }
 }
 
-/// Runs threads that share a file position. Returns the number of writes with an exact offset, and of writes with an estimated one. Asserts
-/// that the bytes at each exact offset are those of the writing thread, and that no such offset occurs twice.
+/// Runs threads that share a file position. Returns the number of writes with an exact offset, and of writes with an estimated offset.
+/// Asserts that the bytes at each exact offset are those of the writing thread, and that no exact offset occurs twice.
 fn turns(way: &str) -> (usize, u64) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("turns")).arg(scratch.data()).arg(way).run();
@@ -72,7 +72,7 @@ fn turns(way: &str) -> (usize, u64) {
     let records: BTreeMap<i64, (u64, u64)> = lines.map(|line| (line[0] as i64, (line[1], line[2]))).collect();
     let traces = Traces::read(&scratch.traces());
     let certain = traces.segments.iter().filter(|seg| seg.op.path.ends_with("/file") && !seg.estimated);
-    // Writes of a handler are twice as long, and belong to the interrupted thread.
+    // Writes of a signal handler are twice as long, and belong to the interrupted thread.
     let certain: Vec<(i64, u32)> = certain
         .filter(|seg| matches!(seg.op.name.as_str(), "write" | "copy_write"))
         .map(|seg| {
@@ -82,7 +82,7 @@ fn turns(way: &str) -> (usize, u64) {
         })
         .collect();
     let writer = |offset: &i64| records.get(offset).map(|(_, thread)| *thread).expect("an offset that was written to");
-    // Threads of the trace are matched to those of the program by majority of their bytes.
+    // Threads of the trace are matched to threads of the program by the majority of their bytes.
     let mut votes: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     for (offset, tid) in &certain {
         *votes.entry((*tid, writer(offset))).or_default() += 1;
@@ -99,7 +99,7 @@ fn turns(way: &str) -> (usize, u64) {
 
 #[test]
 fn a_turn_that_was_taken_over_leaves_estimates() {
-    // Offsets are uncertain once the turn was taken over, including that of the call that held it.
+    // Once the turn was taken over, offsets are uncertain, including that of the call that held the turn.
     assert_eq!(turns("slow"), (0, 42));
 }
 
@@ -152,7 +152,7 @@ fn bytes_of_unlocked_streams_are_counted() {
     let expected: u64 = outcome.stdout.trim().parse().expect("it prints a number");
     assert!(expected > 60_000);
     assert_eq!(note(&traces, "getc_unlocked"), expected);
-    // Positions of the streams are correct again afterwards.
+    // The recorded positions of the streams are correct again after the unlocked calls.
     let own: Vec<(i64, u64)> = traces
         .segments
         .iter()

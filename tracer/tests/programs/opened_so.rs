@@ -13,7 +13,7 @@ fn letters(flags: u8) -> String {
 }
 
 #[test]
-fn every_way_to_open_is_told_by_the_streams() {
+fn every_way_to_open_is_reported_by_the_streams() {
     if !["libaio.h", "liburing.h"].iter().all(|header| Path::new("/usr/include").join(header).exists()) {
         return skip("libaio and liburing are not installed");
     }
@@ -23,15 +23,15 @@ fn every_way_to_open_is_told_by_the_streams() {
         let outcome = Launch::new(&scratch, program).arg(scratch.data()).env("DXT_ENABLE", mode).run();
         assert_eq!(outcome.code, 0, "{outcome:?}");
         let traces = Traces::read(&scratch.traces());
-        // In counters mode, appending calls are counted with all others.
+        // In counters mode, appending calls are counted together with all others.
         let counted = |line: &str| match line.replace('A', "") {
-            told if told.ends_with(' ') => told + "-",
-            told => told,
+            reported if reported.ends_with(' ') => reported + "-",
+            reported => reported,
         };
         let all = outcome.stdout.lines();
         let expected: BTreeSet<String> =
             all.map(|line| if mode == "trace" { line.to_owned() } else { counted(line) }).collect();
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         for (process, job) in traces.processes.iter().zip(traces.jobs.iter().cycle()) {
             for stream in &process.block.streams {
                 let Some(op) = job.ops.iter().find(|def| def.code == stream.op) else { continue };
@@ -42,11 +42,11 @@ fn every_way_to_open_is_told_by_the_streams() {
                 };
                 let path = &process.paths[stream.file as usize];
                 if let Some(name) = path.strip_prefix(scratch.data().to_str().unwrap()) {
-                    told.insert(format!("{} {class} {}", name.trim_start_matches('/'), letters(stream.flags)));
+                    reported.insert(format!("{} {class} {}", name.trim_start_matches('/'), letters(stream.flags)));
                 }
             }
         }
         assert!(expected.len() > 25, "{expected:?}");
-        assert_eq!(told, expected, "{mode}");
+        assert_eq!(reported, expected, "{mode}");
     }
 }

@@ -1,9 +1,9 @@
-//! Tests of widely used programs: Python, SQLite, shell tools. Results are as untraced, and traces agree with the kernel's view (strace).
+//! Tests of widely used programs (Python, SQLite, shell tools): results are as untraced, and traces agree with the kernel's view (strace).
 
 use crate::harness::{Launch, Scratch, Traces, have, python, recover, skip, strace, workload_source};
 use std::path::Path;
 
-/// Runs a command under strace, then under the tracer. Asserts that both succeed with equal output, and agree on calls and bytes per file.
+/// Runs a command under strace, then under the tracer. Asserts that both runs succeed with equal output, and agree on calls and bytes per file.
 fn agrees_with_strace(scratch: &Scratch, command: &[&Path]) -> Option<Traces> {
     let data = scratch.data();
     let (expected, kernel) = strace(scratch, command, &data)?;
@@ -24,7 +24,7 @@ fn python_with_threads_and_a_child() {
     let scratch = Scratch::new();
     let command = [&*interpreter, &*workload_source("plain.py"), &*scratch.data()];
     let Some(traces) = agrees_with_strace(&scratch, &command) else { return };
-    // The interpreter and its forked child.
+    // The interpreter and its forked child have one trace each.
     assert_eq!(traces.processes.len(), 2, "{:?}", traces.processes);
 }
 
@@ -42,7 +42,7 @@ fn python_workers_however_they_are_made_and_ended() {
     recover(&scratch);
     let traces = Traces::read(&scratch.traces());
     let data = scratch.data();
-    // Twelve jobs of 40 parts for each of the three ways; the file was written once.
+    // Each of the three ways runs twelve jobs of 40 parts; the file was written once.
     assert_eq!(traces.totals(&["POSIX"], "read", &data.join("data")), (3 * 12 * 40, 3 * 12 * 40_000));
     assert_eq!(traces.totals(&["POSIX"], "write", &data.join("data")).0, 120);
     for entry in std::fs::read_dir(&data).expect("a directory").map(|entry| entry.expect("an entry").path()) {
@@ -78,15 +78,15 @@ fn tools_of_the_shell() {
          tar cf all.tar numbers copy; mkdir out; tar xf all.tar -C out; cmp numbers out/copy; wc -l < out/numbers",
         data.display()
     );
-    // Tools that read and write; cat and cp copy inside the kernel, and seq and md5sum use unlocked stream functions.
+    // Tools that read and write: cat and cp copy inside the kernel, and seq and md5sum use unlocked stream functions.
     agrees_with_strace(&scratch, &["/bin/bash".as_ref(), "-c".as_ref(), script.as_ref()]);
 }
 
-/// (operations, bytes) of reads and of writes, as reported by fio.
-type Told = [(u64, u64); 2];
+/// (operations, bytes) of reads and of writes, as reported by fio(1).
+type Reported = [(u64, u64); 2];
 
 /// Runs fio(1) with an I/O engine; returns fio's report, and the traces of all its processes.
-fn fio(engine: &str) -> Option<(Told, Traces)> {
+fn fio(engine: &str) -> Option<(Reported, Traces)> {
     if !have("fio") {
         skip("fio is not installed");
         return None;
@@ -103,7 +103,7 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
     let outcome = job.iter().fold(launch, |launch, argument| launch.arg(argument)).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let report = std::fs::read_to_string(report).expect("fio has written its report");
-    let told = ["\"read\" : {", "\"write\" : {"].map(|part| {
+    let reported = ["\"read\" : {", "\"write\" : {"].map(|part| {
         let part = report.split_once(part).expect("a part of the report").1;
         let number = |name: &str| {
             let rest = part.split_once(&format!("\"{name}\" : ")).expect("a number of the report").1;
@@ -112,43 +112,43 @@ fn fio(engine: &str) -> Option<(Told, Traces)> {
         };
         (number("total_ios"), number("io_bytes"))
     });
-    assert_eq!(told[0].0 + told[1].0, 2048, "{told:?}");
-    Some((told, Traces::read(&scratch.traces())))
+    assert_eq!(reported[0].0 + reported[1].0, 2048, "{reported:?}");
+    Some((reported, Traces::read(&scratch.traces())))
 }
 
 #[test]
 fn fio_with_io_uring() {
-    // fio updates the ring by inlined instructions: only the number of operations is visible.
-    let Some((told, traces)) = fio("io_uring") else { return };
+    // fio updates the ring by inlined instructions, so only the number of operations is visible.
+    let Some((reported, traces)) = fio("io_uring") else { return };
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     let unseen: u64 =
         notes.filter(|note| note.what.starts_with("operations of io_uring rings")).map(|note| note.count).sum();
     let seen = traces.segments.iter().filter(|seg| seg.op.name.starts_with("io_uring_")).count();
-    assert_eq!(unseen + seen as u64, told[0].0 + told[1].0);
+    assert_eq!(unseen + seen as u64, reported[0].0 + reported[1].0);
 }
 
 #[test]
 fn fio_with_libaio() {
-    let Some((told, traces)) = fio("libaio") else { return };
+    let Some((reported, traces)) = fio("libaio") else { return };
     let found = ["io_submit_read", "io_submit_write"].map(|name| {
         let lengths = traces.segments.iter().filter(|seg| seg.op.name == name).map(|seg| seg.op.length);
         (lengths.clone().count() as u64, lengths.sum())
     });
-    assert_eq!(found, told);
+    assert_eq!(found, reported);
 }
 
 #[test]
 fn fio_with_system_calls() {
     for engine in ["sync", "psync", "pvsync", "pvsync2"] {
-        let Some((told, traces)) = fio(engine) else { return };
+        let Some((reported, traces)) = fio(engine) else { return };
         let found = ["read", "write"].map(|name| {
             let of_job = traces.segments.iter().map(|seg| &seg.op).filter(|op| op.layer == "POSIX" && op.name == name);
             let lengths = of_job.filter(|op| op.length == 4096).map(|op| op.length);
             (lengths.clone().count() as u64, lengths.sum::<u64>())
         });
-        assert_eq!(found[0], told[0], "{engine}");
-        // fio fills the file first.
-        assert_eq!(found[1], (told[1].0 + 2048, told[1].1 + (8 << 20)), "{engine}");
+        assert_eq!(found[0], reported[0], "{engine}");
+        // fio writes the whole file first.
+        assert_eq!(found[1], (reported[1].0 + 2048, reported[1].1 + (8 << 20)), "{engine}");
     }
 }
 

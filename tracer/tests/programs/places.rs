@@ -1,5 +1,4 @@
-//! Tests of unusable output directories: program and ranks end as untraced, the problem is reported once, and recorded calls are kept in
-//! the spools.
+//! Tests of unusable output directories: program and ranks end as untraced, the problem is reported once, and recorded calls are kept in the spools.
 
 use crate::filters::BOTH;
 use crate::harness::{
@@ -10,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// File system mounted for a test, unmounted on drop.
+/// File system mounted for a test; unmounted on drop.
 struct Mounted(PathBuf);
 
 impl Mounted {
@@ -50,8 +49,8 @@ fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// Runs all programs with the unusable output directory that `prepare` makes. Asserts that the problem is reported once or, if `by_each` is
-/// true, once per rank.
+/// Runs all programs with the unusable output directory that `prepare` creates. Asserts that the problem is reported once or, if `by_each`
+/// is true, once per rank.
 fn trouble(what: &str, prepare: impl Fn(&Scratch) -> Option<(PathBuf, Option<Mounted>)>, by_each: bool) {
     for who in everyone() {
         for mode in ["trace", "counters"] {
@@ -99,7 +98,7 @@ fn an_output_directory_that_is_read_only() {
 fn an_output_directory_without_room_for_a_file() {
     let no_files = |scratch: &Scratch| {
         let at = scratch.root().join("full");
-        // One inode is taken by the directory itself.
+        // The directory itself takes the only inode.
         Mounted::new(&at, "size=1m,nr_inodes=1").map(|mounted| (at, Some(mounted)))
     };
     trouble("no file may be made", no_files, false);
@@ -164,7 +163,7 @@ fn with_umask<'a>(scratch: &'a Scratch, umask: &str, command: &Path) -> Launch<'
     launch.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\"")).arg(command)
 }
 
-/// Traces, their directories, and files left by a killed process have the requested permissions, whatever the umask.
+/// Traces, their directories, and files left by a killed process must have the requested permissions, regardless of the umask.
 #[test]
 fn permissions_are_those_that_were_asked_for_whatever_the_umask() {
     for (asked, directory, trace) in [("", 0o700, 0o600), ("0640", 0o750, 0o640), ("0644", 0o755, 0o644)] {

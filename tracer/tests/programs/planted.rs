@@ -60,7 +60,7 @@ fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str,
     settings.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run()
 }
 
-/// Moves the traces that the tracer really wrote to a directory of their own, and reads them.
+/// Moves the traces that the tracer has written to a separate directory, and reads them.
 fn sorted_out(scratch: &Scratch) -> Traces {
     let clean = scratch.root().join("clean");
     std::fs::create_dir(&clean).expect("failed to make a directory");
@@ -108,7 +108,7 @@ fn what_lies_under_a_spills_or_spools_name_is_left_alone() {
         let outcome = run_among(&scratch, &victim, &plant, &settings);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (7, ""), "{what}");
         victim.is_unharmed(what);
-        // Calls that have no room even when packed are counted.
+        // Calls that find no room even when packed are counted.
         let (log, traces) = (read_log(&scratch), sorted_out(&scratch));
         let writes = log.iter().filter(|op| op.name == "write");
         let did = writes.fold((0, 0), |sum, op| (sum.0 + 1, sum.1 + op.length));

@@ -24,13 +24,13 @@ fn every_call_is_recorded_as_it_was_made() {
         assert_same(Order::Thread, &log, &everything(&traces));
         assert_eq!(traces.processes.len(), 1);
         assert_eq!((traces.missing(), traces.processes[0].info.rank), (0, -1));
-        // /dev/null and /proc/self/stat were opened, but not recorded, as the notes state.
+        // /dev/null and /proc/self/stat were opened but not recorded, as the notes report.
         let notes = &traces.processes[0].notes;
         assert!(notes.iter().map(|note| note.count).sum::<u64>() >= 2, "{notes:?}");
     }
 }
 
-/// Runs a test program, and asserts that the trace has exactly its calls, including failed ones.
+/// Runs a test program, and asserts that the trace has exactly the program's calls, including failed ones.
 #[track_caller]
 fn exactly(name: &'static str, flags: &[&'static str], order: Order) -> Traces {
     let scratch = Scratch::new();
@@ -62,7 +62,7 @@ fn a_walk_over_many_names_is_bounded_and_summed() {
     assert_eq!((names.len(), others.len()), (2 * MOST, 2 * (NAMES - MOST)));
     assert!(others.iter().all(|op| op.name == "stat" && op.path == directory), "{:?}", others[0]);
     assert_eq!(log.len(), names.len() + others.len());
-    // The first names are recorded under themselves, each time.
+    // The first `MOST` names are recorded under themselves, each time.
     let first = |turn: usize| &log[turn * NAMES..turn * NAMES + MOST];
     assert!(names == [first(0), first(1)].concat());
     let counted = traces.processes[0].notes.iter().find(|note| note.what.contains("under their directory"));
@@ -89,7 +89,7 @@ fn asynchronous_operations_last_from_submission_to_completion() {
     let notes = &traces.processes[0].notes;
     let counted = notes.iter().find(|note| note.what.starts_with("asynchronous")).map(|note| note.count);
     assert_eq!(counted, Some(1), "{notes:?}");
-    // Each submitting call, and each that waits; lio_listio(3) with LIO_WAIT submits once.
+    // Counts each submitting call and each waiting call; lio_listio(3) with LIO_WAIT submits once.
     assert_eq!(traces.kept("submit", "/".as_ref()).len(), 17);
     assert!(!traces.kept("wait", "/".as_ref()).is_empty());
 }
@@ -99,7 +99,7 @@ fn linux_aio_lasts_from_submission_to_its_event() {
     if !Path::new("/usr/include/libaio.h").exists() {
         return skip("libaio is not installed");
     }
-    // Through the library, and by raw system calls.
+    // libaio is used through the library, and by raw system calls.
     for flags in [&["-O1", "-Wl,--no-as-needed", "-laio"][..], &["-O1", "-DRAW", "-Wl,--no-as-needed", "-laio"]] {
         let traces = exactly("libaio", flags, Order::Thread);
         let notes = &traces.processes[0].notes;
@@ -143,7 +143,7 @@ fn of_a_list_what_the_kernel_took_is_on_record() {
     assert_eq!(writes.iter().filter(|segment| segment.op.length == 100).count(), 33);
     let notes = &traces.processes[0].notes;
     assert!(!notes.iter().any(|note| note.what.starts_with("asynchronous")), "{notes:?}");
-    // The call starts when its operations have been read, which takes many times the clock's resolution.
+    // The submitting call starts once its operations have been read, which takes many times the clock's resolution.
     let submits = traces.kept("submit", &scratch.data());
     assert_eq!(submits.len(), 5);
     let (start, _) = *submits.iter().max().unwrap();
@@ -171,7 +171,7 @@ fn a_list_is_looked_at_with_few_questions() {
         std::fs::read_to_string(report).unwrap().lines().count()
     };
     let (few, many) = (asked("10"), asked("110"));
-    // One for the list, one for the blocks, and some whenever a chunk of memory is full.
+    // One system call for the list, one for the blocks, and some whenever a chunk of memory is full.
     assert!(many - few <= 2 * 100 + 40, "{few} {many}");
 }
 
@@ -226,7 +226,7 @@ fn counts_and_bytes_agree_with_strace() {
 fn a_shell_redirection_is_the_shells_and_its_childs() {
     let scratch = Scratch::new();
     let out = scratch.data().join("out");
-    // `dd` inherits the descriptor opened by the shell: the file must be found from the number alone.
+    // `dd` inherits the descriptor opened by the shell, so the file must be found from the number alone.
     let script = format!("printf 'some text\\n' > {0}.in; dd bs=5 status=none < {0}.in > {0}; exit 5", out.display());
     let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));

@@ -1,4 +1,4 @@
-//! Tests of DXT_RANKS: only the selected ranks are recorded, and no rank waits for one that is not recorded.
+//! Tests of DXT_RANKS: only the selected ranks are recorded, and no rank waits for a rank that is not recorded.
 
 use crate::filters::{BOTH, mpiio, noted, setting};
 use crate::harness::{Launch, Op, Order, Scratch, Traces, assert_same, read_log, read_ranks, workload, workload_with};

@@ -1,4 +1,4 @@
-//! Tests of the limits of tracing: calls before the tracer starts, programs that cannot be traced, libraries that bypass it.
+//! Tests of the limits of tracing: calls before the tracer starts, programs that cannot be traced, libraries that bypass the tracer.
 
 use crate::harness::{
     Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_source, workload_with,
@@ -15,8 +15,8 @@ fn early() -> PathBuf {
     workload_with("early", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Tests calls made in constructors of a library that is initialized before the tracer, or after it. (Preloaded libraries are initialized
-/// from last to first.)
+/// Tests calls made in constructors of a library that is initialized before or after the tracer. (Preloaded libraries are initialized from
+/// last to first.)
 #[test]
 fn constructors_that_write_before_the_tracer_has_started() {
     for tracer_first in [true, false] {
@@ -44,7 +44,7 @@ fn late() -> PathBuf {
     workload_with("late", Compiler::Cc, &["-O1", "-shared", "-fPIC"])
 }
 
-/// Tests calls made in destructors that run after the tracer's own: those of libraries on which the tracer does not depend.
+/// Tests calls made in destructors that run after the tracer's own: destructors of libraries on which the tracer does not depend.
 #[test]
 fn destructors_that_write_behind_the_tracers_own() {
     for mode in ["trace", "counters"] {
@@ -156,7 +156,7 @@ fn programs_that_cannot_be_traced_are_counted() {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 3);
-    // Exec by a name searched in PATH, and by a descriptor. Files that are not executable are not found.
+    // The program is executed by a name searched in PATH, and by a descriptor. Files that are not executable are not found.
     let (scratch, reach) = (Scratch::new(), workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]));
     let found = program.parent().expect("it lies somewhere").display().to_string();
     std::fs::write(scratch.data().join("static"), "no program").expect("failed to write a file");
@@ -172,12 +172,12 @@ fn programs_that_cannot_be_traced_are_counted() {
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
 }
 
-/// Builds a program for another dynamic linker: musl's or the 32-bit one. Returns its path, or `None` if it cannot be built or run here.
+/// Builds a program for another dynamic linker: musl's or the 32-bit one. Returns the program's path; `None` if it cannot be built or run here.
 fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join("foreign.c"), scratch.root().join("foreign"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
     let mut compiler = Command::new(if what == "musl" { "musl-gcc" } else { "cc" });
-    // Debian keeps the 32-bit crt files in a directory of their own, and libgcc for 32 bits may be missing.
+    // Debian keeps the 32-bit crt files in a separate directory, and libgcc for 32 bits may be missing.
     let lib32 = ["-m32", "-nostdlib", "/usr/lib32/crt1.o", "/usr/lib32/crti.o", "/usr/lib32/crtn.o"];
     if what != "musl" {
         compiler.args(lib32);
@@ -219,7 +219,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
             assert_eq!(said(&outcome, what), starts, "{what} {way}");
             assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), starts as u64, "{what} {way}");
         }
-        // Scripts with this program as interpreter, started by a shell and by launchers; also with tracing off.
+        // Scripts with this program as interpreter are started by a shell and by launchers, also with tracing off.
         let scratch = Scratch::new();
         let Some(program) = foreign(&scratch, what) else { continue };
         let script = scratch.root().join("script");
@@ -235,7 +235,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Builds a program with libraries linked into it. Returns the numbers of notes in its trace that say so for MPI, HDF5 and netCDF.
+/// Builds a program with libraries linked into it. Returns how often the program's trace notes so for MPI, HDF5 and netCDF.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");

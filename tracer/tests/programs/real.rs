@@ -166,7 +166,7 @@ fn a_build_with_make() {
     let text = "make -s -j4; ./program > out";
     let (results, traces, scratch) = twice(prepare, |s| script(s, text), &["out", "main.o", "f3.o"]);
     assert_eq!(results[0], b"144\n");
-    // Object files of the assembler, written by many concurrent processes. Gaps in the files are never written.
+    // Object files of the assembler are written by many concurrent processes. Gaps in the files are never written.
     for i in 0..12 {
         let object = scratch.data().join(format!("f{i}.o"));
         let path = object.display().to_string();

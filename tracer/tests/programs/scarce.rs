@@ -1,4 +1,4 @@
-//! Tests of scarce memory (exhausted, locked, limited): the program ends as untraced. Its calls are in its trace, or in a spool that a
+//! Tests of scarce memory (exhausted, locked, limited): the program ends as untraced, and its calls are in its trace, or in a spool that a
 //! message names.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, have, is_root, recover, spools, workload_with};
@@ -16,10 +16,10 @@ fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
     Launch::new(scratch, program()).arg(scratch.data()).arg(way)
 }
 
-/// Recovers all spools, and returns the number of writes in the traces. A spool may remain only if a message said so.
+/// Recovers all spools, and returns the number of writes in the traces. A spool may remain only if a message reported it.
 fn writes(scratch: &Scratch, outcome: &Outcome) -> u64 {
     let left = !spools(scratch).is_empty();
-    // The message may precede a later, successful attempt, where exec(3) fails.
+    // If exec(3) fails, the message may precede a later, successful attempt to write the trace.
     assert!(!left || outcome.stderr.contains("recover"), "{outcome:?}");
     if left {
         recover(scratch);
@@ -62,7 +62,7 @@ fn a_child_without_memory_counts_what_it_cannot_record() {
 /// until the number exceeds the number of allocations made.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
-    // A forked child continues at its parent's count: the same allocation fails in both.
+    // A forked child continues its parent's count, so the same allocation fails in both.
     let processes = if end == "fork" { 2 } else { 1 };
     // Failures of early allocations have no effect: a chunk that cannot be packed stays unpacked.
     while failed == 0 || whole < 3 {
@@ -82,7 +82,7 @@ fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
             let made = calls.parse::<u64>().expect("a number") * processes as u64;
             assert_eq!(writes(&scratch, &outcome), made, "{what}");
         }
-        // One by one at first; later allocations are similar, so steps grow.
+        // Steps grow, since later allocations are alike.
         number += 1 + number / 16;
         assert!(number < 20_000, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
     }
@@ -127,7 +127,7 @@ fn locked_memory_is_the_programs() {
             let launch = launch(&scratch, "lock").arg(what).env("DXT_ENABLE", mode).env("DXT_BUFFER_MAX", buffer);
             let after = locked(&launch.run()).expect("it may as well");
             println!("{what}, {mode}: {before:?} kB untraced, {after:?} traced, locked and resident");
-            // The library's own code and data take some 4 MiB; buffers and tables in use are not locked.
+            // The library's own code and data take some 4 MiB. Buffers and tables in use are not locked.
             assert!(after.0 - before.0 < 8 << 10 && after.1 - before.1 < 16 << 10, "{what}: {before:?}, {after:?}");
         }
     }
@@ -138,7 +138,7 @@ fn who_may_lock_little_still_may() {
     if !is_root() || !have("setpriv") || !have("prlimit") {
         return crate::harness::skip_here("needs root, setpriv(1) and prlimit(1)");
     }
-    // MCL_CURRENT compares the limit with the whole address space, including the library's code and data: docs/configuration.md.
+    // MCL_CURRENT compares the limit with the whole address space, including the library's code and data (docs/configuration.md).
     for what in ["future"] {
         for traced in [false, true] {
             let scratch = Scratch::new();
@@ -162,7 +162,7 @@ fn who_may_lock_little_still_may() {
     }
 }
 
-/// Starts the program, sends SIGTERM after a while, and returns its exit status.
+/// Starts the program, sends SIGTERM after a while, and returns the program's exit status.
 fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32> {
     let mut child = Command::new(program())
         .arg(scratch.data())
@@ -216,7 +216,7 @@ fn forks_while_other_threads_pack() {
     }
 }
 
-/// A rank that lacks the memory to write its trace neither ends nor blocks the other ranks.
+/// A rank that lacks the memory to write its trace must neither end nor block the other ranks.
 #[test]
 fn a_rank_without_memory_for_its_trace() {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi] {

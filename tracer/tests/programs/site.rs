@@ -1,5 +1,4 @@
-//! Tests of settings by which a site traces all jobs by default: excluded processes, sampled jobs, and limits on bytes per job
-//! (docs/site.md).
+//! Tests of settings by which a site traces all jobs by default: excluded processes, sampled jobs, and limits on bytes per job (docs/site.md).
 
 use crate::filters::{BOTH, noted, setting};
 use crate::harness::{
@@ -53,7 +52,7 @@ fn the_prolog_of_tasks_sets_its_variables_once() {
         }
     }
     assert!(run(&[("LD_PRELOAD", "libm.so.6")]).contains(&format!("export LD_PRELOAD={library}:libm.so.6\n")));
-    // A library that would keep the task's programs from starting is not set.
+    // A library that would keep the task's programs from starting is not preloaded.
     let unloadable = unloadable(&scratch).display().to_string();
     assert_eq!(run(&[("DXT_TRACER", &unloadable)]), "");
 }
@@ -110,7 +109,7 @@ fn a_process_without_mpi_must_do_enough() {
         (&[("DXT_MIN_RUN_TIME", "0.000001")], true),
         (&[("DXT_MIN_IO", "40001")], false),
         (&[("DXT_MIN_IO", "40000")], true),
-        // Packed and folded calls count, too.
+        // Packed and folded calls count too.
         (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "64K")], true),
         (&[("DXT_MIN_IO", "40000"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true),
         (&[("DXT_MIN_IO", "40001"), ("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], false),
@@ -139,7 +138,7 @@ fn a_process_without_mpi_must_do_enough() {
 fn an_exec_that_fails_decides_nothing() {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload("becomes")).arg(scratch.data()).arg("execv");
-    // Too few calls at the exec that fails, enough at the one that succeeds; too few again in the new program.
+    // There are too few calls at the exec that fails, enough at the exec that succeeds, and too few in the new program.
     let outcome = launch.env("DXT_MIN_CALLS", "120").run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert_eq!(left(&scratch).len(), 1, "{:?}", left(&scratch));
@@ -150,7 +149,7 @@ fn an_exec_that_fails_decides_nothing() {
 
 #[test]
 fn a_program_that_confines_itself_is_judged_by_then() {
-    // Two opens and 100 writes precede confinement; as many writes follow.
+    // Two opens and 100 writes precede the confinement; as many writes follow.
     for (least, kept) in [("102", 1), ("103", 0)] {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("confined")).arg(scratch.data()).arg("kill").arg("100");
@@ -201,7 +200,7 @@ fn jobs_are_sampled_as_a_whole() {
         let outcome = writes(&scratch, "10").env("DXT_SAMPLE", share).env("DXT_JOB_ID", job).run();
         assert_eq!((outcome.code, outcome.stderr.as_str(), left(&scratch).len()), (7, "", kept), "{share}");
     }
-    // Steps of a job share its decision.
+    // Job steps share the decision of their job.
     let is_kept = |job: u32, step: &str| {
         let before = left(&scratch).len();
         let launch = writes(&scratch, "1").env("DXT_SAMPLE", "0.5").env("SLURM_JOB_ID", job.to_string());
@@ -214,7 +213,7 @@ fn jobs_are_sampled_as_a_whole() {
     let number = kept.iter().filter(|kept| **kept).count();
     assert!((3..18).contains(&number), "{number} of 20");
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        // Each rank has its own job ID, so that some ranks would be excluded if each decided alone.
+        // Each rank has its own job ID, so that some ranks would be excluded if each rank decided alone.
         let mut found = BTreeSet::new();
         for attempt in 0..4 {
             let scratch = Scratch::new();
@@ -240,7 +239,7 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
     std::fs::write(&switch, "").expect("failed to write a file");
     assert_eq!((outcome().code, left(&scratch).len()), (7, 1));
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
-        // The switch is set for one rank only, as happens if it is set during the start: rank 0 decides.
+        // The switch is set for one rank only, as may happen if it is set while the job starts. Rank 0 decides.
         for (rank, writes) in [("0", 0), ("1", 6000)] {
             let scratch = Scratch::new();
             let program = workload_with("scarce_mpi", compiler, &["-O1", "-ldl"]);
@@ -257,7 +256,7 @@ fn the_kill_switch_is_looked_at_when_a_process_starts() {
     }
 }
 
-/// A node with a different configuration file, or without one, does not block the job.
+/// A node with a different configuration file, or without one, must not block the job.
 #[test]
 fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
     for compiler in BOTH.into_iter().filter(|mpi| mpi.available()) {
@@ -281,7 +280,7 @@ fn a_rank_whose_settings_make_no_sense_holds_nobody_up() {
 
 #[test]
 fn nodes_whose_files_differ_hold_nobody_up() {
-    // Configuration files of rank 0 and of rank 1; `None` if missing. Settings of a newer tracer appear as unknown variables.
+    // Configuration files of rank 0 and of rank 1; `None` if missing. Settings of a newer tracer are unknown variables here.
     let files: [[Option<&str>; 2]; 6] = [
         [Some("DXT_ENABLE=off"), Some("DXT_ENABLE=trace")],
         [Some("DXT_ENABLE=trace"), Some("")],
@@ -310,7 +309,7 @@ fn nodes_whose_files_differ_hold_nobody_up() {
     }
 }
 
-/// Asserts that all calls of the process are recorded or counted, and that the trace files take at most `most` bytes together.
+/// Asserts that all calls of the process are recorded or counted, and that the trace files take at most `most` bytes in total.
 fn within(traces: &Traces, data: &Path, calls: u64, most: u64) {
     let bytes: u64 = traces.files.iter().map(|file| file.metadata().expect("a trace").len()).sum();
     assert!(bytes <= most, "{bytes} bytes, {most} allowed");
@@ -349,12 +348,12 @@ fn a_job_writes_no_more_than_its_budget() {
     }
 }
 
-/// Returns the disk space that files take, in bytes: spools are sparse.
+/// Returns the disk space that files take, in bytes. Less than their lengths, since spools are sparse.
 fn bytes_on_disk(files: &[PathBuf]) -> u64 {
     files.iter().map(|file| file.metadata().expect("a file").blocks() * 512).sum()
 }
 
-/// All that a job leaves stays within its byte budget: file names take room in traces and spools, too, and a killed process leaves both.
+/// All files of a job must stay within its byte budget: file names take room in traces and spools too, and a killed process leaves both.
 #[test]
 fn whatever_a_job_leaves_is_within_its_budget() {
     let (budget, files, calls) = (1 << 20, 20_000, 300_000);
@@ -370,7 +369,7 @@ fn whatever_a_job_leaves_is_within_its_budget() {
         assert!(bytes <= budget, "{overflow} {end}: {bytes} bytes in {left:?}");
         recover(&scratch);
         let traces = Traces::read(&scratch.traces());
-        // All calls are recorded, those on the first file under its name; many other names are not.
+        // All calls are recorded, those on the first file under its name; many other names are not recorded.
         let one = traces.totals(&["POSIX"], "write", &scratch.data().join("one"));
         assert_eq!(one.0, calls, "{overflow} {end}");
         let others = traces.totals(&["POSIX"], "write", Path::new("<other files>")).0;

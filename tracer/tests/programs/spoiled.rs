@@ -1,7 +1,7 @@
 //! Tests of MPI libraries that damage the common trace file while writing it: aggregators that write back other ranks' old bytes (data
-//! sieving), and a test library that corrupts the file on purpose. The trace is complete in all cases.
+//! sieving), and a test library that corrupts the file on purpose. The trace must be complete in all cases.
 
-use crate::calls_of_a_flush::told_once;
+use crate::calls_of_a_flush::reported_once;
 use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
 
 const RANKS: u32 = 4;
@@ -21,7 +21,7 @@ fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     let traces = Traces::read(&scratch.traces());
     assert_eq!(traces.files.len(), 1, "{what}: {outcome:?}");
     assert_eq!(traces.processes.len() as u32, RANKS, "{what}");
-    told_once(&traces, &scratch.data(), RANKS.into());
+    reported_once(&traces, &scratch.data(), RANKS.into());
     outcome.stderr.contains("written again")
 }
 
@@ -31,9 +31,9 @@ fn whatever_mpi_leaves_in_the_file_the_trace_is_whole() {
         for how in ["zero", "noise", "cut", "empty", "nothing", "longer"] {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi).env("SPOIL", how).run();
-            let mended = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
-            // Only data behind the parts is cut off or overwritten: no part was damaged.
-            assert_eq!(mended, how != "longer", "{mpi:?} {how}: {outcome:?}");
+            let counterfactual = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
+            // In the case `longer`, only data after the parts is cut off or overwritten, so no part was damaged.
+            assert_eq!(counterfactual, how != "longer", "{mpi:?} {how}: {outcome:?}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Tests of crash safety: after a kill at any moment, exactly the calls that had returned are recorded. A process that ends normally leaves
-//! no spool.
+//! Tests of crash safety: after a kill at any time, exactly the calls that had returned are recorded. A process that ends normally leaves no spool.
 
 use crate::harness::{
     Launch, Order, Scratch, Traces, assert_same, is_root, library, look, read_log, recover, skip_here, spools,
@@ -22,24 +21,24 @@ fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
 /// Kills the program `later` after it has reported `after` calls. Returns the number of calls that each thread completed.
 fn kill(mut child: Child, threads: u32, after: u64, later: Duration) -> Vec<u64> {
     let mut out = child.stdout.take().expect("its standard output is a pipe");
-    let mut told = vec![0; threads as usize];
+    let mut reported = vec![0; threads as usize];
     let mut record = [0; 8];
     for _ in 0..after {
         out.read_exact(&mut record).expect("the program runs");
-        note(&mut told, record);
+        note(&mut reported, record);
     }
     std::thread::sleep(later);
     child.kill().expect("failed to kill the program");
     child.wait().expect("failed to wait for the program");
     while out.read_exact(&mut record).is_ok() {
-        note(&mut told, record);
+        note(&mut reported, record);
     }
-    told
+    reported
 }
 
-fn note(told: &mut [u64], record: [u8; 8]) {
+fn note(reported: &mut [u64], record: [u8; 8]) {
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-    told[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
+    reported[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
 /// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the program. Call 0 is the open.
@@ -50,7 +49,7 @@ fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     }
 }
 
-/// Returns a pseudo-random number: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+/// Returns a pseudo-random number by SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators").
 fn random(seed: u64) -> u64 {
     let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -58,17 +57,17 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Runs and kills the program `times` times at varying moments. Each time, recovers the spool and checks the recorded calls.
+/// Runs and kills the program `times` times, at varying times. Each time, recovers the spool and checks the recorded calls.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
         let scratch = Scratch::new();
         let child = start(&scratch, threads, settings);
         let later = Duration::from_micros(chance >> 32 & 0xfff);
-        let told = kill(child, threads, chance % most_calls, later);
+        let reported = kill(child, threads, chance % most_calls, later);
         let uncertain = recover(&scratch);
         let traces = Traces::read(&scratch.traces());
-        for (t, told) in told.iter().enumerate() {
+        for (t, reported) in reported.iter().enumerate() {
             let path = scratch.data().join(format!("t{t}")).display().to_string();
             let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
             let missing = traces.processes.iter().flat_map(|process| &process.missing);
@@ -76,10 +75,10 @@ fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str
             let folded: u64 = folded.sum();
             let count = kept.len() as u64 + folded;
             // One call may have returned without having been reported.
-            let most = told + 1 + uncertain;
+            let most = reported + 1 + uncertain;
             assert!(
-                (*told..=most).contains(&count),
-                "round {round}, thread {t}: {count} calls, {told} told, {uncertain}"
+                (*reported..=most).contains(&count),
+                "round {round}, thread {t}: {count} calls, {reported} reported, {uncertain}"
             );
             let checked = if folded == 0 { kept.len() } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
@@ -101,7 +100,7 @@ fn killed_at_any_moment_nothing_is_missing_and_nothing_invented() {
 
 #[test]
 fn killed_while_segments_are_packed() {
-    // Buffer of two chunks: nearly all the time is spent packing them.
+    // The buffer has room for two chunks, so nearly all the time is spent packing them.
     kills(60, 2, 3, 30_000, &[("DXT_BUFFER_MAX", "160K")]);
 }
 
@@ -122,40 +121,40 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a running process repeatedly: each time, it contains all calls reported so far, once and in order.
+/// Reads the spool of a running process repeatedly. Asserts that it contains all calls reported so far, once and in order.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
     let mut out = child.stdout.take().expect("its standard output is a pipe");
-    let (mut told, mut record) = (vec![0; threads as usize], [0; 8]);
+    let (mut reported, mut record) = (vec![0; threads as usize], [0; 8]);
     for round in 0..60 {
         for _ in 0..3_000 {
             out.read_exact(&mut record).expect("the program runs");
-            note(&mut told, record);
+            note(&mut reported, record);
         }
         let (bytes, uncertain) = look(&scratch);
         let place = scratch.root().join(format!("look{round}"));
         std::fs::create_dir(&place).expect("a directory");
         std::fs::write(place.join("x.dxt"), bytes).expect("a file");
         let traces = Traces::read(&place);
-        // A call in one thread's scratch area is uncertain even before another thread has folded any.
+        // A call in one thread's scratch is uncertain even before another thread has folded any call.
         let folds = traces.processes.iter().any(|process| !process.missing.is_empty());
-        // Scratch slots of all threads, each possibly uncertain twice: during a fold, and after further progress.
+        // The scratch slots of all threads may each be uncertain twice: during a fold, and after further progress.
         let most = if may_fold { 2 * 64 * u64::from(threads) } else { 0 };
         assert!((may_fold || !folds) && uncertain <= most, "round {round}: {uncertain} uncertain");
-        for (t, told) in told.iter().enumerate() {
+        for (t, reported) in reported.iter().enumerate() {
             let path = scratch.data().join(format!("t{t}")).display().to_string();
             let kept: Vec<_> = traces.segments.iter().filter(|segment| segment.op.path == path).collect();
             let missing = traces.processes.iter().flat_map(|process| &process.missing);
             let folded = missing.filter(|missing| missing.op.path == path).map(|missing| missing.counters.segments);
             let folded: u64 = folded.sum();
             assert!(
-                kept.len() as u64 + folded >= *told,
-                "round {round}, thread {t}: {} and {folded}, {told} told",
+                kept.len() as u64 + folded >= *reported,
+                "round {round}, thread {t}: {} and {folded}, {reported} reported",
                 kept.len()
             );
-            // Calls made during the read may be there or not, individually.
-            let checked = if folded == 0 { *told as usize } else { 0 };
+            // Calls made during the read may or may not be found, individually.
+            let checked = if folded == 0 { *reported as usize } else { 0 };
             for (i, segment) in kept.iter().take(checked).enumerate() {
                 let op = &segment.op;
                 let found = (op.name.as_str(), op.offset, op.length);
@@ -168,8 +167,7 @@ fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     child.wait().expect("failed to wait for the program");
 }
 
-/// A spool in memory grows without a temporary descriptor: its number could be the one that another thread assigns to a file at that moment
-/// (dup2(2)).
+/// A spool in memory must grow without a temporary descriptor, whose number another thread might assign to a file at that moment (dup2(2)).
 #[test]
 fn a_spool_in_memory_grows_without_a_descriptor() {
     let scratch = Scratch::new();
@@ -201,7 +199,7 @@ fn a_reader_beside_the_process_finds_all_it_had_done() {
 
 #[test]
 fn a_reader_finds_all_while_segments_are_packed() {
-    // The first third of 190,000 calls fills the buffer, which holds four times as many once packed: none is folded.
+    // The first third of 190,000 calls fills the buffer, which holds four times as many calls once packed, so none is folded.
     watched(2, &[("DXT_BUFFER_MAX", "2M")], false);
     watched(2, &[("DXT_BUFFER_MAX", "256K"), ("DXT_OVERFLOW", "spill")], false);
 }
@@ -209,7 +207,7 @@ fn a_reader_finds_all_while_segments_are_packed() {
 #[test]
 fn a_reader_finds_all_while_segments_are_folded() {
     watched(2, &[("DXT_BUFFER_MAX", "16K"), ("DXT_OVERFLOW", "fold")], true);
-    // Packed first, then folded once the room is used up.
+    // Segments are first packed, then folded once the space is used up.
     watched(2, &[("DXT_BUFFER_MAX", "256K")], true);
 }
 
@@ -303,7 +301,7 @@ fn without_a_spool_all_is_as_before() {
 }
 
 /// Runs a program that executes another in the way `way`. Calls of both are recorded; those of the first are in a trace, or in the spool
-/// that it left.
+/// that the first left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

@@ -1,4 +1,4 @@
-//! Tests of the tracer together with other libraries: preloaded before or after it, allocators, sanitizers, and libraries loaded later.
+//! Tests of the tracer together with other libraries: preloaded before or after the tracer, allocators, sanitizers, and libraries loaded later.
 
 use crate::harness::{
     Compiler, Launch, Order, Scratch, Traces, assert_same, library, read_log, skip, workload, workload_with,
@@ -35,7 +35,7 @@ fn shared(name: &'static str, flags: &[&'static str]) -> PathBuf {
 fn another_library_that_wraps_the_same_calls_sees_them_too() {
     let other = shared("stacked", &[]);
     beside(&other, &workload("exits"), &["exit", "500"], |scratch, _| {
-        let seen = std::fs::read_to_string(scratch.root().join("stacked")).expect("the other library told");
+        let seen = std::fs::read_to_string(scratch.root().join("stacked")).expect("the other library reported");
         assert_eq!(seen, "1 500 0\n");
     });
 }
@@ -62,7 +62,7 @@ fn a_program_under_the_address_sanitizer() {
         let program = workload_with(name, Compiler::Cc, &["-O1", "-fsanitize=address"]);
         let scratch = Scratch::new();
         let arguments: &[&str] = if name == "exits" { &["exit", "300"] } else { &[] };
-        // The sanitizer must come first.
+        // The sanitizer must be preloaded first.
         let traces = preloaded(&scratch, &program, &[&sanitizer, library()], arguments);
         assert_same(Order::File, &read_log(&scratch), &traces.own_ops(&["POSIX", "STDIO"], &scratch.data()));
     }
@@ -75,10 +75,10 @@ fn libraries_that_are_loaded_later() {
     std::fs::copy(plugin, &own).expect("failed to copy the library");
     let program = workload_with("plugin", Compiler::Cc, &["-O1", "-ldl"]);
     let (log, traces) = Launch::new(&scratch, program).arg(scratch.data()).arg(own).traced();
-    let mut told = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
-    // Calls of libraries loaded with RTLD_DEEPBIND may be partly visible: a descriptor is found at its first use.
-    told.retain(|op| !op.path.ends_with("way3"));
-    assert_same(Order::Thread, &log, &told);
+    let mut reported = traces.own_ops(&["POSIX", "STDIO"], &scratch.data());
+    // Calls of libraries loaded with RTLD_DEEPBIND may be partly visible, since a descriptor is found at its first use.
+    reported.retain(|op| !op.path.ends_with("way3"));
+    assert_same(Order::Thread, &log, &reported);
 }
 
 /// Runs a program with the libraries `tracers` preloaded; returns standard error and traces.
@@ -91,7 +91,7 @@ fn two_tracers(scratch: &Scratch, program: &Path, arguments: &[&Path], tracers: 
     (outcome.stderr, Traces::read(&scratch.traces()))
 }
 
-/// Copies the tracer library to `name`; it stands for a second copy that a site has installed.
+/// Copies the tracer library to `name`, to stand for a second copy that a site has installed.
 fn copy(scratch: &Scratch, name: &str) -> PathBuf {
     let copy = scratch.root().join(name);
     std::fs::copy(library(), &copy).expect("failed to copy the library");
@@ -130,8 +130,8 @@ fn two_tracers_that_are_off_say_nothing() {
     }
 }
 
-/// Version 0.2.0 has no version symbol and does not detect other tracers, so it always records. Beside it, the tracer must therefore not
-/// record. (The stand-in used here records nothing.)
+/// Version 0.2.0 has no version symbol and does not detect other tracers, so it always records; a tracer beside it must not record. (The
+/// stand-in for 0.2.0 used here records nothing.)
 #[test]
 fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     for ours_first in [true, false] {
@@ -147,7 +147,7 @@ fn a_tracer_of_0_2_0_is_not_joined_wherever_it_stands() {
     }
 }
 
-/// If the tracer is loaded again later, as by a Python package, the second copy detects the preloaded one and does not record.
+/// If the tracer is loaded again later, as by a Python package, the second copy detects the preloaded copy and does not record.
 #[test]
 fn a_tracer_that_is_opened_later_does_not_record() {
     let (program, scratch) = (workload_with("reach", Compiler::Cc, &["-O1", "-ldl"]), Scratch::new());

@@ -10,7 +10,7 @@ const MOST_ADDED: i64 = 2048;
 const UNOPTIMIZED: i64 = 6;
 
 fn launch<'a>(scratch: &'a Scratch, way: &str) -> Launch<'a> {
-    // Lazy binding at a function's first call would hide the stack of the hook.
+    // `-z now`: lazy binding at a function's first call would hide the stack of the hook.
     let program = workload_with("stacks", Compiler::Cc, &["-O1", "-pthread", "-Wl,-z,now"]);
     Launch::new(scratch, program).arg(scratch.data()).arg(way).env("DXT_BUFFER_MAX", "256K")
 }

@@ -1,5 +1,5 @@
-//! Tests of programs at whose start the tracer could do harm: under system call filters, with elevated privileges, with little memory,
-//! under tools that inspect each call. Each program ends as it would without the tracer.
+//! Tests of programs at whose start the tracer could do harm: under system call filters, with elevated privileges, with little memory, or
+//! under tools that inspect each call. Each program must end as it would without the tracer.
 
 use crate::harness::{
     Compiler, Launch, Outcome, Scratch, Traces, have, is_root, library, recover, skip, skip_here, spools, workload,
@@ -8,13 +8,12 @@ use crate::harness::{
 use crate::site::left;
 use std::process::Command;
 
-/// Returns the number of writes in the traces.
 fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
 }
 
-/// Configures the launch so that the untraced launcher restricts its system calls by seccomp, then executes a traced program. `action` is
-/// what the filter does.
+/// Configures the launch so that the untraced launcher restricts its system calls by seccomp, then executes a traced program. `action`:
+/// action of the filter.
 fn sandboxed<'a>(scratch: &'a Scratch, launch: Launch<'a>, action: &str) -> Launch<'a> {
     let launch = launch.arg("run").arg(action).arg(scratch.data()).arg("20000");
     launch.untraced().env("SANDBOX_PRELOAD", library())
@@ -53,7 +52,7 @@ fn a_filter_that_is_known_to_be_harmless() {
     assert_eq!(writes(&scratch), 20_000);
 }
 
-/// Tests a system call filter as in a container, which applies to the container's first process as well.
+/// Tests a system call filter as in a container, which also applies to the container's first process.
 #[test]
 fn a_filter_that_the_first_process_of_the_container_has() {
     if !is_root() || !have("unshare") {
@@ -90,7 +89,7 @@ fn a_filter_of_bubblewrap() {
     }
 }
 
-/// A traced program restricts its own system calls, then executes another. The calls that it made are recorded.
+/// The calls that a traced program made before it restricted its own system calls and executed another program must be recorded.
 #[test]
 fn a_traced_program_that_confines_itself_and_becomes_another() {
     let scratch = Scratch::new();
@@ -115,7 +114,7 @@ fn nothing_is_left_for_a_program_that_is_off() {
             assert!(spools(&scratch).is_empty() && writes(&scratch) == 1, "{program}");
         }
     }
-    // A failing exec (missing program, or not executable) changes nothing.
+    // An exec(3) that fails (program missing or not executable) changes nothing.
     let scratch = Scratch::new();
     let file = scratch.data().join("file");
     std::fs::write(&file, "no program").expect("failed to write a file");
@@ -202,8 +201,8 @@ fn thread_sanitizer_finds_no_races() {
     }
 }
 
-/// Runs a program with more privileges than user 12345, who starts it, in a mount namespace with its own /etc. The library is preloaded by
-/// /etc/ld.so.preload. Returns the remaining traces and spools and the program's exit code, as the script prints them.
+/// Runs a program with more privileges than user 12345, who starts it, in a mount namespace with its own /etc. /etc/ld.so.preload preloads
+/// the library. Returns the remaining traces and spools and the program's exit code, as the script prints them.
 fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String> {
     let open = std::env::temp_dir().join(format!(
         "dxt-rights-{}-{how}-{}",
@@ -259,7 +258,7 @@ fn programs_with_more_rights_obey_the_sites_file_alone() {
         ("capability", String::new(), users, none),
         ("setuid", of(good), users, "code 7\n600 0 HERE/out\n"),
         ("setuid", of(good), "DXT_ENABLE=off", "code 7\n600 0 HERE/out\n"),
-        // User 12345 cannot write there.
+        // User 12345 cannot write to the output directory.
         ("setgid", of(good), users, none),
         ("setuid", of(good) + "chmod 666 $here/etc/dxt/dxt.conf;", users, none),
         ("setuid", of(good) + "chown 12345 $here/etc/dxt/dxt.conf;", users, none),

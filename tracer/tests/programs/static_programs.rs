@@ -1,5 +1,4 @@
-//! Tests of programs that are linked with the tracer by the flags of `dxt-run --link-flags` (docs/static.md): traces are the same as with
-//! preloading.
+//! Tests of programs linked with the tracer by the flags of `dxt-run --link-flags` (docs/static.md): traces must equal those with preloading.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Outcome, Scratch, Traces, assert_same, have, is_root, library, read_log, read_ranks,
@@ -26,8 +25,7 @@ fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     outcome.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a test program with the tracer linked in; returns its path. If there is no static C library, returns `None` and prints a
-/// message.
+/// Compiles a test program with the tracer linked in; returns its path. If there is no static C library, prints a message and returns `None`.
 fn linked(
     scratch: &Scratch,
     source: &str,
@@ -57,7 +55,7 @@ fn linked(
         skip_here("MPI has an archive, and something that it needs has none");
         return None;
     }
-    // Warnings on name services stem from debug builds of Rust's library and from MPI's own libraries; release builds have none.
+    // Warnings about name services stem from debug builds of Rust's library and from MPI's own libraries; release builds have none.
     let other = |line: &&str| !line.contains("Using '") && !line.contains("in function");
     assert!(output.status.success() && said.lines().filter(other).count() == 0, "{source} {way}: {said}");
     Some(program)
@@ -69,7 +67,7 @@ fn run(scratch: &Scratch, program: &Path, arguments: &[&str]) -> (Vec<Op>, Trace
     arguments.iter().fold(launch, |launch, argument| launch.arg(argument)).traced()
 }
 
-/// Returns all recorded calls that the program made itself, without nested ones.
+/// Returns all recorded calls that the program made itself, without nested calls.
 fn of_program(traces: &Traces) -> Vec<Op> {
     traces.segments.iter().filter(|seg| !seg.nested).map(|seg| seg.op.clone()).collect()
 }
@@ -107,8 +105,8 @@ fn threads() {
     same("threads.c", &["4", "500"], Order::File, 1);
 }
 
-/// A static program with the tracer forks and executes itself: all processes are recorded. No additional trace says that an executed static
-/// program cannot be traced.
+/// A static program with the tracer forks and executes itself: all processes must be recorded, and no trace may note that an executed
+/// static program cannot be traced.
 #[test]
 fn processes() {
     same("fork.c", &[], Order::File, 8);
@@ -126,18 +124,18 @@ fn copies_and_system_calls() {
     }
 }
 
-/// Calls that functions of the static C library make internally are not recorded a second time.
+/// Calls that functions of the static C library make internally must not be recorded a second time.
 #[test]
 fn characters_lines_and_formats() {
     let scratch = Scratch::new();
     let Some(program) = linked(&scratch, "stdio_all.c", "-static", Compiler::Cc, &[], &[]) else { return };
     let (log, traces) = run(&scratch, &program, &[]);
-    let told: Vec<Op> = of_program(&traces).into_iter().filter(|op| op.pid == log[0].pid).collect();
+    let reported: Vec<Op> = of_program(&traces).into_iter().filter(|op| op.pid == log[0].pid).collect();
     assert!(log.len() > 20_000, "{}", log.len());
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
 }
 
-/// A static program is traced correctly in all ways to end.
+/// A static program must be traced correctly in all ways to end.
 #[test]
 fn ends() {
     let scratch = Scratch::new();
@@ -170,7 +168,7 @@ fn ends() {
     }
 }
 
-/// Calls of C++ streams are recorded: libstdc++, which makes them, is linked into the program.
+/// Calls of C++ streams must be recorded: libstdc++, which makes them, is linked into the program.
 #[test]
 fn streams_of_cpp() {
     if !have("c++") {
@@ -186,7 +184,7 @@ fn streams_of_cpp() {
     assert!(expected > 0 && (moved("write"), moved("read")) == (expected, expected), "{expected}");
 }
 
-/// If the program uses shared libraries, the trace notes that their calls are missing.
+/// If the program uses shared libraries, the trace must note that their calls are missing.
 #[test]
 fn shared_libraries_are_counted() {
     if !have("c++") {
@@ -202,7 +200,7 @@ fn shared_libraries_are_counted() {
     assert_eq!(unseen, Some(1), "{notes:?}");
 }
 
-/// MPICH of Debian as a static library, with those on which it depends. Only libudev is omitted: hwloc needs nothing essential of it.
+/// MPICH of Debian as a static library, with the libraries on which it depends. Only libudev is omitted: hwloc needs nothing essential of it.
 #[test]
 fn mpi_in_an_archive() {
     if !Compiler::Mpich.available() {
@@ -263,14 +261,14 @@ fn one_that_is_linked_in_makes_way_for_one_that_is_preloaded() {
     assert_same(Order::Thread, &log, &of_program(&traces));
 }
 
-/// A program with elevated privileges records nothing: the user who starts it must not choose its output path.
+/// A program with elevated privileges records nothing, since the user who starts it must not choose its output path.
 #[test]
 fn a_program_with_more_rights_records_nothing() {
     if !is_root() {
         return skip_here("not root");
     }
     let scratch = Scratch::new();
-    // For example if root has cloned the project into its home directory.
+    // A parent directory may be closed, for example if root has cloned the project into its home directory.
     let closed = |folder: &&Path| std::fs::metadata(folder).is_ok_and(|of| of.permissions().mode() & 0o001 == 0);
     if let Some(closed) = scratch.root().ancestors().skip(1).find(closed) {
         return skip_here(&format!("{} is closed to the user that the program runs as", closed.display()));
@@ -287,7 +285,7 @@ fn a_program_with_more_rights_records_nothing() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// The linker wraps the same functions as the preloaded library intercepts, if the C library has them.
+/// The linker must wrap the functions that the preloaded library intercepts, as far as the C library has them.
 #[test]
 fn the_same_functions_are_wrapped() {
     let scratch = Scratch::new();
@@ -306,7 +304,7 @@ fn the_same_functions_are_wrapped() {
     let linked: BTreeSet<String> =
         names(&linked).iter().filter_map(|name| name.strip_prefix("__wrap_").map(str::to_owned)).collect();
     let only_preloaded: Vec<&String> = exported.difference(&linked).collect();
-    // ThreadSanitizer's runtime calls this function for its suppressions.
+    // ThreadSanitizer's runtime calls `__tsan_default_suppressions`.
     assert_eq!(only_preloaded, ["_IO_gets", "__gets_chk", "__tsan_default_suppressions", "dlmopen", "dlopen", "gets"]);
     assert_eq!(linked.difference(&exported).count(), 0);
     assert!(wrapped.len() > 250 && wrapped.iter().all(|name| linked.contains(*name)), "{}", wrapped.len());
@@ -315,7 +313,6 @@ fn the_same_functions_are_wrapped() {
     }
 }
 
-/// If requested libraries are missing, `--link-flags` reports them.
 #[test]
 fn libraries_that_are_not_there() {
     let scratch = Scratch::new();
@@ -337,7 +334,7 @@ fn libraries_that_are_not_there() {
     }
 }
 
-/// dxt-run recognizes static programs that contain the tracer, and sets their environment variables.
+/// dxt-run must recognize static programs that contain the tracer, and set their environment variables.
 #[test]
 fn dxt_run_tells_them_apart() {
     let scratch = Scratch::new();

@@ -31,7 +31,7 @@ fn characters_lines_and_formats() {
     }
 }
 
-/// Returns all logged calls of the program itself, wherever the file is (temporary files are elsewhere). Child processes are excluded.
+/// Returns all logged calls of the program itself, regardless of the file's directory (temporary files are elsewhere). Child processes are excluded.
 fn of_the_program(log: &[Op], traces: &Traces) -> Vec<Op> {
     let ops = traces.segments.iter().map(|seg| seg.op.clone());
     ops.filter(|op| op.pid == log[0].pid).collect()
@@ -47,16 +47,16 @@ fn standard_output_that_is_a_file() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     let (log, traces) = (read_log(&scratch), Traces::read(&scratch.traces()));
     assert!(log.len() > 10_000, "{}", log.len());
-    let mut told = of_the_program(&log, &traces);
+    let mut reported = of_the_program(&log, &traces);
     // Calls of the shell in this process before it executed the program.
-    let shell: Vec<Op> = told.extract_if(.., |op| op.layer == "POSIX" && Path::new(&op.path) == out).collect();
+    let shell: Vec<Op> = reported.extract_if(.., |op| op.layer == "POSIX" && Path::new(&op.path) == out).collect();
     assert_eq!(shell.iter().map(|op| op.name.as_str()).collect::<Vec<_>>(), ["open", "dup", "close"]);
-    assert_same(Order::Thread, &log, &told);
+    assert_same(Order::Thread, &log, &reported);
 }
 
 #[test]
 fn positions_are_those_that_ftello_tells() {
-    // Optimized variants only: others inline header code that moves streams unseen.
+    // Only optimized variants: others inline header code that moves streams unseen.
     for (seed, flags) in (1..).zip([VARIANTS[1], VARIANTS[2], VARIANTS[1], VARIANTS[3], VARIANTS[2]]) {
         let scratch = Scratch::new();
         let program = workload_with("stdio_random", Compiler::Cc, flags);
@@ -85,7 +85,7 @@ fn streams_of_cpp() {
     let ops = Traces::read(&scratch.traces()).own_ops(&["STDIO", "POSIX"], &scratch.data());
     for (path, bytes) in expected {
         let of = |name: &str| ops.iter().filter(|op| op.path == path && op.name == name).collect::<Vec<_>>();
-        // Opened and closed once for writing and once for reading.
+        // Each file is opened and closed once for writing and once for reading.
         assert_eq!((of("open").len(), of("close").len()), (2, 2), "{path}");
         for name in ["write", "read"] {
             let mut at = 0;
@@ -104,7 +104,7 @@ fn wide_characters() {
         let scratch = Scratch::new();
         let program = workload_with("wide", Compiler::Cc, flags);
         let out = scratch.data().join("out");
-        // Standard input and output are wide-character streams, too.
+        // Standard input and output are wide-character streams too.
         let script = format!(
             "echo 'ä 12' > {1}.in; {0} {2} < {1}.in > {1}; exit $?",
             program.display(),
@@ -127,7 +127,7 @@ fn threads_on_one_stream() {
         let program = workload_with("stdio_threads", Compiler::Cc, &["-O1"]);
         let launch = Launch::new(&scratch, program).arg(scratch.data()).arg(threads).arg("2000");
         let (log, mut traces) = launch.env("DXT_BUFFER_MAX", "64M").traced();
-        // The file was renamed, and another created under its name.
+        // The file was renamed, and another file created under its name.
         for segment in &mut traces.segments {
             segment.op.path = segment.op.path.replace("/written", "/file");
         }

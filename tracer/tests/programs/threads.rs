@@ -1,5 +1,4 @@
-//! Tests of threads with own and with shared file descriptors: every call is attributed to the thread that made it, at the offset of its
-//! bytes.
+//! Tests of threads with own and with shared file descriptors: every call is attributed to the thread that made it, at the offset of its bytes.
 
 use crate::harness::{Launch, Order, Scratch, assert_same, workload};
 
@@ -45,8 +44,8 @@ fn with_a_full_buffer_nothing_is_lost_uncounted() {
         let bytes = |name: &str| log.iter().filter(|op| op.name == name).map(|op| op.length).sum::<u64>();
         let count = |name: &str| log.iter().filter(|op| op.name == name).count() as u64;
         for name in ["open", "close", "read", "write", "seek"] {
-            let told = traces.totals(&["POSIX"], name, &scratch.data());
-            assert_eq!(told, (count(name), bytes(name)), "{overflow}: {name}");
+            let reported = traces.totals(&["POSIX"], name, &scratch.data());
+            assert_eq!(reported, (count(name), bytes(name)), "{overflow}: {name}");
         }
     }
 }

@@ -68,7 +68,7 @@ fn ranks_reduce_counters_without_times() {
             let program = workload_with("counters_mpi", mpi, &["-O1"]);
             let launch = Launch::new(&scratch, program).arg(scratch.data()).arg("shared").ranks(mpi, 3);
             let launch = launch.env("OMPI_MCA_io", "^ompio").env("DXT_INCLUDE", scratch.data());
-            // Darshan's variable.
+            // DARSHAN_DISABLE_TIMING is Darshan's variable.
             let launch = launch.env("DXT_ENABLE", "counters").env("DARSHAN_DISABLE_TIMING", "1");
             assert_eq!(launch.env("DXT_FLUSH", flush).run().code, 0);
             let traces = Traces::read(&scratch.traces());

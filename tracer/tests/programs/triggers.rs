@@ -1,5 +1,5 @@
 //! Tests of DXT_SMALL_IO_TRIGGER and DXT_UNALIGNED_IO_TRIGGER: files with small or unaligned I/O keep their segments, and calls on all
-//! others are counted. This holds whether segments are still in the buffer, packed, or already folded into counters.
+//! other files are counted, whether segments are still in the buffer, packed, or already folded into counters.
 
 use crate::filters::{kept_and_counted_are_all, noted};
 use crate::harness::{Compiler, Launch, Op, Scratch, Traces, workload, workload_with};
@@ -60,18 +60,18 @@ fn packed_and_folded_segments_are_judged_too() {
         let expected: BTreeSet<String> = ["half", "small", "stream"].map(str::to_owned).into();
         assert_eq!(kept(&traces, &scratch.data()), expected, "{buffer} {overflow}");
         kept_and_counted_are_all(&log, &traces, &LAYERS, &scratch.data());
-        // Kept files only have counted calls that did not fit.
+        // In kept files, only calls that did not fit in the buffer are counted.
         let counted = traces.processes[0].missing.iter().filter(|missing| expected.contains(stem(&missing.op)));
         let is_whole = buffer == "16M" || buffer == "256K" || overflow == "spill";
         assert_eq!(counted.count() == 0, is_whole, "{buffer} {overflow}");
         // Remaining segments of a packed block are unchanged and in order.
         let of_small = |op: &&Op| stem(op) == "small" && op.name == "write";
-        let told = traces.own_ops(&["POSIX"], &scratch.data());
-        let told: Vec<&Op> = told.iter().filter(of_small).collect();
+        let reported = traces.own_ops(&["POSIX"], &scratch.data());
+        let reported: Vec<&Op> = reported.iter().filter(of_small).collect();
         let did: Vec<&Op> = log.iter().filter(of_small).collect();
-        assert!(!told.is_empty() && told[..50] == did[..50], "{buffer} {overflow}");
+        assert!(!reported.is_empty() && reported[..50] == did[..50], "{buffer} {overflow}");
         if is_whole {
-            assert_eq!(told, did);
+            assert_eq!(reported, did);
         }
         assert!(traces.segments.windows(2).all(|pair| pair[0].start_ns <= pair[1].start_ns), "{buffer} {overflow}");
     }

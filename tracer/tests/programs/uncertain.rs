@@ -8,7 +8,7 @@ use std::path::Path;
 /// Name in traces that stands for the unknown file of a call.
 const UNCERTAIN: &str = "<uncertain>";
 
-/// Returns the sum over all processes of the numbers in notes that begin with `begin`.
+/// Returns the sum over all processes of the counts in notes that begin with `begin`.
 fn noted(traces: &Traces, begin: &str) -> u64 {
     let notes = traces.processes.iter().flat_map(|process| &process.notes);
     notes.filter(|note| note.what.starts_with(begin)).map(|note| note.count).sum()
@@ -19,7 +19,7 @@ fn left_out(traces: &Traces) -> u64 {
 }
 
 /// Returns number and bytes of the calls on a path, with or without segments, whose operation satisfies `counts`.
-fn told(traces: &Traces, path: &str, counts: impl Fn(&str) -> bool) -> (u64, u64) {
+fn reported(traces: &Traces, path: &str, counts: impl Fn(&str) -> bool) -> (u64, u64) {
     let on_record = traces.segments.iter().filter(|seg| seg.op.path == path && counts(&seg.op.name));
     let on_record = on_record.map(|seg| (1, seg.op.length));
     let missing = traces.processes.iter().flat_map(|process| &process.missing);
@@ -84,7 +84,7 @@ fn own_table(way: &str) -> (Traces, [u64; 2]) {
 fn a_thread_with_a_descriptor_table_of_its_own() {
     for way in ["unshare", "syscall", "range", "cloexec", "inherits"] {
         let (traces, [calls, bytes]) = own_table(way);
-        assert_eq!(told(&traces, UNCERTAIN, |_| true), (calls, bytes), "{way}");
+        assert_eq!(reported(&traces, UNCERTAIN, |_| true), (calls, bytes), "{way}");
         assert_eq!(noted(&traces, "calls recorded under <uncertain>"), calls, "{way}");
     }
 }
@@ -93,7 +93,7 @@ fn a_thread_with_a_descriptor_table_of_its_own() {
 fn calls_that_change_nothing_leave_nothing_uncertain() {
     for way in ["alone", "later"] {
         let (traces, _) = own_table(way);
-        assert_eq!(told(&traces, UNCERTAIN, |_| true), (0, 0), "{way}");
+        assert_eq!(reported(&traces, UNCERTAIN, |_| true), (0, 0), "{way}");
     }
 }
 
@@ -123,11 +123,11 @@ fn race_of(rounds: u32, change: &str, moves: &str, mode: &str) {
             total = Some((number(1), number(2)));
             continue;
         }
-        let (more, length) = told(&traces, words[0], counts);
+        let (more, length) = reported(&traces, words[0], counts);
         assert!(length <= number(1), "{change} {moves}: {length} bytes on {line}");
         (calls, bytes) = (calls + more, bytes + length);
     }
-    let (uncertain, length) = told(&traces, UNCERTAIN, counts);
+    let (uncertain, length) = reported(&traces, UNCERTAIN, counts);
     println!("{change} {moves} {mode}: {uncertain} of {calls} uncertain, {total:?}");
     assert_eq!(Some((calls + uncertain, bytes + length)), total, "{change} {moves}");
     assert!(uncertain < calls + uncertain || total.is_none(), "{change} {moves}: nothing was certain");
@@ -182,7 +182,7 @@ fn certain(scratch: &Scratch, program: &Path, arguments: &[&str]) {
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let traces = Traces::read(&scratch.traces());
     let ops = traces.segments.iter().filter(|segment| segment.op.path == UNCERTAIN).map(|segment| &segment.op.name);
-    assert_eq!(told(&traces, UNCERTAIN, |_| true), (0, 0), "{}: {:?}", program.display(), ops.collect::<Vec<_>>());
+    assert_eq!(reported(&traces, UNCERTAIN, |_| true), (0, 0), "{}: {:?}", program.display(), ops.collect::<Vec<_>>());
     assert_eq!(
         (noted(&traces, "calls recorded under <uncertain>"), left_out(&traces)),
         (0, 0),

@@ -2,7 +2,7 @@
 
 use crate::harness::{Launch, Outcome, Scratch, workload};
 
-/// Function that changes the launch of a program, such as by setting variables.
+/// Function that changes the launch of a program, for example by setting variables.
 type Change = fn(Launch<'_>) -> Launch<'_>;
 
 fn outcome(change: impl FnOnce(Launch<'_>) -> Launch<'_>) -> Outcome {

@@ -1,4 +1,4 @@
-//! Tests of io_uring: operations that the tracer can see on the rings are recorded exactly, and others are counted.
+//! Tests of io_uring: operations that the tracer can see on the rings are recorded exactly, and other operations are counted.
 
 use crate::harness::{
     Compiler, Launch, Op, Order, Scratch, Traces, assert_same, have, library, read_failures, read_log, skip, skip_here,
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
 
-/// Runs a program; returns its logged operations, its failed ones, and the traces. `None` if the kernel has no io_uring.
+/// Runs a program; returns its logged operations, its failed operations, and the traces. `None` if the kernel has no io_uring.
 fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Option<(Vec<Op>, Vec<Op>, Traces)> {
     if !Path::new("/usr/include/liburing.h").exists() {
         skip("liburing is not installed");
@@ -49,7 +49,7 @@ fn every_operation_by_system_calls() {
     assert!(log.len() > 150 && failures.len() == 50, "{} {}", log.len(), failures.len());
     assert_same(Order::Thread, &log, &traces.own_ops(&["POSIX"], "/".as_ref()));
     assert_same(Order::Thread, &failures, &traces.failed_ops("/".as_ref()));
-    // Three of a closed ring, one of a ring that was open at the end.
+    // Three unseen operations of a closed ring, and one of a ring that was open at the end.
     assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (4, 0));
 }
 
@@ -61,7 +61,7 @@ fn one_thread_submits_and_another_one_finds() {
     assert_eq!((counted(&traces, UNSEEN), counted(&traces, NEVER_ASKED_FOR)), (0, 0));
 }
 
-/// Returns the operations sorted and without threads, since it is random which thread sees a completion first.
+/// Returns the operations sorted and without threads, since the thread that sees a completion first is random.
 fn of_any(ops: Vec<Op>) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.into_iter().map(|op| Op { tid: 0, ..op }).collect();
     ops.sort();
@@ -70,14 +70,13 @@ fn of_any(ops: Vec<Op>) -> Vec<Op> {
 
 #[test]
 fn completions_that_were_overwritten_unseen_are_counted() {
-    // More operations in flight than the queue can hold, and no library call while they complete.
+    // More operations are in flight than the queue can hold, and no library call is made while they complete.
     let Some((log, _, traces)) = run("uring", LIBRARY, Some("1000")) else { return };
-    let (done, told) = (of_any(log), of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
-    assert!(told.iter().all(|op| done.binary_search(op).is_ok()));
-    assert_eq!(told.len() as u64 + counted(&traces, NEVER_ASKED_FOR), done.len() as u64);
+    let (done, reported) = (of_any(log), of_any(traces.own_ops(&["POSIX"], "/".as_ref())));
+    assert!(reported.iter().all(|op| done.binary_search(op).is_ok()));
+    assert_eq!(reported.len() as u64 + counted(&traces, NEVER_ASKED_FOR), done.len() as u64);
 }
 
-/// The tracer reads completions without system calls.
 #[test]
 fn completions_cost_no_system_calls() {
     if !Path::new("/usr/include/liburing.h").exists() || !have("strace") {

@@ -30,8 +30,7 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).expect("a directory").next().is_none()
 }
 
-/// Returns true if the program could do what the test needs (chroot or mounts). Asserts its exit code, and that the tracer left nothing in
-/// the new root.
+/// True if the program could do what the test needs (chroot or mounts). Asserts the exit code, and that the tracer left no file in the new root.
 fn went(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     if outcome.code == 77 {
         skip_here(&format!("{what}: may not be done here"));
@@ -65,7 +64,7 @@ fn traces_are_where_they_were_wanted_wherever_the_program_goes() {
             assert_eq!(outcome.stderr, "", "{what}");
             let after = if way == "forks" { 40_000 } else { 20_000 };
             assert_eq!(writes(&scratch), before.parse::<u64>().expect("a number") + after, "{what}");
-            // Neither a spool nor a spill remains; the node quota file stays with the traces charged to it.
+            // Neither spool nor spill file remains; the node quota file stays with the traces charged to it.
             let left = std::fs::read_dir(scratch.spools()).into_iter().flatten().flatten().map(|entry| entry.path());
             let left: Vec<PathBuf> = left.collect();
             assert_eq!(left.len(), usize::from(mode[0].0 == "DXT_JOB_BYTES"), "{what}: {left:?}");
@@ -88,7 +87,7 @@ fn what_cannot_be_written_there_is_in_the_spool() {
     for (way, why) in [("user", "Permission denied"), ("gone", "No such file")] {
         for before in ["100", "0"] {
             let scratch = Scratch::new();
-            // A user without a spool needs a directory in which to create one.
+            // A process of another user needs an existing directory to create a spool in.
             std::fs::create_dir(scratch.spools()).expect("failed to make a directory");
             let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
             std::fs::set_permissions(scratch.spools(), anybody).expect("our own directory");
@@ -122,7 +121,7 @@ fn ranks_that_change_their_root_directory() {
     }
 }
 
-/// Returns the value of the variable by which dxt-run identifies a directory that it has made.
+/// Returns the value of the variable by which dxt-run identifies a directory that it has created.
 fn made(directory: &Path) -> String {
     let about = std::fs::metadata(directory).expect("a directory that is there");
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a machine that was booted");
@@ -130,7 +129,7 @@ fn made(directory: &Path) -> String {
 }
 
 /// Runs a program with 300 writes while an empty file system hides the output directory, the spool directory, or both. Uses bwrap(1) and
-/// unshare(1); `check` gets the outcome of each. Files that the tracer makes there would be listed on standard output.
+/// unshare(1); `check` gets the outcome of each. Files that the tracer creates there would be listed on standard output.
 fn behind_a_mount(hides_output: bool, hides_spool: bool, check: impl Fn(&Scratch, &Outcome, &str)) {
     let inside = "\"$@\"; code=$?; ls -A \"$0\"; exit $code";
     let mounts = format!("mount -t tmpfs none \"$0\" && {{ {inside}; }}");
@@ -193,7 +192,7 @@ fn a_program_that_starts_where_nothing_is_in_reach_says_so() {
     });
 }
 
-/// The tracer keeps no file open that would prevent unmounting the output directory's file system.
+/// The tracer must keep no file open that would prevent unmounting the output directory's file system.
 #[test]
 fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     if !is_root() || !have("unshare") {
@@ -214,8 +213,8 @@ fn a_file_system_that_the_output_directory_lies_on_can_be_unmounted() {
     assert_eq!(writes(&scratch), 300);
 }
 
-/// A program changes its root directory, then executes another. The first program's trace is in its intended place. The second program,
-/// which starts in the new root, writes nothing there.
+/// A program changes its root directory, then executes another. The first program's trace must be in its intended place. The second
+/// program, which starts in the new root, must write nothing there.
 #[test]
 fn a_program_that_changes_its_root_directory_and_becomes_another() {
     if !is_root() {

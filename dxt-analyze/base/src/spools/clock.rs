@@ -1,12 +1,12 @@
-//! Readings of this machine's clocks, used to compute the rate of a spool's tick counter: the older the spool, the more precise.
+// Readings of this machine's clocks, to compute the rate of a spool's tick counter: the older the spool, the more precise the rate.
 
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::spool::{Clock, Head};
 
-/// Number of attempts to read both clocks close together.
+/// Number of attempts to read both clocks almost simultaneously.
 const TRIES: usize = 9;
 
-/// Returns a reading of both clocks (tick counter and monotonic clock); `None` if this process cannot read the spool's counter.
+/// Returns simultaneous readings of the tick counter and the monotonic clock; `None` if this process cannot read the spool's counter.
 pub fn now(head: &Head) -> Option<Clock> {
     if !head.uses_counter() {
         return None;
@@ -19,7 +19,7 @@ pub fn now(head: &Head) -> Option<Clock> {
         (after.wrapping_sub(before), Clock { ticks: before + after.wrapping_sub(before) / 2, monotonic_ns })
     };
     let (_, now) = (0..TRIES).map(|_| read()).min_by_key(|(took, _)| *took)?;
-    // The library returns ns instead of ticks if it does not trust the counter; then the reading is useless.
+    // If the library does not trust the counter, it returns ns instead of ticks, and the reading is useless.
     (now.ticks.abs_diff(now.monotonic_ns) > 1_000_000).then_some(now)
 }
 

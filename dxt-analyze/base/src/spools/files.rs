@@ -1,5 +1,5 @@
-//! Spool files. They are in directories that anybody can write to, so each file is verified: it must be a regular file, not a link, and
-//! owned by the current user (root may read all users' files).
+// Opens spool files. Anybody can write to the directories of spools, so each file is verified: it must be a regular file, not a link, and
+// owned by the current user (root may read all users' files).
 
 pub use crate::input::Bytes;
 
@@ -11,19 +11,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// Open file whose content is trusted as much as its owner.
+/// Open file whose content is trusted as far as its owner is.
 pub struct Owned {
-    /// The open file.
+    /// Open and verified file.
     pub file: File,
-    /// User who owns the file.
+    /// User id of the file's owner.
     pub owner: u32,
 }
 
 impl Owned {
-    /// Opens a file. Does not follow symbolic links, and does not wait for the other end of a pipe.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be opened, is not a regular file, or belongs to another user (root may open all users' files).
+    /// Opens a file, without following symbolic links and without waiting for the other end of a pipe. Fails if the file cannot be opened,
+    /// is not a regular file, or belongs to another user (root may open all users' files).
     pub fn open(path: &Path) -> Result<Self> {
         let file = match open_no_link(path) {
             Ok(file) => file,
@@ -42,12 +40,12 @@ impl Owned {
     }
 }
 
-/// Device and inode of a file.
+/// Device and inode number of a file.
 pub type Identity = (u64, u64);
 
-/// True if a file at the path of a spool's spill really is that spill. Anybody can create a file of that name, so its owner must be the
-/// spool's `owner`. A root process may have changed its user before it created the spill. So root's spools may instead identify the spill
-/// by device and inode. A spool of any other user must not do so: it could trick root into reading another user's file.
+/// True if a file at the path of a spool's spill really is that spill. Anybody can create a file with that name, so the file must belong to
+/// the spool's `owner`. A root process may have changed its user before it created the spill, so root's spools may instead identify the
+/// spill by device and inode. Spools of other users must not: they could trick root into reading another user's file.
 pub fn is_spill_of(about: &Metadata, owner: u32, head: impl FnOnce() -> Option<Head>) -> bool {
     about.uid() == owner || owner == 0 && head().and_then(|head| head.spill()) == Some(identity(about))
 }
@@ -110,7 +108,7 @@ mod tests {
             ("spill", Some("spill"), another, false),
             ("spill", Some("spill"), 0, true),
             ("spill", Some("other"), another, false),
-            // A spill that was copied to another place.
+            // Spill that was copied to another place, with another inode.
             ("spill", Some("other"), own, true),
         ] {
             assert_eq!(is_spill_of(&about(name), owner, || head(named)), expected, "{named:?} {owner}");

@@ -1,4 +1,4 @@
-//! Owner of a spool, and checks whether that process still runs.
+// Checks if the owner process of a spool still runs.
 
 use std::path::Path;
 use trace_format::spool::Head;
@@ -13,17 +13,17 @@ pub fn is_of_this_boot(head: &Head) -> bool {
     id == head.boot_id() && id != [0; 16]
 }
 
-/// True if the process of the spool is running.
+/// True if the spool's owner process is running.
 pub fn is_running(head: &Head) -> bool {
     runs(head.pid(), head.started())
 }
 
-/// True if the process with `pid` and start time `started` is running. The start time distinguishes it from a later process with that pid
-/// (proc(5), stat, field 22). A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
+/// True if the process with id `pid` and start time `started` (proc(5), stat, field 22), which distinguishes it from later processes with
+/// that id, is running. A process whose first thread has ended looks like a zombie, but runs while it has other threads (field 20).
 pub fn runs(pid: u32, started: u64) -> bool {
     let Ok(text) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
     let text = String::from_utf8_lossy(&text);
-    // The command's name, in parentheses, may contain any character.
+    // The name of the command, in parentheses, may contain any character.
     let mut fields = text.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ');
     let state = fields.next();
     let mut number = |behind: usize| fields.nth(behind).and_then(|field| field.parse::<u64>().ok());
@@ -32,8 +32,8 @@ pub fn runs(pid: u32, started: u64) -> bool {
     found == Some(started) && !has_ended
 }
 
-/// Reads a proc(5) file on the memory of the process in `folder` (/proc/pid). Uses its first thread, or another thread if that one has
-/// ended.
+/// Reads a proc(5) file about the memory of the process in `folder` (/proc/pid), through the first thread, or another thread if the first
+/// has ended.
 pub fn of_memory(folder: &Path, file: &str) -> Vec<u8> {
     let own = std::fs::read(folder.join(file)).unwrap_or_default();
     if !own.is_empty() {

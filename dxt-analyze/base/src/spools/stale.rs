@@ -1,5 +1,5 @@
-//! Files left in a spool directory by processes that no longer run: spools, spills, spools set aside before an exec(3), and node-quota
-//! files, through which a job's processes share DXT_JOB_BYTES.
+// Files that processes left in a spool directory and that no running process needs: spools, spills, spools set aside before an exec(3), and
+// node-quota files, through which the processes of a job share DXT_JOB_BYTES.
 
 use super::files::{Identity, own_user};
 use super::owner;
@@ -16,34 +16,34 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trace_format::spool::is_seen_elsewhere;
 
-/// File that no running process needs.
+/// File in a spool directory that no running process needs.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Left {
-    /// User who owns the file.
+    /// User id of the file's owner.
     pub owner: u32,
-    /// Path in the spool directory.
+    /// Path of the file in the spool directory.
     pub path: PathBuf,
     name: OsString,
-    /// Device and inode, which the file must still have when it is removed.
+    /// Device and inode number, which the file must still have when it is removed.
     pub identity: Identity,
-    /// Modification time, in s, that the file must still have when it is removed; set if later processes may write to the file.
+    /// Modification time in s, which the file must still have when it is removed; `None` if no later process may write to the file.
     unchanged_since: Option<i64>,
 }
 
-/// Spool directory, held open, so that files are examined and removed in the same directory.
+/// Open spool directory. The descriptor ensures that files are examined and removed in the same directory.
 pub struct SpoolDirectory {
     directory: OwnedFd,
-    /// Files of processes that no longer run and have not written to any of their files for the required time. Only files of this user;
-    /// for root, of all users.
+    /// Files of processes that no longer run and did not write to any of their files for the required time; only this user's files, or for
+    /// root the files of all users.
     pub left: Vec<Left>,
-    /// Number of spools kept because their processes still run, or wrote to one of their files recently.
+    /// Number of spools kept because their processes run or recently wrote to one of their files.
     pub kept: u64,
-    /// Node-quota files in which nothing was reserved for the required time. Excludes files of users who have another file kept here, or a
-    /// running traced process that this process can see: a quota file is here even if the spools are elsewhere.
+    /// Node-quota files in which nothing was reserved for the required time. Excludes users who have another file kept in the directory, or
+    /// a running traced process visible to this process: a quota file is in this directory even if the user's spools are elsewhere.
     pub budgets: Vec<Left>,
 }
 
-/// Fields of a file's name: `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
+/// Fields of a file name of the form `dxt-<user>-<pid>-<started>[-<number>].<ending>` (the tracer's `spool/file.rs`).
 #[derive(Debug, PartialEq, Eq)]
 struct Named {
     user: u32,
@@ -52,7 +52,7 @@ struct Named {
     is_spool: bool,
 }
 
-/// Identity of a process: user id, pid, start time.
+/// Identity of a process: (user id, pid, start time).
 type Process = (u32, u32, u64);
 
 impl Named {
@@ -83,10 +83,8 @@ impl Named {
 
 impl SpoolDirectory {
     /// Finds the files in `path` whose processes no longer run and wrote to none of their files for `older_than`. All files of a process
-    /// count: a spill is rarely written to, and its spool needs it.
-    ///
-    /// # Errors
-    /// Fails if the directory cannot be listed, or is on a file system that other machines share.
+    /// are considered, because a spill is rarely written to but needed by its spool. Fails if the directory cannot be listed, or is on a
+    /// file system that other machines share.
     pub fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -108,7 +106,7 @@ impl SpoolDirectory {
             let of_budget = name.to_str().and_then(Named::user_of_budget);
             let Some(named_user) = named.as_ref().map(|named| named.user).or(of_budget) else { continue };
             let Ok(about) = statat(&directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            // The file's owner must be the user in its name.
+            // The owner of the file must be the user in its name.
             let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
             if !is_file || about.st_uid != named_user || user != 0 && about.st_uid != user {
                 continue;
@@ -138,9 +136,9 @@ impl SpoolDirectory {
         Ok(Self { directory, left, kept, budgets })
     }
 
-    /// Removes a file if it still is the one that was found; returns true if it was removed.
+    /// Removes a file if it is still the file that was found; returns true if it was removed.
     pub fn remove(&self, file: &Left) -> bool {
-        // A process that reserves from the quota holds this lock, and notices afterwards that the file was removed.
+        // A process that reserves bytes from the quota holds this lock, and checks afterwards if the file was removed.
         let _lock = match file.unchanged_since {
             None => None,
             Some(_) => {
@@ -162,15 +160,15 @@ impl SpoolDirectory {
 }
 
 impl Left {
-    /// True if the file is a spool, by its name.
+    /// True if the file name has the extension of a spool.
     pub fn is_spool(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spool")
     }
 }
 
-/// Returns the inodes of spools and spills that some process has mapped, and the users of processes that have such a file or the tracer's
-/// library mapped. Covers only processes visible to this user. Pids in file names do not suffice: processes in containers have other pids
-/// there than here (proc(5), maps).
+/// Returns the inodes of mapped spools and spills, and the users of processes that have such a file or the tracer's library mapped
+/// (proc(5), maps). Covers only processes visible to this user. Pids in file names do not suffice, because processes in containers have
+/// other pids there.
 fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =

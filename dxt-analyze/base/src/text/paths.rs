@@ -1,20 +1,20 @@
-//! Paths as shown to users: copies of pipes get the name that the user knows.
+// Paths as shown to users: a copy of a pipe is shown under the name that the user gave.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Directory of the paths of unnamed temporary files, such as copies of standard input: `load::standard_input`.
+/// Directory of the paths of unnamed temporary files, such as copies of standard input (`load::standard_input`).
 pub const WITHOUT_NAME: &str = "/proc/self/fd/";
 
-/// Paths of the copies of pipes, each with the name that the user knows.
+/// Paths of copies of pipes, each with the name shown to the user.
 static COPIED: Mutex<Vec<(PathBuf, String)>> = Mutex::new(Vec::new());
 
-/// Sets the name by which messages refer to `copy`.
+/// Sets the name with which messages refer to the file `copy`.
 pub fn call(copy: &Path, name: String) {
     COPIED.lock().unwrap_or_else(PoisonError::into_inner).push((copy.to_owned(), name));
 }
 
-/// Returns the name by which messages refer to a path.
+/// Returns the name with which messages refer to `path`.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let copied = COPIED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! Makes names printable. Names of files and hosts, and arguments, may contain characters that control a terminal, end a table row, or
-//! change the display order. Tables, pages and lines of text escape these characters; JSON and Parquet keep names unchanged.
+// Makes names printable. Names of files and hosts, and arguments, may contain characters that control a terminal, end a table row, or
+// change the display order. Tables, pages and text lines escape these characters; JSON and Parquet keep names unchanged.
 
 use std::borrow::Cow;
 
-/// Escapes hidden characters as `\n` or `\u{202e}`; if there are any, backslashes are doubled.
+/// Escapes hidden characters, as in `\n` or `\u{202e}`. If `text` has hidden characters, backslashes are doubled.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    // Fast path: most names are ASCII, and there are many.
+    // Fast path: most names consist of printable ASCII.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -21,8 +21,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True for characters that are invisible or change the display of others: control characters, line ends, text direction, zero width
-/// (Unicode 16: Cc, Zl, Zp, `Bidi_Control`, and `Default_Ignorable_Code_Point` except variation selectors).
+/// True for characters that are invisible or change the display of other characters: control characters, line ends, text direction, zero
+/// width (Unicode 16: Cc, Zl, Zp, `Bidi_Control`, and `Default_Ignorable_Code_Point` except variation selectors).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,9 +1,7 @@
-//! Parser of data rates.
+// Parser of data rates in options.
 
-/// Parses bytes per second for options: `2500MB/s`, `2.4GiB/s`, `2.5e9`. k, M, G, T and P are powers of 1000, Ki to Pi powers of 1024.
-///
-/// # Errors
-/// Fails with the reason if the text is no rate, or if the rate is not above 0.
+/// Parses a rate in bytes per second, such as `2500MB/s`, `2.4GiB/s` or `2.5e9`; k to P are powers of 1000, Ki to Pi powers of 1024. Fails
+/// with the reason if `text` is not a rate or the rate is not above 0.
 pub fn parse(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let number = text.strip_suffix("/s").unwrap_or(text).trim_end();

@@ -1,10 +1,10 @@
-//! Sparklines: a series in one line of Unicode block elements.
+// Sparklines: series drawn as one line of Unicode block elements.
 
-/// Number of characters in a sparkline, which fits into 100 columns with label and scale.
+/// Maximum number of characters in a sparkline, so that it fits into 100 columns with label and scale.
 const WIDTH: usize = 60;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws `values` as a sparkline. Each character shows the maximum of the values that it covers; missing values and 0 are spaces.
+/// Draws `values` as a sparkline. Each character shows the maximum of its values; missing values and 0 are spaces.
 pub fn line(values: &[Option<f64>]) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let width = WIDTH.min(values.len());

@@ -1,6 +1,6 @@
-//! Formats numbers for people: binary prefixes for sizes and rates (KiB = 1024 bytes), seconds for times.
+// Formats numbers for people: sizes and rates with binary prefixes (KiB = 1024 bytes), times in seconds.
 
-/// Formats bytes: `4.00 MiB`, `328 B`.
+/// Formats a number of bytes: `4.00 MiB`, `328 B`.
 #[must_use]
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -10,8 +10,7 @@ pub fn bytes(value: u64) -> String {
     binary(value as f64 / 1024.0, &UNITS)
 }
 
-/// Formats a value in the largest unit in which it is at least 1 (after rounding: values from 1023.5 go to the next unit); each of `units`
-/// is 1,024 times the one before.
+/// Formats `value` with the first unit in which it is below 1023.5; each of `units` is 1,024 times the unit before.
 fn binary(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
     while value >= 1023.5 && unit + 1 < units.len() {
@@ -21,7 +20,7 @@ fn binary(mut value: f64, units: &[&str]) -> String {
     format!("{} {}", three_digits(value), units.get(unit).copied().unwrap_or_default())
 }
 
-/// Formats a size in the form that `lfs setstripe -S` accepts: `4M`, `64K`, or plain bytes.
+/// Formats a size in bytes in the form that `lfs setstripe -S` accepts: `4M`, `64K`, or plain bytes.
 #[must_use]
 pub fn size_option(value: u64) -> String {
     for (shift, unit) in [(30, "G"), (20, "M"), (10, "K")] {
@@ -32,32 +31,32 @@ pub fn size_option(value: u64) -> String {
     value.to_string()
 }
 
-/// Formats a rate: `1.30 GiB/s`, `11.3 B/s`.
+/// Formats a data rate: `1.30 GiB/s`, `11.3 B/s`.
 #[must_use]
 pub fn rate(bytes_per_second: f64) -> String {
     binary(bytes_per_second, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "PiB/s"])
 }
 
-/// Formats a ratio of times: `2.9`, or `over 100` where the smaller time is next to nothing and the number means little.
+/// Formats a ratio of two times: `2.9`, or `over 100` if the smaller time is too short for a meaningful ratio.
 #[must_use]
 pub fn times(ratio: f64) -> String {
     const MOST: f64 = 100.0;
     if ratio > MOST { format!("over {MOST}") } else { format!("{ratio:.1}") }
 }
 
-/// Formats a q-value, as in `3.1e-4`; `<1e-300` if it is 0.
+/// Formats a q-value: `3.1e-4`, or `<1e-300` if it is 0.
 #[must_use]
 pub fn chance(q: f64) -> String {
     if q > 0.0 { format!("{q:.1e}") } else { "<1e-300".into() }
 }
 
-/// Formats a point in time in seconds, to the microsecond: `28.380000`.
+/// Formats a point in time as seconds with microseconds: `28.380000`.
 #[must_use]
 pub fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns % 1_000_000_000 / 1000)
 }
 
-/// Formats a point in time or a time span of a run, with few digits: `28.4 s`, `0.012 s`.
+/// Formats a point in time or a time span of a run with few digits: `28.4 s`, `0.012 s`.
 #[must_use]
 pub fn moment(ns: u64) -> String {
     let seconds = ns as f64 / 1e9;
@@ -80,7 +79,7 @@ pub fn duration(ns: u64) -> String {
     format!("{digits} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// Formats a count with its noun, in the singular or the plural: `1 rank`, `2,000 ranks`, `2 processes`, `2 queries`.
+/// Formats a count with its noun in singular or plural: `1 rank`, `2,000 ranks`, `2 processes`, `2 queries`.
 #[must_use]
 pub fn counted(value: u64, what: &str) -> String {
     let number = count(value);
@@ -91,7 +90,7 @@ pub fn counted(value: u64, what: &str) -> String {
     }
 }
 
-/// Returns the form of a word that agrees with a count: `singular` (`is`) for 1, else `plural` (`are`).
+/// Returns `singular` if `count` is 1, else `plural`, as in `is` and `are`.
 #[must_use]
 pub const fn agree<T: Copy>(count: u64, singular: T, plural: T) -> T {
     if count == 1 { singular } else { plural }
@@ -123,7 +122,7 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// Formats ns since 1970 as UTC time.
+/// Formats a time in ns since 1970 as UTC date and time.
 #[must_use]
 pub fn wall_clock(unix_ns: i64) -> String {
     match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
@@ -148,14 +147,14 @@ const RANGES: usize = 4;
 #[must_use]
 pub fn ranges(places: &[u64]) -> String {
     let mut out: Vec<String> = Vec::new();
-    // Two processes may have the same rank.
+    // Two processes may have the same rank, so duplicates are possible.
     let mut places = places.to_vec();
     places.dedup();
     let mut rest = places.as_slice();
     while let [first, behind @ ..] = rest {
         let step = behind.first().map_or(1, |next| next - first);
         let in_line = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if b - a == step)).count();
-        // Two numbers that are not adjacent are listed singly, not as a range.
+        // Two numbers that are not adjacent are listed separately, not as a range.
         let taken = if in_line == 1 && step > 1 { 0 } else { in_line };
         let last = rest.get(taken).unwrap_or(first);
         out.push(match (taken, step) {

@@ -1,4 +1,4 @@
-//! Access rights of written files: those of `--mode`, else those of the input traces, less the umask.
+// Access rights of output files: those of `--mode`, else those of the input traces, reduced by the umask.
 
 use crate::input;
 use std::fs::{File, Metadata, OpenOptions, Permissions};
@@ -7,22 +7,22 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Access rights given by `--mode`; unset without the option.
+/// Access rights given by `--mode`; unset without that option.
 static ASKED: OnceLock<u32> = OnceLock::new();
 
-/// Sets the access rights of all files written from now on, regardless of the umask.
+/// Sets the access rights of all files that are written from now on, regardless of the umask.
 pub fn ask_for(mode: u32) {
     let _ = ASKED.set(mode);
 }
 
-/// Returns the access rights with which a new file in `folder` is opened; the umask applies to them.
+/// Returns the access rights with which a new file in `folder` is created, before the umask is applied.
 pub(super) fn initial(folder: &Path) -> u32 {
     let inherited = folder.metadata().ok().filter(|about| about.mode() & 0o2000 != 0).map(|about| about.gid());
     let group = inherited.unwrap_or_else(|| rustix::process::getegid().as_raw());
     ASKED.get().copied().or_else(|| input::rights(group)).unwrap_or(0o666)
 }
 
-/// Returns the final access rights of a file whose current metadata is `about`.
+/// Returns the final access rights of a file with current metadata `about`.
 pub(super) fn settled(about: &Metadata) -> u32 {
     let mode = about.mode() & 0o7777;
     ASKED.get().copied().unwrap_or_else(|| mode & input::rights(about.gid()).map_or(0o7777, |rights| rights | 0o7000))

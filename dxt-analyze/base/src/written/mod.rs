@@ -1,9 +1,9 @@
-//! Output files that the user names. No other code creates or replaces such files.
+// Output files that the user names. No other code creates or replaces such files.
 //!
-//! * An existing file is replaced if it is empty or was made for the same purpose ([`Ours`]), else only with `--force`.
-//! * A file is written beside its destination, under an unpredictable name, and renamed when complete.
+// * An existing file is replaced if it is empty or was written for the same purpose ([`Ours`]), otherwise only with `--force`.
+// * A file is written in its destination's directory, under an unpredictable name, and renamed when complete.
 //! * Nothing is written through a symbolic link: links are refused, and `--force` replaces the link, not its target.
-//! * A file gets the access rights of the traces that it is made of ([`access`]).
+// * A file gets the access rights of the traces that it is derived from ([`access`]).
 //! * Standard output, pipes and character devices are written directly; block devices and sockets are refused.
 
 mod access;
@@ -35,15 +35,15 @@ pub struct Target<'a> {
     rights: Option<u32>,
 }
 
-/// File or link that already exists at an output path, and whether it may be replaced.
+/// State of an output path: nothing exists there, or a file or link that may be replaced.
 enum Standing {
     Nothing,
-    /// File or link that may be replaced. If a file, contains its access rights, which the new file gets.
+    /// File or link that may be replaced; for a file with its access rights, which the new file gets.
     Replaceable(Option<Permissions>),
 }
 
 impl<'a> Target<'a> {
-    /// Creates an output target at `path`. Existing files of type `ours` may be replaced; with `force`, any file.
+    /// Creates a target at `path`. Existing files of type `ours` may be replaced, or any files with `force`.
     pub fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
         Self { path, ours, force, rights: None }
     }
@@ -53,7 +53,7 @@ impl<'a> Target<'a> {
         Self { rights: Some(rights), ..self }
     }
 
-    /// Calls `fill` to write the output sequentially.
+    /// Calls `fill`, which writes the output sequentially.
     pub fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         let buffered = |file: &mut File| {
             let mut writer = BufWriter::with_capacity(BUFFER, file);
@@ -67,9 +67,9 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Calls `fill` to write the output with seeks, for formats whose beginning is written last.
+    /// Calls `fill`, which writes the output with seeks, for formats whose beginning is written last.
     pub fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
-        // Checked before `fill` runs: the user should not wait minutes for a refusal.
+        // Checked before `fill` runs, so that the user does not wait minutes for a refusal.
         self.check()?;
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let rights = self.rights.unwrap_or_else(|| access::initial(folder));
@@ -84,12 +84,12 @@ impl<'a> Target<'a> {
         Ok(done)
     }
 
-    /// Calls [`Self::check`] before long computations whose result [`Self::stream`] will write.
+    /// Checks before long computations if [`Self::stream`] may write the output.
     pub fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }
 
-    /// Fails if something exists at the path that must not be replaced.
+    /// Fails if something at the path must not be replaced.
     pub fn check(&self) -> Result<()> {
         self.standing().map(|_| ()).with_context(|| self.failed())
     }
@@ -115,9 +115,9 @@ impl<'a> Target<'a> {
         format!("failed to write {}", self.path.display())
     }
 
-    /// Opens the path if it is a stream (standard output, pipe, character device); `None` if it is a file.
+    /// Opens the path if it is a stream (standard output, pipe, character device); returns `None` if it is a file.
     fn channel(&self) -> Result<Option<File>> {
-        // Duplicates the descriptor with its position: if opened by name, a file behind the descriptor would be overwritten from its start.
+        // Duplicates the descriptor, which keeps its file position: a file opened again by name would be overwritten from its start.
         match own_descriptor(self.path) {
             Some(1) => return Ok(Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))),
             Some(_) => return Ok(Some(File::from(std::io::stderr().as_fd().try_clone_to_owned()?))),
@@ -148,7 +148,7 @@ impl<'a> Target<'a> {
         ensure!(!std::fs::metadata(self.path).is_ok_and(|about| about.is_dir()), "it is a directory");
         ensure!(!self.flows(), "this format needs a seekable file");
         if about.is_symlink() {
-            // Names of descriptors, such as /dev/stdin, must not become files, even with --force.
+            // Names of descriptors, such as /dev/stdin, must not be replaced by files, even with --force.
             let is_descriptor = std::fs::read_link(self.path).is_ok_and(|behind| behind.starts_with("/proc"));
             ensure!(!is_descriptor, "it is the name of an open file descriptor");
             ensure!(self.force, "it is a symbolic link; --force replaces the link, not the file behind it");
@@ -163,7 +163,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Returns 1 if `path` is a name of standard output, 2 if one of standard error.
+/// Returns 1 if `path` is a name of standard output, 2 if `path` is a name of standard error, else `None`.
 fn own_descriptor(path: &Path) -> Option<u8> {
     match path.to_str()? {
         "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(1),
@@ -176,8 +176,8 @@ fn flows(about: &Metadata) -> bool {
     about.file_type().is_char_device() || about.file_type().is_fifo()
 }
 
-/// Opens a file that a process appends to, also after a restart. It must be new, or a regular file of this user and not a link, and is not
-/// truncated. Standard output, pipes and character devices are opened as they are.
+/// Opens a file to which a process appends, also after a restart. The file must be new, or a regular file of this user and not a link; it
+/// is not truncated. Standard output, pipes and character devices are opened unchanged.
 pub fn growing(path: &Path) -> Result<File> {
     if let Some(file) = Target::new(path, Ours::Never, false).channel()? {
         return Ok(file);
@@ -188,7 +188,7 @@ pub fn growing(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Opens a file that is used only for locking; creates it if missing. It may belong to another user.
+/// Opens a file that is used only for locking and may belong to another user; creates the file if missing.
 pub fn lock_file(path: &Path) -> Result<File> {
     own_file(path).map(|(file, _)| file)
 }
@@ -206,12 +206,12 @@ fn own_file(path: &Path) -> Result<(File, Metadata)> {
     Ok((file, about))
 }
 
-/// Creates a temporary directory in `place` for files that will later be moved elsewhere. It is removed with all files left in it.
+/// Creates a temporary directory in `place` for files that will be moved elsewhere. Dropping the result removes the directory and its files.
 pub fn workshop(place: &Path) -> std::io::Result<TempDir> {
     named().permissions(Permissions::from_mode(0o700)).tempdir_in(place)
 }
 
-/// Flushes all files of a directory, and the directory itself, to disk.
+/// Flushes all files of a directory and the directory itself to disk.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -228,12 +228,12 @@ fn named() -> Builder<'static, 'static> {
     builder
 }
 
-/// Renames as rename(2) does, but never replaces a file at `to`.
+/// Renames like rename(2), but never replaces a file at `to`.
 pub fn rename_to_nothing(from: &Path, to: &Path) -> Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => bail!("another file has been created under that name; --force replaces it"),
-        // The file system does not support that flag. Then a file created at this very moment is lost.
+        // The file system does not support RENAME_NOREPLACE. A file created at `to` between check and rename is lost.
         Err(Errno::INVAL | Errno::NOSYS) => {
             ensure!(
                 std::fs::symlink_metadata(to).is_err(),

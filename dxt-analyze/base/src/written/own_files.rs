@@ -1,5 +1,5 @@
-//! Recognition of files that an earlier run of this program wrote for the same purpose. A trace recorded by the tracer must never be
-//! replaced. So conversions and recovered traces are recognized by the origin recorded in them.
+// Recognition of files that an earlier run of this program wrote for the same purpose. Converted and recovered traces are recognized by the
+// origin recorded in them, because a trace written by the tracer must never be replaced.
 
 use crate::input::{self, Bytes};
 use std::io::Read;
@@ -8,21 +8,21 @@ use std::path::Path;
 use trace_format::read::Trace;
 use trace_format::spool::ENDED_BY;
 
-/// Text in the head of a report page, by which it is recognized.
+/// Text in the head of a report page by which such pages are recognized.
 const GENERATOR: &str = r#"<meta name="generator" content="dxt-analyze"#;
-/// Prefix of the tracer's name in a trace that was converted from a Darshan log.
+/// Prefix of the tracer's name in traces that were converted from Darshan logs.
 const CONVERTED: &str = "Darshan log ";
-/// Writer's name in the footer of this program's Parquet files.
+/// Prefix of the writer's name in the footer of this program's Parquet files.
 const CREATED_BY: &[u8] = b"dxt-analyze ";
-/// Text in the first lines of files written by `advise`.
+/// Text in the first lines of files that `advise` writes.
 pub const ADVICE: &str = "Written by dxt-analyze advise, which replaces it; README.txt says what each line is for.";
-/// Number of bytes searched at the start of a page, and at the end of a Parquet file.
+/// Number of bytes searched at the start of a page and at the end of a Parquet file.
 const LOOKED_AT: usize = 4096;
 
-/// Type of existing file that may be replaced without `--force`.
+/// Type of existing files that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ours {
-    /// Report page written by `report`.
+    /// Page written by `report`.
     Page,
     /// Trace written by `convert`.
     Conversion,
@@ -30,12 +30,12 @@ pub enum Ours {
     Recovery,
     /// File written by `advise`.
     Advice,
-    /// No existing file is replaced, not even an empty one.
+    /// No type: no existing file is replaced, not even an empty file.
     Never,
 }
 
 impl Ours {
-    /// True if the regular file `path` is of type `self`; false if it cannot be read.
+    /// True if the regular file `path` is of this type; false if the file cannot be read.
     pub(super) fn recognises(self, path: &Path) -> bool {
         match self {
             Self::Page => head(path).is_ok_and(|head| contains(&head, GENERATOR.as_bytes())),
@@ -49,12 +49,12 @@ impl Ours {
         }
     }
 
-    /// True if `path` is a file of type `self`, and not a link.
+    /// True if `path` is a file of this type and not a link.
     pub fn stands_at(self, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }
 
-    /// Returns the reason why an existing file is not replaced.
+    /// Returns the reason why an existing file is not replaced, as the end of a sentence.
     pub(super) fn otherwise(self) -> &'static str {
         match self {
             Self::Page => " and is not a page of `dxt-analyze report`",
@@ -66,7 +66,7 @@ impl Ours {
     }
 }
 
-/// True if the directory `path` contains only Parquet files written by this program.
+/// True if `path` is a directory that contains only Parquet files written by this program.
 pub fn is_partition(path: &Path) -> bool {
     let is_real = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     is_real

@@ -1,4 +1,4 @@
-//! Tests that the name and bytes of an existing file, and nothing else, decide whether it is replaced.
+// Tests that only the name and the bytes of an existing file decide if it is replaced.
 
 use super::*;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -32,7 +32,7 @@ fn only_what_is_ours_or_empty_is_replaced() {
 fn nothing_is_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let [behind, link, dangling] = ["behind", "link", "dangling"].map(|name| folder.path().join(name));
-    // The link is refused even if the file that it points to could be replaced under its own name.
+    // The link is refused even if its target could be replaced under the target's own name.
     std::fs::write(&behind, PAGE).unwrap();
     symlink(&behind, &link).unwrap();
     symlink(folder.path().join("absent"), &dangling).unwrap();

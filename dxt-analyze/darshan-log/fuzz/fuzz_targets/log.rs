@@ -1,6 +1,6 @@
-//! Fuzz target: any bytes as a whole log and as the region of any module. The region is either uncompressed, so that mutations reach the
-//! records, or repeated and compressed, so that few bytes become many. The allocator enforces a memory limit, whatever the bytes claim or
-//! decompress to.
+// Fuzz target: any bytes as a whole log and as the region of any module. The region is either uncompressed, so that mutations reach the
+// records, or repeated and compressed, so that few bytes become many. The allocator enforces a memory limit, whatever the bytes state or
+// decompress to.
 #![no_main]
 
 use cap::Cap;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use std::alloc::System;
 use std::io::Write;
 
-/// Allocator with a memory limit in bytes: enough for names and layouts, which are held in memory, and for buffers.
+/// Allocator with a memory limit in bytes that suffices for names and layouts, which are held in memory, and for buffers.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 320 << 20);
 
@@ -27,8 +27,8 @@ fn read(bytes: &[u8]) {
     darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
 }
 
-/// Returns the log's compression type and the bytes: one zlib (0) or bzip2 (1) stream, or the bytes unchanged (2). Most inputs stay
-/// unchanged, since compression takes time.
+/// Returns (compression type, bytes): one zlib stream (0) or bzip2 stream (1), or the bytes unchanged (2). Most inputs stay unchanged,
+/// because compression takes time.
 fn packed(how: u8, bytes: &[u8]) -> (u8, Vec<u8>) {
     let repeated = || bytes.iter().copied().cycle().take(REPEATED_BYTES).collect::<Vec<u8>>();
     match how % 32 {
@@ -50,7 +50,7 @@ fuzz_target!(|input: (u8, u8, &[u8])| {
     let (place, version, bytes) = input;
     read(bytes);
     let place = usize::from(place % 64);
-    // Half of the bytes are names, half are records.
+    // The first half of the bytes is used as names, the second half as records.
     let (names, records) = bytes.split_at(bytes.len() / 2);
     let how = version / 8;
     let (compression, names) = packed(how, names);

@@ -1,12 +1,12 @@
-//! Layout of fixed-size counter records: number of counters in each version, and conversion of old versions to the newest.
+// Layout of fixed-size counter records: number of counters in each record version, and conversion of old versions to the newest.
 //!
-//! A record consists of record id, rank, in some modules the id of the file that the object belongs to, integer counters and float
-//! counters, each of 8 bytes.
+// A record consists of 8-byte fields: record id, rank, in some modules the id of the file that contains the object, integer counters, and
+// floating-point counters.
 
 use super::{daos, libraries, names};
 use crate::module::Module;
 
-/// Value of counters that older logs do not have; Darshan's own tools use the same value.
+/// Value of counters that older logs lack; Darshan's own tools use the same value.
 const UNKNOWN: i64 = -1;
 const UNKNOWN_TIME: f64 = -1.0;
 
@@ -15,14 +15,14 @@ const UNKNOWN_TIME: f64 = -1.0;
 pub(crate) struct Layout {
     pub(crate) ints: usize,
     pub(crate) floats: usize,
-    /// True if a record has a file id after the rank.
+    /// True if the file's id follows the rank in each record.
     pub(crate) file_id: bool,
-    /// Number of bytes after the counters, which give the location of the file or object on DAOS.
+    /// Number of bytes after the counters that state the location of the file or object on DAOS.
     pub(crate) tail: usize,
 }
 
 impl Layout {
-    /// Returns the record layout of a module's version, if it is from 1 to the newest supported version.
+    /// Returns the record layout of a module's version; `None` unless the version is between 1 and the newest supported version.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         let (ints, floats) = match (module, version) {
             (Module::Posix, 1) => (68, 15),
@@ -46,9 +46,9 @@ impl Layout {
             (Module::Daos, 1) => (64, 15),
             _ => return None,
         };
-        // In version 1 of BG/Q, this number has no meaning.
+        // BG/Q records of version 1 have a number without meaning in place of the file id.
         let file_id = matches!((module, version), (Module::H5D, 2) | (Module::PnetcdfVar | Module::BgQ, 1));
-        // Pool and container; for DAOS objects also the object id.
+        // Pool and container UUIDs (16 bytes each); for DAOS objects also the object id (16 bytes).
         let tail = match module {
             Module::Dfs => 32,
             Module::Daos => 48,
@@ -62,7 +62,7 @@ impl Layout {
     }
 }
 
-/// Returns the names of a module's integer and float counters in its newest version; empty for modules without counter records.
+/// Returns the names of a module's integer and floating-point counters in the newest version; empty for modules without counter records.
 pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'static [&'static str]) {
     match module {
         Module::Posix => (&names::POSIX, &names::POSIX_F),
@@ -79,7 +79,7 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
     }
 }
 
-/// Converts a record's counters from an old version to the newest one. Returns false if the record must be omitted.
+/// Converts a record's counters from an old version to the newest version. Returns false if the record must be omitted.
 pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     match module {
         Module::Posix => return upgrade_posix(version, ints, floats),
@@ -89,7 +89,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             if version < 2 {
                 close_start_and_open_end(floats, 1);
             }
-            // The newest version adds FLUSHES and USE_MPIIO, and META_TIME.
+            // Version 3 adds FLUSHES, USE_MPIIO and META_TIME.
             insert(ints, 1, &[UNKNOWN; 2]);
             insert(floats, 4, &[UNKNOWN_TIME]);
         }
@@ -97,11 +97,11 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
             if version < 2 {
                 close_start_and_open_end(floats, 1);
             }
-            // The newest version has one counter for independent and collective opens.
+            // Version 3 has one counter instead of two for independent and collective opens.
             let opens = ints.iter().fold(0i64, |sum, &opens| sum.wrapping_add(opens));
             *ints = vec![UNKNOWN; 9];
             ints[1] = opens;
-            // The newest version adds the timestamps of waiting, and META_TIME and WAIT_TIME.
+            // Version 3 adds the timestamps of waits, META_TIME and WAIT_TIME.
             insert(floats, 2, &[UNKNOWN_TIME]);
             insert(floats, 5, &[UNKNOWN_TIME; 3]);
         }
@@ -112,7 +112,7 @@ pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats:
 
 fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     if version < 2 {
-        // Counters 6 to 9 count C streams. If a file has any, they are mixed into the file's other counters.
+        // In version 1, counters 6 to 9 count calls on C streams. If a file has such calls, its other counters include them too.
         if ints[6] > 0 {
             return false;
         }
@@ -122,15 +122,14 @@ fn upgrade_posix(version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bo
         close_start_and_open_end(floats, 3);
     }
     if version < 4 {
-        // The newest version adds FILENOS and DUPS, RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM; the last is an id and therefore 0
-        // instead of -1.
+        // Version 4 adds FILENOS, DUPS, RENAME_SOURCES, RENAME_TARGETS and RENAMED_FROM, which is an id and therefore 0 instead of -1.
         insert(ints, 1, &[UNKNOWN; 2]);
         insert(ints, 10, &[UNKNOWN, UNKNOWN, 0]);
     }
     true
 }
 
-/// Inserts the timestamps CLOSE_START and OPEN_END, added by newer versions, at index `at`.
+/// Inserts the timestamps CLOSE_START and OPEN_END, which old versions lack, at index `at`.
 fn close_start_and_open_end(floats: &mut Vec<f64>, at: usize) {
     insert(floats, at, &[UNKNOWN_TIME; 2]);
 }

@@ -1,6 +1,6 @@
-//! Darshan's DXT records: every read and write of a file by a rank, with offset, length and time.
+// Darshan's DXT records: each read or write of a file by a rank, with offset, length and time.
 //!
-//! A record may have millions of segments. They are delivered in pieces from one buffer, so that memory does not grow with the log.
+// A record may have millions of segments, which are delivered in pieces from one buffer, so that memory does not grow with the log.
 
 mod segment;
 
@@ -15,51 +15,51 @@ use std::io::{Read, Seek};
 pub(crate) const HEAD_BYTES: usize = 104;
 const PIECE_SEGMENTS: usize = 1024;
 
-/// API through which the recorded calls were made.
+/// Programming interface (API) of the recorded calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
-    /// POSIX calls: `read`, `pwrite` and so on.
+    /// POSIX calls such as `read` and `pwrite`.
     Posix,
-    /// MPI-IO calls.
+    /// MPI-IO calls: `MPI_File_read`, `MPI_File_write` and so on.
     MpiIo,
 }
 
-/// Operation of a segment.
+/// Operation of a segment: read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Write to the file.
+    /// Segment that writes to the file.
     Write,
-    /// Read from the file.
+    /// Segment that reads from the file.
     Read,
 }
 
-/// Head of a DXT record: file, rank, and number of segments. The segments (reads and writes of one rank to one file) follow it.
+/// Head of a DXT record with file, rank and numbers of segments. In the log, the segments (reads and writes of the rank to the file) follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DxtRecord {
-    /// Record id of the file; [`crate::Log::names`] has the name.
+    /// Record id of the file; [`crate::Log::names`] has the file's name.
     pub id: u64,
-    /// MPI rank.
+    /// MPI rank that read and wrote.
     pub rank: i64,
-    /// Host name of the node that the rank ran on.
+    /// Host name of the node on which the rank ran.
     pub hostname: Text,
     /// Number of write segments, which come before the read segments.
     pub write_count: u64,
-    /// Number of read segments.
+    /// Number of read segments, which follow the write segments.
     pub read_count: u64,
 }
 
-/// Piece of a record: consecutive segments, all writes or all reads.
+/// Piece of a DXT record: consecutive segments, either all writes or all reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Operation of the segments.
+    /// Operation of all segments in the piece.
     pub operation: Operation,
-    /// Index of the piece's first segment among the record's segments of this operation.
+    /// Index of the piece's first segment among the record's writes, or among its reads.
     pub first: u64,
-    /// Segments, in the order in which their calls began.
+    /// Segments of the piece, in the order in which their calls began.
     pub segments: &'a [Segment],
 }
 
-/// Reader of all DXT records of one API, in the log's order.
+/// Reader of the DXT records of one API, in the order of the log.
 pub struct Dxt<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
@@ -67,9 +67,9 @@ pub struct Dxt<'a, R> {
     fit: Fit,
     writes_left: u64,
     reads_left: u64,
-    /// Number of bytes after the current record's reads, for further segments that a modified Darshan wrote.
+    /// Number of bytes of further segments, written by a modified Darshan, after the current record's reads.
     further: u64,
-    /// Number of segments of the current operation that were already delivered.
+    /// Number of segments of the current operation that were delivered already.
     given: u64,
     segments: Vec<Segment>,
 }
@@ -79,14 +79,14 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         Self { stream, endian, kind, fit, writes_left: 0, reads_left: 0, further: 0, given: 0, segments: Vec::new() }
     }
 
-    /// Returns the encoding of the segments in this log.
+    /// Returns the encoding of the log's segments.
     #[must_use]
     pub fn kind(&self) -> SegmentKind {
         self.kind
     }
 
-    /// Returns the next record. Skips segments of the previous one that were not read. Returns `None` at the end, or at damage, which is
-    /// then in [`crate::Log::problems`].
+    /// Returns the next record, after skipping unread segments of the previous record. Returns `None` at the end, or at damage, which
+    /// [`crate::Log::problems`] then reports.
     pub fn next_record(&mut self) -> Option<DxtRecord> {
         let left = self.writes_left.saturating_add(self.reads_left) * self.kind.bytes() as u64 + self.further;
         (self.writes_left, self.reads_left, self.further, self.given) = (0, 0, 0, 0);
@@ -109,8 +109,7 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         }
     }
 
-    /// Returns the next segments of the current record. Returns `None` after the last segment, or at damage, after which no more records
-    /// follow.
+    /// Returns the next segments of the current record. Returns `None` after the last segment, or at damage, after which no more records follow.
     pub fn next_piece(&mut self) -> Option<Piece<'_>> {
         if self.writes_left == 0 && self.reads_left == 0 {
             return None;
@@ -127,7 +126,7 @@ impl<'a, R: Read + Seek> Dxt<'a, R> {
         let count = self.segments.len() as u64;
         *left -= count;
         let (first, operation) = (self.given, if writing { Operation::Write } else { Operation::Read });
-        // Numbering restarts with the reads.
+        // Numbering restarts at 0 with the first read.
         self.given = if *left == 0 { 0 } else { first + count };
         Some(Piece { operation, first, segments: &self.segments })
     }

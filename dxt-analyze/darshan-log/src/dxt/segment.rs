@@ -1,45 +1,45 @@
-//! Segment (one read or write in a DXT record), and its four encodings in logs.
+// Segment (one read or write in a DXT record) and the four encodings of segments in logs.
 
 use crate::bytes::{Endian, until_nul};
 use crate::module::Module;
 
 /// Value of [`Segment::offset`] for MPI-IO calls in logs that do not store offsets.
 const NO_OFFSET: i64 = -1;
-/// Text before the thread id in the 96-byte encoding.
+/// Text before the thread id in a segment of 96 bytes.
 const THREAD_TEXT: &[u8] = b"pthread_id=";
 
-/// One read or write call.
+/// One successful read or write call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segment {
-    /// Offset of the first byte in the file; -1 if an MPI-IO log does not store offsets.
+    /// File offset of the first byte; -1 if an MPI-IO log does not store offsets.
     pub offset: i64,
-    /// Bytes transferred; 0 for a read at the end of a file. Failed calls are not recorded.
+    /// Number of bytes transferred; 0 for a read at the end of a file. Failed calls are not recorded.
     pub length: i64,
-    /// Start of the call, in seconds since tracing of the process began.
+    /// Start of the call, in seconds since Darshan began to trace the process.
     pub start: f64,
-    /// End of the call, in seconds since tracing of the process began.
+    /// End of the call, in seconds since Darshan began to trace the process.
     pub end: f64,
-    /// Calling thread as given by `pthread_self()`, in logs that have it.
+    /// Calling thread as returned by `pthread_self()`; `None` if the log does not store threads.
     pub thread: Option<u64>,
 }
 
-/// Encoding of the segments in a log.
+/// Encoding of a log's segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SegmentKind {
-    /// 32 bytes: offset, length, start, end. In DXT_POSIX 1 and DXT_MPIIO 2.
+    /// 32 bytes: offset, length, start, end. Used by DXT_POSIX 1 and DXT_MPIIO 2.
     Plain,
-    /// 32 bytes with a meaningless offset. In DXT_MPIIO 1.
+    /// 32 bytes as in [`Self::Plain`], but with a meaningless offset. Used by DXT_MPIIO 1.
     NoOffset,
-    /// 40 bytes: a thread id in addition. In DXT_POSIX 2 and DXT_MPIIO 3, which no release of Darshan reads yet.
+    /// 40 bytes: [`Self::Plain`] and a thread id. Used by DXT_POSIX 2 and DXT_MPIIO 3, which no release of Darshan reads yet.
     Thread,
-    /// 96 bytes: 64 bytes of text in addition, `pthread_id=N`. Written by an unofficial branch under the versions of [`Self::Plain`];
-    /// Darshan's own tools misread such logs.
+    /// 96 bytes: [`Self::Plain`] and 64 bytes of text, `pthread_id=N`. Written by an unofficial branch with the versions of
+    /// [`Self::Plain`]; Darshan's own tools misread these logs.
     ThreadText,
 }
 
 impl SegmentKind {
-    /// Returns the encoding used by a version of a module.
+    /// Returns the segment encoding of a module's version.
     pub(crate) fn of(module: Module, version: u32) -> Option<Self> {
         match (module, version) {
             (Module::DxtMpiIo, 1) => Some(Self::NoOffset),
@@ -49,7 +49,7 @@ impl SegmentKind {
         }
     }
 
-    /// Returns the size of an encoded segment, in bytes.
+    /// Returns the size of a segment in this encoding, in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -59,13 +59,13 @@ impl SegmentKind {
         }
     }
 
-    /// True if the encoding stores the calling thread.
+    /// True if the encoding stores the calling thread of each segment.
     #[must_use]
     pub fn has_threads(self) -> bool {
         matches!(self, Self::Thread | Self::ThreadText)
     }
 
-    /// Decodes all segments in `bytes` and replaces the contents of `segments` by them.
+    /// Replaces the contents of `segments` by the segments decoded from `bytes`.
     pub(crate) fn decode(self, bytes: &[u8], endian: Endian, segments: &mut Vec<Segment>) {
         match endian {
             Endian::Little => self.decode_as::<false>(bytes, segments),
@@ -73,7 +73,7 @@ impl SegmentKind {
         }
     }
 
-    /// Decodes segments with the byte order as a constant, so that the loop has no branch for it.
+    /// Decodes segments with the byte order as a constant, so that the loop has no branch on the byte order.
     fn decode_as<const BIG: bool>(self, bytes: &[u8], segments: &mut Vec<Segment>) {
         let endian = if BIG { Endian::Big } else { Endian::Little };
         let plain = |bytes: &[u8]| Segment {
@@ -98,7 +98,7 @@ impl SegmentKind {
     }
 }
 
-/// Parses the thread id in the text of a 96-byte segment.
+/// Parses the thread id in the text of a segment of 96 bytes.
 fn thread(text: &[u8]) -> Option<u64> {
     let number = until_nul(text).strip_prefix(THREAD_TEXT)?;
     std::str::from_utf8(number).ok()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! Rows of `darshan-parser`: one for each counter of each record.
+// Rows in the format of `darshan-parser`: one row per counter of each record.
 
 use super::number::fixed;
 use super::preamble::preamble;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Read, Seek, Write};
 
-/// Modules whose records are printed, in the order of a log.
+/// Modules whose records are printed, in the order of their indices in a log.
 const MODULES: [Module; 12] = [
     Module::Posix,
     Module::MpiIo,
@@ -28,17 +28,17 @@ const MODULES: [Module; 12] = [
     Module::Daos,
 ];
 
-/// Writes the output of `darshan-parser --show-incomplete` with `TZ=UTC`, without its explanations of columns and counters.
+/// Writes the output of `darshan-parser --show-incomplete` with `TZ=UTC`, without the tool's explanations of columns and counters.
 ///
-/// The rows are identical to those of the tool, with two exceptions. Modules that this crate cannot read are omitted. Some float counters
-/// of old POSIX records are lost by the tools of Darshan 3.5.0 but read by this crate:
+/// Rows are identical to the tool's rows, with two exceptions. Modules that this crate cannot read are omitted. Some floating-point
+/// counters of old POSIX records, which Darshan's 3.5.0 tools lose, are printed:
 ///
 /// * Versions 2 and 3: `POSIX_F_VARIANCE_RANK_TIME` and `POSIX_F_VARIANCE_RANK_BYTES`, which the tools print as 0.
 /// * Versions 1 to 3 in big-endian logs: `POSIX_F_META_TIME`, `POSIX_F_MAX_READ_TIME` and `POSIX_F_MAX_WRITE_TIME`, whose bytes the tools
 ///   leave unswapped.
 ///
 /// # Errors
-/// Returns errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
+/// Returns only errors of `out`. Damage in the log ends the module's records and is reported in [`Log::problems`].
 pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> io::Result<()> {
     preamble(log, out)?;
     let info = log.info();
@@ -77,14 +77,14 @@ pub fn darshan_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Writer of the output rows of one module; rows are buffered.
+/// Writer of the output rows of one module, with a buffer.
 struct Rows<'a> {
     out: &'a mut dyn Write,
     text: Vec<u8>,
     module: Module,
-    /// First columns of a row: module, rank and record id.
+    /// First columns of each row: module, rank and record id.
     front: String,
-    /// Last columns of a row: file name, mount point and file system type.
+    /// Last columns of each row: file name, mount point and file system type.
     place: [Cow<'a, [u8]>; 3],
 }
 
@@ -94,8 +94,8 @@ impl<'a> Rows<'a> {
         self.place = place(info, id).map(Cow::Borrowed);
     }
 
-    /// Sets the last columns for a record of DAOS: pool and container in place of the mount point and, for an object, its id in place of
-    /// the name.
+    /// Sets the last columns for a record of DAOS: pool and container instead of the mount point and, for an object, the object id instead
+    /// of the name.
     fn on_daos(&mut self, record: &CounterRecord) {
         let Some(daos) = record.daos else { return };
         let [name, mount, kind] = &mut self.place;
@@ -142,7 +142,7 @@ fn counters(rows: &mut Rows<'_>, record: &CounterRecord) -> io::Result<()> {
     let module = rows.module;
     for (name, &value) in int_names(module).iter().zip(&record.ints) {
         match *name {
-            // Ids are unsigned.
+            // `POSIX_RENAMED_FROM` is a record id, and ids are unsigned.
             "POSIX_RENAMED_FROM" => rows.row(name, value.cast_unsigned())?,
             _ => rows.row(name, value)?,
         }
@@ -197,7 +197,7 @@ fn pattern(component: &Component) -> &'static str {
     }
 }
 
-/// Names of Lustre's component flags as printed by `lfs`, lowest bit first.
+/// Names of Lustre's component flags in the notation of `lfs`, lowest bit first.
 const FLAGS: [&str; 12] = [
     "stale",
     "prefrd",

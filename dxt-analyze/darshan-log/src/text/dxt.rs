@@ -1,4 +1,4 @@
-//! Output of `darshan-dxt-parser --show-incomplete`, in UTC.
+// Output in the format of `darshan-dxt-parser --show-incomplete`, with times in UTC.
 
 use super::dxt_rows::Rows;
 use super::preamble::preamble;
@@ -11,24 +11,23 @@ use crate::module::Module;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Seek, Write};
 
-/// Version of Darshan whose output layout is written.
+/// Version of Darshan whose output layout is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DxtLayout {
-    /// Releases 3.4.6, 3.4.7 and 3.5.0.
+    /// Layout of releases 3.4.6, 3.4.7 and 3.5.0.
     Release3_5,
-    /// Darshan's main branch after 3.5.0, which adds the number of threads and each segment's thread.
+    /// Layout of Darshan's main branch after 3.5.0, which adds the number of threads and the thread of each segment.
     Main,
 }
 
 /// Writes the output of `darshan-dxt-parser --show-incomplete` with `TZ=UTC`.
 ///
-/// Logs that the tool cannot read but this crate can are printed in the tool's layout as well. These are logs with thread ids in the layout
-/// of 3.5.0, which omits the ids, and logs with segments of 96 bytes. As in the tool's output, the command line is empty if the log has no
-/// mounts.
+/// Logs that this crate can read but the tool cannot are printed in the tool's layout too: logs with thread ids in the layout of 3.5.0,
+/// which omits the ids, and logs with segments of 96 bytes. As in the tool's output, the command line is empty if the log has no mounts.
 ///
 /// # Errors
-/// Returns errors of `out` only. Damage in the log ends a module's records and is reported in [`Log::problems`].
+/// Returns only errors of `out`. Damage in the log ends the module's records and is reported in [`Log::problems`].
 pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout: DxtLayout) -> io::Result<()> {
     preamble(log, out)?;
     let length = |module| log.header().module(module).map_or(0, |entry| entry.region.length);
@@ -55,10 +54,10 @@ pub fn dxt_parser<R: Read + Seek>(log: &mut Log<R>, out: &mut dyn Write, layout:
     Ok(())
 }
 
-/// Memory that a stripe layout takes besides its components, in bytes.
+/// Memory per stripe layout in addition to its components, in bytes.
 const RECORD_BYTES: u64 = 2 * size_of::<LustreRecord>() as u64;
 
-/// Returns the stripe layouts by record id. Each rank may report a file's layout; the last one in the log is used.
+/// Returns the stripe layouts by record id. If several ranks report the layout of a file, the last in the log is used.
 fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     let mut stripes = FxHashMap::default();
     let mut kept = 0;
@@ -72,7 +71,7 @@ fn stripes<R: Read + Seek>(log: &mut Log<R>) -> FxHashMap<u64, LustreRecord> {
     stripes
 }
 
-/// Returns, for each DXT record, the number of distinct threads in its segments. Only called for logs with thread ids.
+/// Returns the number of distinct threads in the segments of each DXT record. Called only for logs with thread ids.
 fn threads<R: Read + Seek>(mut dxt: Dxt<'_, R>) -> Vec<u32> {
     let (mut counts, mut distinct) = (Vec::new(), FxHashSet::default());
     while dxt.next_record().is_some() {
@@ -118,7 +117,7 @@ fn records<R: Read + Seek>(
     out.write_all(&text)
 }
 
-/// Writes the buffered `text` to `out` and clears the buffer, if it has reached its size.
+/// Writes `text` to `out` and clears it if it has reached the size of the buffer.
 fn flush(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if text.len() >= BUFFER_BYTES {
         out.write_all(text)?;

@@ -1,4 +1,4 @@
-//! Output lines of a DXT record: its head as comment lines, and a row for each segment.
+// Output lines of a DXT record: the record head as comment lines, and a row per segment.
 
 use super::dxt::DxtLayout;
 use super::number::{fixed, signed};
@@ -8,18 +8,18 @@ use crate::lustre::LustreRecord;
 const COLUMNS: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)";
 const COLUMNS_MAIN: &[u8] = b"# Module    Rank  Wt/Rd  Segment          Offset          Length    Start(s)      End(s)";
 
-/// Data needed to format the lines of one DXT record.
+/// Data with which the lines of one DXT record are formatted.
 pub(super) struct Rows<'a> {
     pub(super) api: Api,
     pub(super) layout: DxtLayout,
     pub(super) rank: i64,
-    /// Stripe layout of the file on Lustre; always `None` for MPI-IO.
+    /// Stripe layout of the file on Lustre; `None` without a layout, and always for MPI-IO.
     pub(super) stripes: Option<&'a LustreRecord>,
 }
 
 impl Rows<'_> {
-    /// Appends the lines that precede a record's segments. `place` is the file's name, its mount point and its file system type; `threads`
-    /// is the number of threads in the segments.
+    /// Appends the lines that precede a record's segments. `place` is (name, mount point, file system type) of the file; `threads` is the
+    /// number of threads in the segments.
     pub(super) fn head(&self, text: &mut Vec<u8>, record: &DxtRecord, place: [&[u8]; 3], threads: u32) {
         let main = self.layout == DxtLayout::Main;
         let [name, mount, fs_type] = place;
@@ -54,7 +54,7 @@ impl Rows<'_> {
             Operation::Write => b"  write",
             Operation::Read => b"   read",
         });
-        // The tools count segments in a C int.
+        // Darshan's tools count segments in a C int, which wraps around.
         signed(text, i64::from(number as i32), 9);
         signed(text, segment.offset, 16);
         signed(text, segment.length, 16);
@@ -113,7 +113,7 @@ fn components(text: &mut Vec<u8>, stripes: &LustreRecord) {
 
 fn put(text: &mut Vec<u8>, before: &str, value: impl std::fmt::Display) {
     use std::io::Write;
-    // Writing to memory cannot fail.
+    // Writing to a buffer in memory cannot fail.
     let _ = write!(text, "{before}{value}");
 }
 

@@ -1,5 +1,4 @@
-//! Output in the format of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and
-//! locale.
+// Output in the format of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and locale.
 
 mod counters;
 mod dxt;
@@ -16,16 +15,16 @@ use crate::log::Info;
 use crate::module::Module;
 use std::io::{self, Write};
 
-/// Size of the text buffer, in bytes: text is written out once the buffer has reached it.
+/// Size of the text buffer, in bytes; a buffer that has reached this size is written out.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Name that the tools print for the only record of BG/Q.
+/// Name that Darshan's tools print for the only record of BG/Q.
 const BGQ_NAME: &[u8] = b"darshan-bgq-record";
 
-/// Returns name, mount point and file system type of a record, as the tools print them.
+/// Returns name, mount point and file system type of a record in the form that Darshan's tools print.
 fn place(info: &Info, id: u64) -> [&[u8]; 3] {
     const UNKNOWN: &[u8] = b"UNKNOWN";
-    // The runtime gives this record no name, but the tools do.
+    // The Darshan runtime gives the BG/Q record no name, but the tools print one.
     let unnamed = || (id == record_id(BGQ_NAME)).then_some(BGQ_NAME);
     let name = info.names.get(id).map(Text::as_bytes).or_else(unnamed);
     match name.and_then(|name| info.mounts.of(name)) {
@@ -34,23 +33,22 @@ fn place(info: &Info, id: u64) -> [&[u8]; 3] {
     }
 }
 
-/// Writes the banner above a module's records: its name between two lines of stars.
+/// Writes the banner above a module's records: the module's name between two lines of stars.
 fn banner(out: &mut dyn Write, module: Module, stars: usize) -> io::Result<()> {
     let stars = "*".repeat(stars);
     write!(out, "\n# {stars}\n# {} module data\n# {stars}\n", module.name())
 }
 
-/// Version of Darshan whose wording of the warning about incomplete modules is used.
+/// Version of Darshan whose warning about incomplete modules is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Advice {
-    /// Wording of release 3.5.0, in both tools.
+    /// Wording of the warning in both tools of release 3.5.0.
     Release,
-    /// Wording of Darshan's main branch after 3.5.0.
+    /// Wording of the warning in Darshan's main branch after 3.5.0.
     Main,
 }
 
-/// Writes the warning of Darshan's tools about a module with incomplete records. Its words and their spelling are part of the output
-/// format.
+/// Writes the warning of Darshan's tools about a module with incomplete records; its wording and spelling are part of the output format.
 fn incomplete(out: &mut dyn Write, module: Module, advice: Advice) -> io::Result<()> {
     write!(
         out,

@@ -1,11 +1,11 @@
-//! Formatting of numbers and times like C's `printf` and `ctime`.
+// Formatting of numbers and times as by C's `printf` and `ctime`.
 
 use std::io::Write;
 
-/// Exclusive upper bound of the absolute values that are formatted by the fast path.
+/// Exclusive upper bound of the absolute values that the fast path formats.
 const SHORT: f64 = 1e9;
 
-/// Appends `value` formatted like `%{width}.{decimals}f` of C, for at most 9 decimals. Rounds like glibc: correctly, ties to even.
+/// Appends `value` in C's format `%{width}.{decimals}f`, with at most 9 decimals. Rounds correctly, ties to even, as glibc does.
 pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) {
     if value.abs() < SHORT {
         let (power, digits) = (10u64.pow(decimals), decimals as usize);
@@ -26,7 +26,7 @@ pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) 
         return;
     }
     let decimals = decimals as usize;
-    // Writing to memory cannot fail.
+    // Writing to a buffer in memory cannot fail.
     let _ = if value.is_finite() {
         write!(out, "{value:width$.decimals$}")
     } else {
@@ -40,13 +40,13 @@ pub(super) fn fixed(out: &mut Vec<u8>, value: f64, width: usize, decimals: u32) 
     };
 }
 
-/// Returns `value * power`, rounded from the exact product to the nearest integer, ties to even. `value` must be from 0 to [`SHORT`].
+/// Returns the exact product `value * power` rounded to the nearest integer, ties to even. `value` must be between 0 and [`SHORT`].
 fn scaled(value: f64, power: u64) -> u64 {
     const FRACTION_BITS: u32 = 52;
     let bits = value.to_bits();
     let exponent = (bits >> FRACTION_BITS) as u32;
     let mantissa = bits & ((1 << FRACTION_BITS) - 1) | 1 << FRACTION_BITS;
-    // The value is mantissa / 2^shift. A shift beyond the length of the product leaves far less than one half, as do subnormal numbers.
+    // `value` is mantissa / 2^shift. If the shift exceeds the length of the product, or for subnormal numbers, the result is far below one half.
     let shift = (1023 + FRACTION_BITS).saturating_sub(exponent);
     if exponent == 0 || shift > 100 {
         return 0;
@@ -57,7 +57,7 @@ fn scaled(value: f64, power: u64) -> u64 {
     whole + u64::from(rest > half || (rest == half && whole % 2 == 1))
 }
 
-/// Appends `value` formatted like `%{width}lld` of C: right-aligned, wider if necessary.
+/// Appends `value` in C's format `%{width}lld`: right-aligned, and wider than `width` if necessary.
 pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     let mut digits = [b' '; 20];
     let mut at = digits.len();
@@ -78,20 +78,20 @@ pub(super) fn signed(out: &mut Vec<u8>, value: i64, width: usize) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Seconds in 400 years, after which the Gregorian calendar repeats, including days of the week.
+/// Seconds in 400 years, after which the Gregorian calendar repeats with the same days of the week.
 const ERA_SECONDS: i64 = 146_097 * 86_400;
 
-/// Formats a time in seconds since 1970 like C's `ctime` in UTC, with its newline. Years that C's `struct tm` cannot hold yield `(null)`,
+/// Formats `seconds` since 1970 as C's `ctime` does in UTC, with the final newline. Years that C's `struct tm` cannot hold yield `(null)`,
 /// which `printf` prints for a null pointer.
 pub(super) fn ctime(seconds: i64) -> String {
-    // The calendar library ends with the year 9999, so the time is mapped to the equivalent one in the years 1970 to 2369.
-    let alike = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
-    let alike = jiff::tz::Offset::UTC.to_datetime(alike);
-    let year = i64::from(alike.year()) + 400 * seconds.div_euclid(ERA_SECONDS);
+    // The calendar library ends with the year 9999, so the time is mapped to an equivalent time in the years 1970 to 2369.
+    let similar = jiff::Timestamp::from_second(seconds.rem_euclid(ERA_SECONDS)).unwrap_or_default();
+    let similar = jiff::tz::Offset::UTC.to_datetime(similar);
+    let year = i64::from(similar.year()) + 400 * seconds.div_euclid(ERA_SECONDS);
     if i32::try_from(year - 1900).is_err() {
         return "(null)".into();
     }
-    format!("{} {year}\n", alike.strftime("%a %b %e %H:%M:%S"))
+    format!("{} {year}\n", similar.strftime("%a %b %e %H:%M:%S"))
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         let mut values = vec![0.0, 0.5, 1.5, 2.5, 0.125, 0.00005, 0.00015, 1e-300, 5e-324, 1e9, 999_999_999.999_95];
         for _ in 0..200_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Small times, ties at five decimals, and any bits at all.
+            // Small times, ties at five decimals, and random bits.
             values.push((random >> 20) as f64 / 1e9);
             values.push((random >> 40) as f64 / 32.0);
             values.push(f64::from_bits(random).clamp(-1e12, 1e12));

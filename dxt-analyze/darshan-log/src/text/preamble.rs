@@ -1,4 +1,4 @@
-//! First lines of both tools' outputs: the job, the regions, the mounts.
+// First lines of the output of both Darshan tools: job, regions, mounts.
 
 use super::number::{ctime, fixed};
 use crate::header::{Compression, HEADER_BYTES};
@@ -22,7 +22,7 @@ pub(super) fn preamble<R: Read + Seek>(log: &Log<R>, out: &mut dyn Write) -> io:
     }
     writeln!(out, "# darshan log version: {}", header.version.as_str())?;
     writeln!(out, "# compression method: {compression}")?;
-    // The tools find the end of the command line by the first mount: without mounts they print no command line.
+    // Darshan's tools find the end of the command line by the first mount: without mounts, they print no command line.
     let exe = if log.mounts().iter().next().is_some() { job.exe.as_bytes() } else { b"" };
     line(out, &[b"# exe: ", exe])?;
     writeln!(out, "# uid: {}", job.uid)?;
@@ -51,7 +51,7 @@ fn regions<R: Read + Seek>(log: &Log<R>, out: &mut dyn Write) -> io::Result<()> 
     let header = log.header();
     out.write_all(b"\n# log file regions\n")?;
     rule(out)?;
-    // Size of the tools' own structure, even for logs with the shorter one.
+    // Darshan's tools print the size of their own structure, even for logs with the shorter header.
     writeln!(out, "# header: {HEADER_BYTES} bytes (uncompressed)")?;
     writeln!(out, "# job data: {} bytes (compressed)", header.job.length)?;
     writeln!(out, "# record table: {} bytes (compressed)", header.names.length)?;
@@ -70,7 +70,7 @@ fn rule(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}", "-".repeat(55))
 }
 
-/// Writes the concatenated `parts`, which need not be UTF-8, as a line.
+/// Writes the concatenation of `parts`, which need not be UTF-8, as a line.
 fn line(out: &mut dyn Write, parts: &[&[u8]]) -> io::Result<()> {
     for part in parts {
         out.write_all(part)?;

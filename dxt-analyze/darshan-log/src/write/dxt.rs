@@ -1,4 +1,4 @@
-//! Writer of DXT records: a head with the number of segments, then the segments, which the caller passes in pieces of any size.
+// Writer of DXT records: a head with the numbers of segments, then the segments, which the caller passes in pieces of any size.
 
 use super::error::{Result, check, expect};
 use super::region::RegionWriter;
@@ -7,21 +7,21 @@ use crate::module::Module;
 use rustc_hash::FxHashSet;
 use std::io::Write;
 
-/// Maximum total size of a record's segments, in bytes: libdarshan stores it in a C int.
+/// Maximum total size of a record's segments, in bytes, because libdarshan stores that size in a C int.
 const RECORD_BYTES: u64 = i32::MAX as u64;
-/// Size of a host name with its NUL, in bytes.
+/// Size of the host name field including the NUL, in bytes.
 const HOST_BYTES: usize = 64;
 
-/// Version of the DXT records to write.
+/// Version of the DXT records that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DxtVersion {
     /// Records without thread ids (DXT_POSIX 1, DXT_MPIIO 2), which every Darshan release reads.
     Plain,
-    /// Records with thread ids (DXT_POSIX 2, DXT_MPIIO 3), as written and read by Darshan's main branch after 3.5.0.
+    /// Records with thread ids (DXT_POSIX 2, DXT_MPIIO 3), which Darshan's main branch after 3.5.0 writes and reads.
     WithThreads,
 }
 
-/// Writer of the DXT records of one API. Memory use is one small buffer.
+/// Writer of the DXT records of one API; needs one small buffer.
 pub struct DxtWriter<'w, W> {
     pub(super) region: RegionWriter<'w, W>,
     pub(super) module: Module,
@@ -40,12 +40,12 @@ impl<'w, W: Write> DxtWriter<'w, W> {
         Self { region, module, ids, with_threads, missing: 0 }
     }
 
-    /// Begins a record of one file and rank. The host name is truncated to 63 bytes.
+    /// Begins the record of one file and rank. Host names are truncated to 63 bytes.
     ///
     /// # Errors
-    /// Returns [`super::Error::NoName`] if the record's id has no name, and [`super::Error::TooLong`] for 2 GiB of segments or more
-    /// (without threads, 67,108,863 segments fit). Returns [`super::Error::Shape`] if the previous record lacks segments, and
-    /// [`super::Error::Io`] if writing fails.
+    /// Returns [`super::Error::NoName`] if the record's id has no name, [`super::Error::TooLong`] for 2 GiB of segments or more (without
+    /// threads, 67,108,863 segments fit), [`super::Error::Shape`] if the previous record lacks segments, and [`super::Error::Io`] if
+    /// writing fails.
     pub fn record(&mut self, record: &DxtRecord) -> Result<()> {
         self.complete()?;
         super::named(self.ids, self.module, record.id)?;
@@ -64,18 +64,18 @@ impl<'w, W: Write> DxtWriter<'w, W> {
         self.region.put(&head)
     }
 
-    /// Adds segments to the record: first all writes, then all reads, each in the order in which the calls began. Depending on
-    /// [`super::DxtVersion`], thread ids are omitted, or written as 0 for segments without one.
+    /// Adds segments to the record: first all writes, then all reads, each in the order in which the calls began.
+    /// [`super::DxtVersion::Plain`] omits thread ids; [`super::DxtVersion::WithThreads`] writes 0 for segments without a thread id.
     ///
     /// # Errors
-    /// Returns [`super::Error::Shape`] if more segments are added than the record has, and [`super::Error::Io`] if writing fails.
+    /// Returns [`super::Error::Shape`] if the record gets more segments than announced, and [`super::Error::Io`] if writing fails.
     pub fn segments(&mut self, segments: &[Segment]) -> Result<()> {
         let count = segments.len() as u64;
         if count > self.missing {
             expect(self.module, "segments left to write", self.missing, count)?;
         }
         self.missing -= count;
-        // Splits the segments, so that the buffer stays small for any number of them.
+        // Segments are split into pieces, so that the buffer stays small for any number of segments.
         for piece in segments.chunks(1024) {
             self.region.put_with(|bytes| {
                 for segment in piece {
@@ -92,7 +92,7 @@ impl<'w, W: Write> DxtWriter<'w, W> {
         Ok(())
     }
 
-    /// Fails if segments are missing from the last record.
+    /// Fails if the last record lacks segments.
     pub(super) fn complete(&self) -> Result<()> {
         expect(self.module, "segments fewer than its head says", 0, self.missing)
     }

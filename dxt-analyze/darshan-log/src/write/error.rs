@@ -2,103 +2,97 @@
 
 use crate::module::Module;
 
-/// Result type of the writer.
+/// Result type of the log writer.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Reason why a log, or a part of it, cannot be written.
+/// Reason why a log, or part of a log, cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Length that exceeds a limit of the format or of Darshan's tools.
+    /// A length exceeds a limit of the format or of Darshan's tools.
     #[error("{what} of {length} bytes exceeds the limit of {limit} of Darshan's log format")]
     TooLong {
-        /// Description of the length.
+        /// Description of the length that exceeds the limit.
         what: &'static str,
-        /// Length, in bytes.
+        /// Length that was requested, in bytes.
         length: u64,
-        /// Maximum length, in bytes.
+        /// Maximum length allowed, in bytes.
         limit: u64,
     },
-    /// Text that is empty or contains a byte that would end it in the format.
+    /// A text is empty or contains a byte that would end the text in the format.
     #[error("{what} {text:?} cannot be written: {why}")]
     BadText {
-        /// Description of the text.
+        /// Description of the rejected text.
         what: &'static str,
-        /// Rejected text.
+        /// Contents of the rejected text.
         text: String,
         /// Reason why the text was rejected.
         why: &'static str,
     },
-    /// Job without mounts. Darshan's tools would lose its command line.
+    /// The job has no mounts, so that Darshan's tools would lose its command line.
     #[error("the job has no mount: give at least one, or Darshan's tools lose the command line")]
     NoMount,
-    /// Metadata without `lib_ver`, which PyDarshan needs to create a summary.
+    /// The metadata has no `lib_ver`, which PyDarshan needs to create a summary.
     #[error(
         "the metadata has no lib_ver, which PyDarshan needs for a summary: give the Darshan version to be compatible with"
     )]
     NoLibraryVersion,
-    /// Two different names with the same record id.
+    /// Two different names have the same record id.
     #[error("the names {first:?} and {second:?} both have the record id {id}: remove one name")]
     SameId {
-        /// Record id.
+        /// Record id of both names.
         id: u64,
-        /// One of the names.
+        /// First of the two names.
         first: String,
-        /// Other name.
+        /// Second of the two names.
         second: String,
     },
-    /// Record whose id has no name in the log.
+    /// The id of a record has no name in the log.
     #[error(
         "a record of {module} has the id {id} without a name: give the name to the writer, or Darshan's tools drop the record"
     )]
     NoName {
-        /// Module of the record.
+        /// Module of the record without a name.
         module: Module,
-        /// Record id.
+        /// Record id without a name.
         id: u64,
     },
-    /// Module written out of order or twice. Modules must be written once each, in the order of their indices in the header.
+    /// A module was written out of order or twice. Each module must be written once, in the order of the indices in the header.
     #[error("{module} cannot be written after {last}: write each module once, in the order of the log format")]
     Order {
-        /// Rejected module.
+        /// Module that was rejected.
         module: Module,
-        /// Module written last.
+        /// Module that was written last.
         last: Module,
     },
-    /// Module that the writer does not support.
+    /// The writer does not support the module.
     #[error("{module} records cannot be written")]
     NotWritten {
-        /// Rejected module.
+        /// Module that the writer does not support.
         module: Module,
     },
-    /// Record with another number of counters, segments or the like than the format requires.
+    /// A record has another number of counters, segments or other elements than the format requires.
     #[error("a record of {module} has {found} {what}, not {expected}")]
     Shape {
         /// Module of the rejected record.
         module: Module,
-        /// Description of what was counted.
+        /// Description of the elements that were counted.
         what: &'static str,
-        /// Expected count.
+        /// Number of elements that the format requires.
         expected: u64,
-        /// Count found.
+        /// Number of elements in the rejected record.
         found: u64,
     },
-    /// Failure to write to the output.
+    /// Writing to the output failed.
     #[error("failed to write the log: {0}")]
     Io(#[from] std::io::Error),
 }
 
-/// Fails if `length` exceeds `limit`.
-///
-/// # Errors
 /// Returns [`Error::TooLong`] if `length` exceeds `limit`.
 pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
     if length <= limit { Ok(()) } else { Err(Error::TooLong { what, length, limit }) }
 }
 
-/// Fails unless `found` equals `expected`.
-///
-/// # Errors
 /// Returns [`Error::Shape`] unless `found` equals `expected`.
 pub(super) fn expect(module: Module, what: &'static str, expected: u64, found: u64) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Shape { module, what, expected, found }) }

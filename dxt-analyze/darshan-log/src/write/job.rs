@@ -1,16 +1,16 @@
-//! Job region of a written log: numbers, metadata, command line, mounts.
+// Job region of a written log: numbers, metadata, command line and mounts.
 
 use super::error::{Error, Result, check};
 use crate::bytes::Text;
 use crate::job::{Job, METADATA_BYTES};
 use crate::mounts::Mount;
 
-/// Maximum length of command line and mount table together, in bytes, without the NUL after them.
+/// Maximum length of command line and mount table together, in bytes, excluding the final NUL.
 const TEXT_BYTES: usize = 3015;
-/// Suffix by which Darshan's runtime marks a truncated command line.
+/// Suffix with which Darshan's runtime marks a truncated command line.
 const CUT: &[u8] = b"<TRUNCATED>";
 
-/// Encodes the job region. Returns its bytes and the number of mounts omitted for lack of space.
+/// Encodes the job region; returns its bytes and the number of mounts omitted for lack of space.
 pub(super) fn encode(job: &Job, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let numbers = [job.uid, job.start_sec, job.start_nsec, job.end_sec, job.end_nsec, job.nprocs, job.jobid];
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -39,8 +39,8 @@ fn metadata(job: &Job) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
-/// Encodes command line and mount table. Like the Darshan runtime, truncates the command line and omits mounts that do not fit, but
-/// includes at least one mount.
+/// Encodes command line and mount table. As in the Darshan runtime, a long command line is truncated and mounts that do not fit are
+/// omitted, but at least one mount is included.
 fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     let mut lines = Vec::new();
     for mount in mounts {
@@ -62,7 +62,7 @@ fn text(exe: &Text, mounts: &[Mount]) -> Result<(Vec<u8>, usize)> {
     Ok((text, before - lines.len()))
 }
 
-/// Returns the command line truncated to `room` bytes. Bytes that would end it in the format are replaced by blanks.
+/// Returns the command line truncated to `room` bytes. Bytes that would end the command line in the format are replaced by blanks.
 fn command(exe: &[u8], room: usize) -> Vec<u8> {
     let blank = |&byte: &u8| if matches!(byte, b'\n' | 0) { b' ' } else { byte };
     let mut text: Vec<u8> = exe.iter().take(room + 1).map(blank).collect();

@@ -1,8 +1,8 @@
-//! Writer of logs in format 3.41, for Darshan's tools of releases 3.4.1 to 3.5.0 and PyDarshan.
+// Writer of logs in format 3.41, for PyDarshan and for Darshan's tools of releases 3.4.1 to 3.5.0.
 //!
-//! Modules are written one after another in the order of the format, and records are streamed: no module is held in memory. Module versions
-//! are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2 and HEATMAP 1. DXT with
-//! thread ids has newer versions, which no release reads yet. Numbers are little-endian; each region is one zlib stream.
+// Modules are written one after another in the order of the format, and records are streamed: no module is held in memory. Module versions
+// are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2 and HEATMAP 1; DXT with
+// thread ids has newer versions, which no release reads yet. Numbers are little-endian; each region is one zlib stream.
 //!
 //! ```
 //! # fn main() -> Result<(), darshan_log::write::Error> {
@@ -57,7 +57,7 @@ const NAMES_AT: usize = 32;
 const MODULES_AT: usize = 48;
 const VERSIONS_AT: usize = 1072;
 
-/// Writer of one log. Until [`Self::finish`] the file has no header and is not a valid log.
+/// Writer of one log. Before [`Self::finish`], the file has no header and is not a valid log.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -70,19 +70,19 @@ pub struct Writer<W> {
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins a log at the start of `out`, which must be empty, and writes everything that precedes the modules.
+    /// Begins a log at the start of `out`, which must be empty, and writes everything before the modules.
     ///
-    /// All of `job` is written except `run_time`, which follows from the start and end times. PyDarshan requires `lib_ver` in its metadata.
-    /// A command line that is too long is truncated, and mounts that do not fit are omitted; see [`Self::mounts_left_out`].
+    /// All fields of `job` are written except `run_time`, which follows from start and end. PyDarshan requires the metadata key `lib_ver`.
+    /// Too long command lines are truncated, and mounts that do not fit are omitted, see [`Self::mounts_left_out`].
     ///
-    /// `names` must contain the name of every record that will be written; a record's id is the [`record_id`] of its name. Heat maps need
-    /// `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
+    /// `names` must contain the name of every record that will be written; a record's id is the [`record_id`] of the name. Heat maps need
+    /// the name `heatmap:POSIX`, `heatmap:MPIIO` or `heatmap:STDIO`.
     ///
     /// # Errors
-    /// Returns [`Error::NoMount`] or [`Error::NoLibraryVersion`] if `mounts` or `lib_ver` is missing, and [`Error::BadText`] for texts that
-    /// are empty or contain a byte that would end them: NULs, line breaks (except in names), `=` in metadata keys, blanks in mounts.
-    /// Returns [`Error::TooLong`] for a name over 4,095 bytes, metadata over 1,023 or mounts that are all too long, [`Error::SameId`] if
-    /// two names have the same record id, and [`Error::Io`] if writing fails.
+    /// Returns [`Error::NoMount`] or [`Error::NoLibraryVersion`] if `mounts` or `lib_ver` is missing; [`Error::BadText`] for texts that are
+    /// empty or contain a byte that would end them (NULs, line breaks except in names, `=` in metadata keys, blanks in mounts);
+    /// [`Error::TooLong`] for a name over 4,095 bytes, metadata over 1,023 or mounts that are all too long; [`Error::SameId`] if two names
+    /// have the same record id; and [`Error::Io`] if writing fails.
     pub fn new<N: AsRef<[u8]>>(
         mut out: W,
         job: &Job,
@@ -98,7 +98,7 @@ impl<W: Write + Seek> Writer<W> {
         position += region.finish()?;
         let mut region = RegionWriter::new(&mut out, "the names region");
         let ids = put_names(&mut region, names)?;
-        // The job region ends where the names begin, even if there are none.
+        // The job region ends where the names begin, even if the log has no names.
         let names = Region { offset: position, length: region.finish()? };
         position = names.end();
         Ok(Self { out, position, names, modules: Vec::new(), partial: 0, ids, mounts_left_out })
@@ -110,17 +110,17 @@ impl<W: Write + Seek> Writer<W> {
         self.mounts_left_out
     }
 
-    /// Marks a module's records as incomplete in the header; may be called at any time before [`Self::finish`].
+    /// Marks a module's records as incomplete in the header. May be called at any time before [`Self::finish`].
     pub fn set_partial(&mut self, module: Module) {
         self.partial |= 1 << module.place();
     }
 
-    /// Writes the counter records of one module. Each record must have as many counters as the module's newest version. If there are no
-    /// records, the log will not contain the module.
+    /// Writes the counter records of one module. Each record must have as many counters as the module's newest version. Without records,
+    /// the log will not contain the module.
     ///
     /// # Errors
-    /// Returns [`Error::Order`] for a module out of order, [`Error::NotWritten`] for BG/Q and for modules without counter records, and
-    /// [`Error::NoName`] or [`Error::Shape`] for invalid records. Returns [`Error::TooLong`] for a region of 2 GiB or more in the file, and
+    /// Returns [`Error::Order`] for a module out of order, [`Error::NotWritten`] for BG/Q and for modules without counter records,
+    /// [`Error::NoName`] or [`Error::Shape`] for invalid records, [`Error::TooLong`] for a region of 2 GiB or more in the file, and
     /// [`Error::Io`] if writing fails. After an error the log is unusable.
     pub fn counters<T: Borrow<CounterRecord>>(
         &mut self,
@@ -132,7 +132,7 @@ impl<W: Write + Seek> Writer<W> {
         }
         let mut region = begin(&mut self.out, &self.modules, module)?;
         for record in records {
-            // Objects of DAOS have no names.
+            // Records of DAOS objects have no names.
             if module != Module::Daos {
                 named(&self.ids, module, record.borrow().id)?;
             }
@@ -143,11 +143,11 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes stripe layouts. If there are any and DXT_POSIX follows, write DXT_MPIIO too: DXT Explorer 0.4 requires it.
+    /// Writes stripe layouts. A log with stripe layouts and DXT_POSIX should also contain DXT_MPIIO, because DXT Explorer 0.4 requires it.
     ///
     /// # Errors
-    /// See [`Self::counters`]. Also returns [`Error::Shape`] for a layout in version 1 that does not have exactly one component, and
-    /// [`Error::TooLong`] for the name of an OST pool over 15 bytes.
+    /// Returns the errors of [`Self::counters`], [`Error::Shape`] for a layout of version 1 that does not have exactly one component, and
+    /// [`Error::TooLong`] if the name of an OST pool exceeds 15 bytes.
     pub fn lustre<T: Borrow<LustreRecord>>(
         &mut self,
         version: LustreVersion,
@@ -163,10 +163,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the DXT records (reads and writes) of one API. `fill` receives the writer of the records and must write them all.
+    /// Writes the DXT records (reads and writes) of one API. `fill` receives the writer of the records and must write all of them.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::counters`] and of [`DxtWriter`], and those returned by `fill`.
+    /// Returns the errors of [`Self::counters`], of [`DxtWriter`] and of `fill`.
     pub fn dxt<E: From<Error>>(
         &mut self,
         api: Api,
@@ -187,10 +187,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes heat maps. All heat maps of one API need the same bin width and number of bins.
+    /// Writes heat maps. All heat maps of one API need equal bin widths and numbers of bins.
     ///
     /// # Errors
-    /// See [`Self::counters`].
+    /// Returns the errors of [`Self::counters`].
     pub fn heatmaps<T: Borrow<HeatmapRecord>>(&mut self, records: impl IntoIterator<Item = T>) -> Result<()> {
         let mut region = begin(&mut self.out, &self.modules, Module::Heatmap)?;
         for record in records {
@@ -202,7 +202,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(())
     }
 
-    /// Writes the header, without which the file is not a valid log, and returns the output.
+    /// Writes the header, without which the file is not a valid log; returns the output.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if writing fails.
@@ -224,7 +224,7 @@ impl<W: Write + Seek> Writer<W> {
         Ok(self.out)
     }
 
-    /// Adds a written region to the header's table of modules; an empty region is omitted.
+    /// Adds a written region to the table of modules in the header, unless the region is empty.
     fn end(&mut self, module: Module, version: u32, length: u64) {
         let region = Region { offset: self.position, length };
         if length > 0 {
@@ -234,7 +234,7 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// Begins the region of `module`, which must come after all modules written so far.
+/// Begins the region of `module`, which must follow all modules written so far in the order of the header.
 fn begin<'w, W: Write>(
     out: &'w mut W,
     modules: &[(Module, u32, Region)],
@@ -246,12 +246,12 @@ fn begin<'w, W: Write>(
     }
 }
 
-/// Fails unless the record id `id` has a name.
+/// Fails unless record id `id` has a name.
 fn named(ids: &FxHashSet<u64>, module: Module, id: u64) -> Result<()> {
     if ids.contains(&id) { Ok(()) } else { Err(Error::NoName { module, id }) }
 }
 
-/// Writes the names with their record ids, each name once; returns the ids.
+/// Writes the names with their record ids, each name once; returns the record ids.
 fn put_names<W: Write, N: AsRef<[u8]>>(
     region: &mut RegionWriter<'_, W>,
     names: impl IntoIterator<Item = N>,

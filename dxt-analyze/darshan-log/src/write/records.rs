@@ -1,4 +1,4 @@
-//! Writers of counters, stripe layouts and heat maps.
+// Writers of counter records, stripe layouts and heat maps.
 
 use super::error::{Error, Result, check, expect};
 use super::region::RegionWriter;
@@ -8,17 +8,17 @@ use crate::lustre::LustreRecord;
 use crate::module::Module;
 use std::io::Write;
 
-/// Size of the field for an OST pool's name, including the NUL, in bytes.
+/// Size of the field for the name of an OST pool, including the NUL, in bytes.
 const POOL_BYTES: usize = 16;
-/// Value of the fields of version 1 that the caller does not give: numbers of OSTs and MDTs of the file system, first OST requested.
+/// Value of fields of version 1 that the caller cannot state: numbers of OSTs and MDTs of the file system, first OST requested.
 const UNKNOWN: i64 = -1;
 
-/// Version of the stripe layout records to write.
+/// Version of the stripe layout records that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LustreVersion {
-    /// Version 1: a single component for the whole file; every Darshan since 3.1 reads it.
+    /// Version 1: one component for the whole file, which every Darshan since 3.1 reads.
     V1,
-    /// Version 2: any number of components. Darshan reads it since 3.4.6; earlier versions of `darshan-dxt-parser` stop at it.
+    /// Version 2: any number of components. Darshan reads this version since 3.4.6; earlier versions of `darshan-dxt-parser` stop at it.
     V2,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn heatmap<W: Write>(region: &mut RegionWriter<'_, W>, record: &Heatm
     region.put_i64(record.rank)?;
     region.put_f64(record.bin_width_seconds)?;
     region.put_u64(bins)?;
-    // In records of the Darshan runtime, these bytes are pointers.
+    // The Darshan runtime writes pointers into these bytes.
     region.put(&[0; 16])?;
     region.put_with(|bytes| {
         bytes.extend(record.write_bytes.iter().chain(&record.read_bytes).flat_map(|count| count.to_le_bytes()));

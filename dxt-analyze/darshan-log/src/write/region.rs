@@ -1,4 +1,4 @@
-//! Writer of one region: a zlib stream into the file, through two fixed buffers.
+// Writer of one region: compresses bytes into one zlib stream in the file, through two buffers of fixed size.
 
 use super::error::{Result, check};
 use flate2::{Compress, Compression, FlushCompress, Status};
@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 /// Size of the buffer of compressed bytes, in bytes.
 const OUTPUT_BYTES: usize = 64 << 10;
-/// Number of uncompressed bytes collected in a buffer before they are compressed.
+/// Number of uncompressed bytes that are buffered before they are compressed.
 const PENDING_BYTES: usize = 64 << 10;
-/// Maximum length of a region, in bytes: PyDarshan stores it in a C int.
+/// Maximum length of a region, in bytes, because PyDarshan stores that length in a C int.
 const REGION_BYTES: u64 = i32::MAX as u64;
 
 pub(super) struct RegionWriter<'w, W> {
@@ -22,7 +22,7 @@ pub(super) struct RegionWriter<'w, W> {
 }
 
 impl<'w, W: Write> RegionWriter<'w, W> {
-    /// Begins a region, which error messages call `what`.
+    /// Begins a region; error messages name it `what`.
     pub(super) fn new(out: &'w mut W, what: &'static str) -> Self {
         let compress = Compress::new(Compression::default(), true);
         let (output, pending) = (vec![0; OUTPUT_BYTES], Vec::with_capacity(2 * PENDING_BYTES));
@@ -46,13 +46,13 @@ impl<'w, W: Write> RegionWriter<'w, W> {
         self.put(&value.to_le_bytes())
     }
 
-    /// Adds to the region the bytes that `fill` appends to the buffer.
+    /// Adds the bytes to the region that `fill` appends to the buffer.
     pub(super) fn put_with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.pending);
         self.drain()
     }
 
-    /// Ends the region. Returns its compressed length in the file, which is 0 if nothing was added.
+    /// Ends the region and returns its compressed length in the file, in bytes; 0 if nothing was added.
     pub(super) fn finish(mut self) -> Result<u64> {
         if self.begun || !self.pending.is_empty() {
             self.run(FlushCompress::Finish)?;

@@ -1,4 +1,4 @@
-//! Tests with truncated and modified logs: reading gives a result or one clear error, and never panics or loops endlessly.
+// Tests with truncated and modified logs: reading returns a result or one clear error, and never panics or loops endlessly.
 
 use crate::repack::repacked;
 use crate::samples::{self, Sample};
@@ -11,7 +11,7 @@ use std::io::Cursor;
 const SMALL_BYTES: usize = 30_000;
 const MUTATIONS: u64 = 1000;
 
-/// Numbers of segments and of problems found in a log.
+/// Numbers of segments and problems found in a log.
 struct Outcome {
     segments: u64,
     problems: usize,
@@ -80,7 +80,7 @@ fn every_truncation_gives_what_precedes_it() {
     }
 }
 
-/// Marsaglia's xorshift random number generator: the same numbers on every machine.
+/// Marsaglia's xorshift random number generator, which yields equal numbers on every machine.
 struct Random(u64);
 
 impl Random {
@@ -99,7 +99,7 @@ fn a_thousand_changes_of_each_log_are_no_panic() {
             let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut changed = bytes.clone();
             for _ in 0..=random.below(4) {
-                // Every second change is in the header, which has no checksum.
+                // Half of the changes are in the header, which has no checksum.
                 let within = if random.below(2) == 0 { 1328.min(bytes.len()) } else { bytes.len() } as u64;
                 let at = random.below(within) as usize;
                 changed[at] = random.below(256) as u8;

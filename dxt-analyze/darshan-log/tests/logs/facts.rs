@@ -1,4 +1,4 @@
-//! Comparison with facts that an independent decoder found in the logs.
+// Comparison of decoded logs with facts that an independent decoder found in them.
 
 use darshan_log::dxt::SegmentKind;
 use darshan_log::{Api, Log, Module, Operation, record_id};
@@ -97,7 +97,7 @@ fn segments_are_those_of_the_facts() {
             assert_eq!(expected["files"], sums.files.len(), "{name}");
             assert_eq!(expected["hosts"], sums.hosts.len(), "{name}");
             for (key, value) in [("min_start", sums.first_start), ("max_end", sums.last_end)] {
-                // serde_json may be off by the last bit.
+                // serde_json may be wrong in the last bit of a number.
                 let near = (expected[key].as_f64().expect("a number") - value.expect("a segment")).abs() < 1e-12;
                 assert!(near, "{name} {key}: {}, {value:?}", expected[key]);
             }
@@ -130,7 +130,7 @@ fn every_record_id_is_the_hash_of_its_name() {
     let mut names = 0;
     for sample in crate::samples::all() {
         let Ok(log) = Log::open(&sample.path) else { continue };
-        // Anonymized logs have new names under the old ids.
+        // Anonymized logs have new names with the old record ids.
         let anonymized = sample.name().contains("anonymized");
         for (id, name) in log.names().iter().filter(|_| !anonymized) {
             assert_eq!(record_id(name.as_bytes()), id, "{}: {name}", sample.name());

@@ -1,4 +1,4 @@
-//! Comparison of this crate's text output with that of Darshan's own tools.
+// Comparison of this crate's text output with the output of Darshan's own tools.
 
 use crate::samples::Sample;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
@@ -25,12 +25,12 @@ fn same(name: &str, ours: &[u8], golden: &[u8]) {
     }
 }
 
-/// True if the tool with this output layout cannot read the log, so that its output ends in the middle.
+/// True if Darshan's tool with output layout `layout` cannot read the log, so that the golden output ends in the middle.
 fn tool_fails(name: &str, layout: DxtLayout) -> bool {
     match name {
-        // Segments of 96 bytes.
+        // Segments of 96 bytes, which no version of the tool reads.
         "synth-extrainfo-b" => true,
-        // Versions that no release reads.
+        // Module versions that no release reads.
         "gen-threads-rtmain" => layout == DxtLayout::Release3_5,
         _ => false,
     }
@@ -56,7 +56,8 @@ fn dxt_text_is_that_of_darshan_dxt_parser_byte_for_byte() {
     }
 }
 
-/// Float counters of POSIX version 3 that Darshan's tools lose. The first three are left in the byte order of the log; the others become 0.
+/// Floating-point counters of POSIX version 3 that Darshan's tools lose. The tools leave the first three in the log's byte order and print
+/// the others as 0.
 const LOST: [&str; 5] = [
     "POSIX_F_META_TIME",
     "POSIX_F_MAX_READ_TIME",

@@ -1,4 +1,4 @@
-//! Logs of modified builds of Darshan: longer records under the official versions, zero bytes before regions, unknown layouts.
+// Tests with logs of modified builds of Darshan: longer records with official versions, zero bytes before regions, unknown layouts.
 
 use crate::damage;
 use crate::repack::{Header, pack, unpack};
@@ -10,7 +10,7 @@ use darshan_log::{CounterRecord, Endian, Error, Log, Module};
 use std::io::Cursor;
 use std::path::Path;
 
-/// Adds `extra` to the head of each record, which must be of official size; returns `None` for a module with unknown records.
+/// Appends `extra` to the head of each record, which must have the official size; returns `None` for a module with unknown records.
 fn longer(module: Module, version: u32, endian: Endian, bytes: &[u8], extra: &[u8]) -> Option<Vec<u8>> {
     let number = |bytes: &[u8], at: usize| {
         let field = bytes[at..at + 8].try_into().expect("8 bytes");
@@ -55,7 +55,7 @@ fn longer(module: Module, version: u32, endian: Endian, bytes: &[u8], extra: &[u
     Some(out)
 }
 
-/// Returns a copy of a log with `extra` in every record and `padding` zero bytes before every region; `None` if `log` is not a log.
+/// Returns a copy of `log` with `extra` in every record and `padding` zero bytes before every region; `None` if `log` is not a log.
 pub(crate) fn modified(log: &[u8], extra: &[u8], padding: usize) -> Option<Vec<u8>> {
     let mut header = Header::of(log)?;
     let opened = Log::new(Cursor::new(log)).ok()?;
@@ -84,7 +84,7 @@ pub(crate) fn modified(log: &[u8], extra: &[u8], padding: usize) -> Option<Vec<u
     Some(header.bytes)
 }
 
-/// Returns the output lines of both of Darshan's tools, without the lengths of regions.
+/// Returns the output lines of both Darshan tools, without lines that state lengths of regions.
 fn rows(log: &[u8]) -> Vec<String> {
     let mut log = Log::from_bytes(log).expect("a log");
     let mut text = Vec::new();
@@ -100,7 +100,7 @@ fn longer_records_read_as_the_official_ones() {
     let mut logs = 0;
     for sample in samples::all() {
         let bytes = sample.bytes();
-        // Unofficial segments of 96 bytes are tested in `variants`.
+        // Unofficial segments of 96 bytes are tested in `variants.rs`.
         if Header::of(&bytes).is_none_or(|header| header.bytes[16] != 0)
             || bytes.len() > 1 << 20
             || sample.name().contains("extrainfo")
@@ -142,17 +142,17 @@ fn an_unknown_layout_is_said_and_nothing_is_read_of_it() {
     let bytes = sample.bytes();
     let whole = Log::from_bytes(&bytes).expect("a log").counters(Module::Posix).expect("POSIX").count();
     assert!(whole > 2);
-    // Numbers of extra bytes that are not detected: not a multiple of 8, or above the maximum.
+    // Numbers of extra bytes that cannot be detected: not a multiple of 8, or above the maximum.
     for extra in [4, 2000] {
         let log = modified(&bytes, &vec![0; extra], 0).expect("a log");
         let mut log = Log::from_bytes(log).expect("a log");
         assert!(log.unofficial().contains(&(Module::Posix, None)), "{extra} {whole} {:?}", log.unofficial());
         assert!(log.counters(Module::Posix).is_none() && log.counters(Module::Posix).is_none());
-        let told = log.problems().iter().filter(|problem| {
+        let reported = log.problems().iter().filter(|problem| {
             matches!(problem.error, Error::UnknownLayout { module: Module::Posix, .. })
                 && problem.error.to_string().starts_with("unknown record layout")
         });
-        assert_eq!(told.count(), 1);
+        assert_eq!(reported.count(), 1);
     }
 }
 
@@ -167,7 +167,7 @@ fn changes_of_longer_records_are_no_panic() {
     }
 }
 
-/// Bounds of the size bins, in bytes: (from, to).
+/// Bounds of the access-size bins, in bytes: (from, to).
 const BINS: [(u64, u64); 10] = [
     (0, 100),
     (100, 1 << 10),
@@ -181,7 +181,7 @@ const BINS: [(u64, u64); 10] = [
     (1 << 30, 1 << 40),
 ];
 
-/// Asserts that the counters of bytes agree with the histogram of access sizes, and that times agree with the run time.
+/// Asserts that a record's byte counters agree with its access-size histogram, and its times with the run time.
 fn plausible(module: Module, record: &CounterRecord, run_s: f64, ranks: i64) {
     let prefix = if module == Module::MpiIo { "MPIIO" } else { "POSIX" };
     let agg = if module == Module::MpiIo { "_AGG" } else { "" };
@@ -218,7 +218,7 @@ fn logs_of_others_read_with_names_and_plausible_counters() {
             let records: Vec<CounterRecord> = log.counters(module).into_iter().flatten().collect();
             records.iter().for_each(|record| plausible(module, record, info.job.run_time, info.job.nprocs));
             let ids: Vec<u64> = records.iter().map(|record| record.id).collect();
-            // Darshan limits names: the logs of mdtest and mdworkbench lack some of theirs.
+            // Darshan limits the number of names: some records in the logs of mdtest and mdworkbench have no name.
             assert!(
                 names(&ids) * 10 >= ids.len() * if name.starts_with("md") { 7 } else { 10 },
                 "{name}: {} of {}",

@@ -1,4 +1,4 @@
-//! Comparison of written logs with the numbers that PyDarshan reads from them.
+// Comparison of written logs with the numbers that PyDarshan reads from them.
 
 use crate::samples::skip;
 use crate::written::{Content, made_up, write};
@@ -50,7 +50,7 @@ if "HEATMAP" in report.modules:
         print("heatmap", name, int(heatmap.to_numpy().sum()))
 "#;
 
-/// Returns the lines that the script must print for these records.
+/// Returns the lines that the script must print for the log and its records.
 fn expected(log: &Log<File>, content: &Content) -> Vec<String> {
     let job = log.job();
     let mut lines = vec![

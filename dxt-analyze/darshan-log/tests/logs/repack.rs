@@ -1,4 +1,4 @@
-//! Real logs with other compressions or changed headers.
+// Copies of real logs with another compression or a changed header.
 
 use darshan_log::header::{Compression, Region, Version};
 use darshan_log::{Endian, Log};
@@ -19,22 +19,22 @@ impl Header {
         Some(Self { bytes, endian: header.endian, new })
     }
 
-    /// Returns the number of entries in the module table.
+    /// Returns the number of entries in the header's module table.
     pub(crate) fn places(&self) -> usize {
         if self.new { 64 } else { 16 }
     }
 
-    /// Returns the offset, in the header, of the names region's entry.
+    /// Returns the header offset of the entry for the names region.
     pub(crate) fn names_at(&self) -> usize {
         if self.new { 32 } else { 24 }
     }
 
-    /// Returns the offset, in the header, of an entry in the module table.
+    /// Returns the header offset of entry `place` in the module table.
     pub(crate) fn map_at(&self, place: usize) -> usize {
         self.names_at() + 16 + 16 * place
     }
 
-    /// Returns the offset, in the header, of a module's version.
+    /// Returns the header offset of the version of the module with index `place`.
     pub(crate) fn version_at(&self, place: usize) -> usize {
         self.map_at(self.places()) + 4 * place
     }
@@ -64,7 +64,7 @@ impl Header {
     }
 }
 
-/// Returns a copy of a zlib log with all regions in another compression; `None` if `log` is not a log or not compressed with zlib.
+/// Returns a copy of a zlib log in which all regions have another compression; `None` if `log` is not a log or not compressed with zlib.
 pub(crate) fn repacked(log: &[u8], compression: Compression) -> Option<Vec<u8>> {
     let mut header = Header::of(log)?;
     let job = Log::new(Cursor::new(log)).ok()?.header().job;

@@ -1,13 +1,13 @@
-//! Logs that the tests read, and their golden files.
+// Logs that the tests read, and their golden files.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Name of the environment variable for a directory of further logs, which are not in the repository.
+/// Name of the environment variable that names a directory of further logs, which are not in the repository.
 const FOLDER: &str = "DXT_DARSHAN_LOGS";
 
-/// Log with golden files beside it.
+/// Log with golden files in the same directory.
 pub(crate) struct Sample {
     pub(crate) path: PathBuf,
 }
@@ -23,7 +23,7 @@ impl Sample {
         std::fs::read(&self.path).expect("a readable log")
     }
 
-    /// Returns the decompressed contents of a golden file; `kind` is its extension, as in `dxt.txt`.
+    /// Returns the decompressed golden file with extension `kind`, such as `dxt.txt`; `None` if it does not exist.
     pub(crate) fn golden(&self, kind: &str) -> Option<Vec<u8>> {
         let path = self.path.with_file_name(format!("{}.{kind}.xz", self.name()));
         let file = std::fs::File::open(path).ok()?;
@@ -32,7 +32,7 @@ impl Sample {
         Some(text)
     }
 
-    /// Returns the facts about the log that an independent decoder found; `None` if there are none.
+    /// Returns the facts that an independent decoder found in the log; `None` if there is no file of facts.
     pub(crate) fn facts(&self) -> Option<serde_json::Value> {
         let path = self.path.with_file_name(format!("{}.facts.json", self.name()));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
@@ -56,18 +56,17 @@ pub(crate) fn own() -> Vec<Sample> {
     samples
 }
 
-/// Reports that a test is skipped for lack of software that could be installed. The report appears even if the output of passing tests is
-/// hidden.
+/// Reports that a test is skipped for lack of software that could be installed. The report is shown even if the output of passing tests is hidden.
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
-/// Reports that a test is skipped because this machine lacks what the test needs.
+/// Reports that a test is skipped because this machine lacks something that the test needs.
 pub(crate) fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {what}");
 }
 
-/// Returns the logs in this repository and those in the directory that [`FOLDER`] names.
+/// Returns the logs in this repository and the logs in the directory named by [`FOLDER`].
 pub(crate) fn all() -> Vec<Sample> {
     let mut samples = own();
     match std::env::var_os(FOLDER) {

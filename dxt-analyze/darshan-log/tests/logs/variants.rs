@@ -1,4 +1,4 @@
-//! Logs that no tool happened to write: other compressions, partial modules in either byte order, future modules.
+// Tests with logs that no tool happened to write: other compressions, partial modules in either byte order, future modules.
 
 use crate::repack::{Header, repacked};
 use crate::samples::{self, Sample};
@@ -12,7 +12,7 @@ fn sample(name: &str) -> Sample {
     samples::own().into_iter().find(|sample| sample.name() == name).expect("in the repository")
 }
 
-/// Returns the output lines of both of Darshan's tools, without the lines about compression and lengths of regions.
+/// Returns the output lines of both Darshan tools, without lines about compression and lengths of regions.
 fn rows(log: &[u8]) -> Vec<String> {
     let mut log = Log::from_bytes(log).expect("a log");
     let mut text = Vec::new();
@@ -41,8 +41,8 @@ fn compression_makes_no_difference() {
 }
 
 #[test]
-fn partial_modules_are_told_in_either_byte_order() {
-    // DXT_POSIX has index 8 in the older and index 10 in the newer log.
+fn partial_modules_are_reported_in_either_byte_order() {
+    // The module index of DXT_POSIX is 8 in the older log and 10 in the newer log.
     for (name, place) in [("ppc64-3.1.5-bigendian", 8), ("gen-mpi8-rt3.5.0", 10)] {
         let mut bytes = sample(name).bytes();
         let mut header = Header::of(&bytes).expect("a log");
@@ -64,7 +64,7 @@ fn modules_of_the_future_are_named_and_cost_nothing_else() {
     let mut bytes = sample("gen-mpi8-rt3.5.0").bytes();
     let before = rows(&bytes);
     let mut header = Header::of(&bytes).expect("a log");
-    // MPI-IO gets a newer version; the heat maps become an unknown module.
+    // MPI-IO gets a newer version, and the heat maps become an unknown module.
     header.set_u32(header.version_at(2), 9);
     let heatmap = header.region(header.map_at(15));
     for (place, region) in [(15, darshan_log::header::Region::default()), (40, heatmap)] {
@@ -77,8 +77,8 @@ fn modules_of_the_future_are_named_and_cost_nothing_else() {
     assert_eq!(skipped, [(2, Some(Module::MpiIo), SkipReason::Version), (40, None, SkipReason::Unknown)]);
     assert!(log.counters(Module::MpiIo).is_none() && log.counters(Module::MpiIo).is_none() && log.heatmaps().is_none());
     let [problem] = log.problems() else { panic!("{:?}", log.problems()) };
-    let told = matches!(problem.error, Error::ModuleVersion { module: Module::MpiIo, found: 9, supported: 3 });
-    assert!(told, "{}", problem.error);
+    let reported = matches!(problem.error, Error::ModuleVersion { module: Module::MpiIo, found: 9, supported: 3 });
+    assert!(reported, "{}", problem.error);
     let posix = log.counters(Module::Posix).expect("POSIX").count();
     assert_eq!(posix * 86, before.iter().filter(|row| row.starts_with("POSIX\t")).count());
 }

@@ -1,4 +1,4 @@
-//! Round trips: the reader returns what the writer wrote.
+// Round trips: the reader must return the data that the writer wrote.
 
 use crate::samples;
 use darshan_log::dxt::SegmentKind;
@@ -14,7 +14,7 @@ use std::io::{Cursor, Read, Seek};
 const FILE: &str = "/scratch/run/out.h5";
 const APIS: [Api; 2] = [Api::Posix, Api::MpiIo];
 
-/// Records of all kinds that the writer can write.
+/// Records of all kinds that the writer supports.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Content {
     pub(crate) posix: Vec<CounterRecord>,
@@ -23,7 +23,7 @@ pub(crate) struct Content {
     pub(crate) lustre: Vec<LustreRecord>,
     pub(crate) dxt: [Vec<(DxtRecord, Vec<Segment>)>; 2],
     pub(crate) heatmaps: Vec<HeatmapRecord>,
-    /// Counter records of the modules in [`LIBRARIES`], then of those in [`DAOS`].
+    /// Counter records of the modules in [`LIBRARIES`], then of the modules in [`DAOS`].
     pub(crate) others: Vec<(Module, Vec<CounterRecord>)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn write<W: std::io::Write + Seek>(
         writer.dxt(api, version, |dxt| {
             for (record, segments) in records {
                 dxt.record(record)?;
-                // Pieces of 7 segments, some of which contain the end of the writes and the start of the reads.
+                // Pieces of 7 segments, some of which contain both the last writes and the first reads.
                 segments.chunks(7).try_for_each(|piece| dxt.segments(piece))?;
             }
             Ok::<(), Error>(())
@@ -188,7 +188,7 @@ fn a_made_up_log_is_read_back_the_same() {
         assert_eq!(read, names);
         let mut content_out = content(&mut log);
         if version == LustreVersion::V1 {
-            // Version 1 has no pool, pattern, flags or mirror.
+            // Layout records of version 1 have no pool, pattern, flags or mirror.
             let part = &mut content_out.lustre[0].components[0];
             assert_eq!((part.pattern, part.flags, part.mirror_id), (-1, -1, -1));
             (part.pattern, part.flags, part.mirror_id, part.pool) = (0, 16, 0, "flash".into());
@@ -201,7 +201,7 @@ fn a_made_up_log_is_read_back_the_same() {
 fn real_logs_are_the_same_when_they_are_written_again() {
     let mut written = 0;
     for sample in samples::all() {
-        // Ids of anonymized logs do not match their names.
+        // In anonymized logs, record ids do not match the names.
         if sample.name().contains("anonymized") {
             continue;
         }
@@ -267,7 +267,7 @@ fn what_the_format_cannot_have_is_an_error() {
     assert!(matches!(with_threads, Err(Error::TooLong { .. })));
 }
 
-/// Checks that writes are read before reads. Segments do not store their operation; it follows from the record's counts.
+/// Checks that writes are read before reads. Segments do not store their operation, which follows from the record's counts.
 #[test]
 fn writes_come_before_reads() {
     let (job, mounts, names, content) = made_up();

@@ -1,7 +1,7 @@
-//! Patterns across ranks, or across the files of a series. A member is one rank (or one rank and file) with its signature.
+// Patterns across ranks, or across the files of a series. A member is a rank (or a rank and file) with its signature.
 //!
-//! Each member has too few accesses to form a loop. But the accesses of all members together have offsets that are linear in the rank, or
-//! fill a range of the file.
+// Each member has too few accesses to form a loop, but the accesses of all members together have offsets that are linear in the rank, or
+// fill a range of the file.
 
 use super::tiles::{FEWEST, tilings};
 use super::{Direction, Line, globalize};
@@ -13,30 +13,30 @@ use std::collections::{HashMap, HashSet};
 /// Unit of accesses that is compared across members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
-    /// Sequence of successive accesses that form no loop, compared as a whole.
+    /// Each sequence of successive accesses outside loops, compared as a whole.
     Rows,
-    /// Each access without a loop by itself.
+    /// Each access outside loops, compared separately.
     Single,
 }
 
-/// Positions of those accesses that belong to a pattern across members, by member number.
+/// Positions of the accesses that belong to a pattern across members, by member number.
 type Taken = HashMap<u64, HashSet<u64>>;
 
-/// Finds patterns across members among the accesses that form no loop within their member.
+/// Finds patterns across members among the accesses outside loops.
 ///
-/// Returns new signatures for the members in which such accesses were found: these become loops of one iteration. `part` maps a member to
-/// its file, since only accesses to one file can fill a range together.
+/// Returns new signatures for the members with such accesses, in which these accesses are loops of one iteration. `part` maps a member to
+/// its file, because only accesses to one file can fill a range together.
 #[must_use]
 pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashMap<u64, Signature> {
     let [rows, single] = [As::Rows, As::Single].map(|how| (how, taken(members, how, part)));
-    // If both cover the same number of accesses, whole sequences are preferred: they need fewer lines.
+    // If both units cover equally many accesses, whole sequences are preferred, because they need fewer lines.
     let (how, (taken, _)) = if single.1.1 > rows.1.1 { single } else { rows };
     let signature =
         |(number, signature): &(u64, &Signature)| Some((*number, signature.with_patterns(how, taken.get(number)?)));
     members.iter().filter_map(signature).collect()
 }
 
-/// Returns the positions of accesses that belong to a pattern across members, and the number of these accesses.
+/// Returns the positions of the accesses that belong to a pattern across members, and the number of these accesses.
 fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
     let candidates: Vec<(u64, Signature)> =
         members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();
@@ -59,7 +59,7 @@ fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (
 }
 
 impl Signature {
-    /// Returns a signature of the accesses without a loop only: each unit is a pattern of one iteration.
+    /// Returns a signature that consists of the accesses outside loops only; each unit is a pattern of one iteration.
     fn candidates(&self, how: As) -> Self {
         let few = self.residue().filter_map(|part| Some((part.position, part.few.as_ref()?)));
         let patterns = few.flat_map(|(position, few)| parts(few, position, how));
@@ -67,14 +67,14 @@ impl Signature {
         Self { items, ..Self::default() }
     }
 
-    /// Returns the signature in which those accesses without a loop that are at positions in `taken` are patterns of one iteration.
+    /// Returns the signature in which the accesses outside loops at the positions `taken` are patterns of one iteration.
     fn with_patterns(&self, how: As, taken: &HashSet<u64>) -> Self {
         self.with(|position, few| {
             parts(few, position, how).map(|(position, part)| (part, taken.contains(&position))).collect()
         })
     }
 
-    /// Returns the signature in which each access without a loop is a pattern of one iteration, if `is_pattern` returns true for it.
+    /// Returns the signature in which each access outside loops for which `is_pattern` returns true is a pattern of one iteration.
     #[must_use]
     pub fn with_single(&self, is_pattern: impl Fn(&Access) -> bool) -> Self {
         self.with(|_, few| few.chunks(1).map(|one| (one, one.first().is_some_and(&is_pattern))).collect())
@@ -117,16 +117,16 @@ impl Signature {
     }
 }
 
-/// Splits accesses into units; returns each with the position of its first access. `position` is the position of the first access of all.
+/// Splits the accesses `few`, the first of which is at `position`, into units; returns each unit with the position of its first access.
 fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &[Access])> {
     let size = if how == As::Rows { few.len().max(1) } else { 1 };
     few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
 }
 
 impl Line {
-    /// Returns the accesses of all members of a line as one loop nest: loops over the members, placed around the body of the line's nest.
+    /// Returns the accesses of all members of the line as one loop nest: loops over the members around the body of the line's nest.
     ///
-    /// Returns the line's nest unchanged if it has more than one iteration, or if the line has only one member.
+    /// Returns the line's nest unchanged if it has several iterations or the line has only one member.
     #[must_use]
     pub fn over_members(&self) -> Loop {
         let nest = &self.nest;
@@ -152,8 +152,8 @@ impl Line {
     }
 }
 
-/// Adds to each access in a loop body one step per direction of a line, from the shifts that `shifts` returns for successive accesses; the
-/// step of the loop around them is removed.
+/// Replaces the step of the surrounding loop in each leaf (access in a loop body) by one step per direction of a line; `shifts` returns
+/// these steps for successive leaves.
 fn with_steps(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
     let step = |offset: i64| Step { offset, length: 0 };
     let one = |node: &Node| match node {

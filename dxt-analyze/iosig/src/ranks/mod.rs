@@ -1,8 +1,7 @@
-//! Summary of the signatures of many ranks as a few lines.
+// Summary of the signatures of many ranks as a few lines.
 //!
-//! A [`Line`] combines loop nests of several ranks that differ only in their offsets. The offsets must be linear in the rank, or in the
-//! rank's coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of
-//! accesses.
+// A [`Line`] combines loop nests of several ranks that differ only in offsets. The offsets must be linear in the rank, or in the rank's
+// coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of accesses.
 
 mod across;
 mod tiles;
@@ -15,21 +14,21 @@ use std::collections::HashMap;
 use crate::nest::{Leaf, Loop, Node, delta, moved};
 use crate::signature::{Pattern, Signature};
 
-/// Dimension of a process grid in which a pattern repeats.
+/// Dimension of a process grid along which a pattern repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// Number of ranks along this dimension.
+    /// Number of ranks along the dimension of the process grid.
     pub count: u64,
-    /// Difference in rank between neighbours in this dimension.
+    /// Difference in rank between neighbours along the dimension.
     pub rank_step: i64,
-    /// Difference in offset between neighbours in this dimension, in bytes, for each access in the nest's loop bodies, in order.
+    /// Difference in offset between neighbours along the dimension, in bytes, for each leaf (access in a loop body) of the nest, in order.
     pub shifts: Vec<i64>,
 }
 
-/// Loop nest that several ranks share, up to offsets that are linear in the ranks' coordinates.
+/// Loop nest that several ranks share, except for offsets that are linear in the ranks' coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Loop nest of the first rank.
+    /// Loop nest of the lowest rank.
     pub nest: Loop,
     /// Lowest rank that shares the nest.
     pub first_rank: u64,
@@ -37,42 +36,42 @@ pub struct Line {
     pub directions: Vec<Direction>,
     /// Number of ranks that share the nest.
     pub ranks: u64,
-    /// Index of the nest's first access among the accesses of the first rank.
+    /// Index of the nest's first access among the accesses of the lowest rank.
     pub position: u64,
-    /// Index of the nest's first access among the accesses of each rank, in the order of [`Line::members`].
+    /// Index of the nest's first access among each rank's accesses, in the order of [`Line::members`].
     pub positions: Vec<u64>,
-    /// Start of the earliest access over all ranks, in ns.
+    /// Start of the earliest access of all ranks, in ns.
     pub start_ns: u64,
     /// Latest start of a rank's last access, in ns.
     pub last_start_ns: u64,
-    /// End of the latest access over all ranks, in ns.
+    /// End of the latest access of all ranks, in ns.
     pub end_ns: u64,
-    /// Number of accesses of all ranks.
+    /// Number of accesses of all ranks together.
     pub accesses: u64,
-    /// Bytes accessed by all ranks.
+    /// Number of bytes accessed by all ranks together.
     pub bytes: u128,
 }
 
-/// Combined signature of many ranks: loop nests that they share.
+/// Combined signature of many ranks: the loop nests that they share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Global {
-    /// Number of signatures that are combined.
+    /// Number of signatures that were combined.
     pub processes: u64,
-    /// Loop nests shared by ranks, ordered by first rank, then by position.
+    /// Loop nests shared by ranks, ordered by lowest rank, then by position.
     pub lines: Vec<Line>,
-    /// Number of accesses that belong to no loop nest.
+    /// Number of accesses outside loop nests.
     pub residue: u64,
-    /// Bytes of the accesses that belong to no loop nest.
+    /// Bytes of the accesses outside loop nests.
     pub residue_bytes: u128,
 }
 
-/// Offsets of a nest's accesses for one rank, or for several ranks that have been combined already.
+/// Offsets of a nest's accesses for one rank, or for several ranks that were combined already.
 struct Row {
     rank: u64,
     offsets: Vec<u64>,
     directions: Vec<Direction>,
     positions: Vec<u64>,
-    /// Totals over all ranks combined in this row.
+    /// Totals over all ranks combined in the row.
     sum: Sum,
 }
 
@@ -87,13 +86,13 @@ struct Sum {
     bytes: u128,
 }
 
-/// Combines the signatures of many ranks; each is given with its rank.
+/// Combines the signatures of many ranks, given as pairs (rank, signature).
 #[must_use]
 pub fn globalize(signatures: &[(u64, &Signature)]) -> Global {
     let mut sorted: Vec<_> = signatures.to_vec();
     sorted.sort_by_key(|(rank, _)| *rank);
     let mut out = Global { processes: sorted.len() as u64, ..Global::default() };
-    // Equal hashes find candidates; a comparison then decides.
+    // Hashes find candidates, which are then compared.
     let mut groups: Vec<(&Loop, Vec<Row>)> = Vec::new();
     let mut by_hash: HashMap<(u64, u64), Vec<usize>> = HashMap::new();
     for (rank, signature) in sorted {
@@ -181,7 +180,7 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
     let mut rest = rows.as_slice();
     while let Some(first) = rest.first() {
         let mut length = in_line(rest);
-        // Any two rows have a constant step. If the second one begins a sequence of three or more, it is left to that sequence.
+        // Two rows always have a constant step. If the second row begins a sequence of at least three rows, it is left to that sequence.
         if length == 2 && rest.get(1..).map_or(0, in_line) >= 3 {
             length = 1;
         }
@@ -220,7 +219,7 @@ fn in_line(rows: &[Row]) -> usize {
 }
 
 impl Line {
-    /// Returns each rank with the offset of each access in the nest's loop bodies, computed from the rank's grid coordinates.
+    /// Returns an iterator over (rank, offset of each leaf in the nest), computed from the ranks' grid coordinates.
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -237,7 +236,7 @@ impl Line {
         })
     }
 
-    /// Returns the ranks that share the nest, in the order of [`Self::members`].
+    /// Returns an iterator over the ranks that share the nest, in the order of [`Self::members`].
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -249,16 +248,15 @@ impl Line {
         })
     }
 
-    /// Returns the offset difference between neighbours along a direction, in bytes, if it is the same for all accesses of the nest; else
-    /// `None`.
+    /// Returns the offset difference between neighbours along `direction`, in bytes; `None` if the accesses of the nest have different ones.
     #[must_use]
     pub fn shift(&self, direction: &Direction) -> Option<i64> {
         let first = direction.shifts.first()?;
         direction.shifts.iter().all(|s| s == first).then_some(*first)
     }
 
-    /// Returns `(a, b)` if each rank's first access is at `a x rank + b` with an integer `a`. `None` if not, if the line does not have
-    /// exactly one direction, or if the nest's accesses differ in their shift.
+    /// Returns `(a, b)` if each rank's first access is at offset `a x rank + b` with an integer `a`. Returns `None` otherwise, and if the
+    /// line has not exactly one direction or the nest's accesses differ in their shift.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
         let [direction] = self.directions.as_slice() else { return None };
@@ -270,13 +268,13 @@ impl Line {
         Some((a, i128::from(self.first_offset()) - i128::from(a) * i128::from(self.first_rank)))
     }
 
-    /// Returns the offset of the first rank's first access.
+    /// Returns the offset of the lowest rank's first access.
     #[must_use]
     pub fn first_offset(&self) -> u64 {
         self.nest.leaves().first().map_or(0, |leaf| leaf.offset)
     }
 
-    /// Returns (first byte, length) of the range if all ranks together access a range without gaps and each byte exactly once; else `None`.
+    /// Returns (first byte, length) of the accessed range if all ranks together access it without gaps and each byte exactly once; else `None`.
     #[must_use]
     pub fn contiguous(&self) -> Option<(u64, u128)> {
         let all = self.nest.leaves();
@@ -286,7 +284,7 @@ impl Line {
         if let [leaf] = all.as_slice() {
             counts(&self.nest, &mut dimensions, leaf)?;
         } else {
-            // Several accesses in one loop body: each must begin where the previous one ends.
+            // Several accesses in one loop body: each must begin where the previous access ends.
             let mut body = &self.nest;
             let mut around = vec![self.nest.count];
             while let [Node::Loop(inner)] = body.body.as_slice() {
@@ -325,7 +323,7 @@ impl Line {
     }
 }
 
-/// Collects (count, offset step) of the loops around the only access in the nest, innermost first. `None` if a count or length varies.
+/// Collects (count, offset step) of the loops around the nest's only access, innermost first. `None` if a count or length varies.
 fn counts(l: &Loop, out: &mut Vec<(u64, i64)>, leaf: &Leaf) -> Option<()> {
     let mut around = Vec::new();
     let mut at = l;
@@ -355,7 +353,7 @@ fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// Returns a hash of a nest's structure, lengths, steps and counts, but not of its offsets and times.
+/// Returns a hash of a nest's structure, lengths, steps and counts; offsets and times do not influence it.
 fn hash_of(l: &Loop, hash: u64) -> u64 {
     let mix = |h: u64, v: u64| (h.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     let mut hash = mix(hash, l.count);

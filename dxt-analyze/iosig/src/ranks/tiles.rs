@@ -1,41 +1,41 @@
-//! Lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or order are
-//! not linear in the rank.
+// Tilings: lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or
+// order are not linear in the rank.
 
 use super::Line;
 use std::collections::{BTreeMap, HashSet};
 
-/// Minimum number of members (ranks) in a pattern across ranks, equal to the minimum number of iterations of a loop.
+/// Minimum number of members (ranks) in a pattern across ranks; equals the minimum number of iterations of a loop.
 pub(super) const FEWEST: u64 = 3;
 
-/// Lines that together form one pattern.
+/// Lines (loop nests shared by ranks) that together form one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Indices of the lines that belong to the pattern.
+    /// Indices of the lines that form the pattern.
     pub lines: Vec<usize>,
     /// Arrangement of the lines in the file.
     pub arrangement: Arrangement,
 }
 
-/// Arrangement of the lines of a tiling.
+/// Arrangement in the file of lines that form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// Contiguous: the lines together cover a range without gaps, each byte once.
+    /// The lines together cover a range without gaps, each byte once.
     Filled {
-        /// First byte of the range.
+        /// File offset of the range's first byte.
         first: u64,
         /// Length of the range, in bytes.
         bytes: u128,
-        /// True if the members are in order: each one begins where the previous member (rank) ends.
+        /// True if each member (rank) begins where the member before it in numerical order ends.
         in_order: bool,
     },
-    /// Evenly spaced: the lines begin at equal distances, with gaps.
+    /// The lines begin at equal distances, with gaps.
     Even {
-        /// Distance per increment of the member number (rank), in bytes.
+        /// Distance in the file per increment of the member number (rank), in bytes.
         stride: i64,
     },
 }
 
-/// Line, and the byte range that it fills without gaps.
+/// Line, with the byte range that it fills without gaps.
 struct Tile {
     at: usize,
     first: u64,
@@ -43,10 +43,10 @@ struct Tile {
     members: Vec<u64>,
 }
 
-/// Returns the patterns that lines form together. `part` maps a member (rank) to its file.
+/// Returns the patterns that `lines` form together. `part` maps a member (rank) to its file.
 #[must_use]
 pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
-    // Grouped by file and operation: a read does not continue a write.
+    // Grouped by file and operation, because a read does not continue a write.
     let mut by: BTreeMap<(u64, u16), Vec<Tile>> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
         let all = line.nest.leaves();
@@ -85,7 +85,7 @@ fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
     out
 }
 
-/// Ends a chain of adjacent byte ranges; adds it to `out` as a pattern if it has enough members, else to `rest`.
+/// Ends a chain of adjacent byte ranges: adds it to `out` as a pattern if it has enough members, else to `rest`.
 fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     let members = || chain.iter().flat_map(|tile| &tile.members);
     if chain.len() < 2 || (members().count() as u64) < FEWEST {
@@ -98,7 +98,7 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), arrangement });
 }
 
-/// Returns a pattern of lines with one member each, if their first bytes are linear in the member number; else `None`.
+/// Returns a pattern of lines with one member each if their first bytes are linear in the member number; else `None`.
 fn even(rest: &[Tile]) -> Option<Tiling> {
     let mut all: Vec<(u64, &Tile)> = Vec::new();
     for tile in rest {

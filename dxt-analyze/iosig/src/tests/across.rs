@@ -1,4 +1,4 @@
-//! Tests of patterns across ranks, and of the order of accesses without a loop.
+// Tests of patterns across ranks, and of the spatial order of accesses outside loops.
 
 use super::*;
 use crate::classes::{Spatial, random_class};
@@ -6,7 +6,7 @@ use crate::ranks::{Arrangement, Line, across, globalize, tilings};
 
 const BLOCK: u64 = 1000;
 
-/// Returns the number of accesses, over all ranks, that become patterns across ranks, and the resulting lines.
+/// Returns the number of accesses of all ranks that become patterns across ranks, and the resulting lines.
 fn together(ranks: &[(u64, Vec<(u64, u64)>)]) -> (u64, Vec<Line>) {
     let stream = |accesses: &Vec<(u64, u64)>| {
         let mut stream = Stream::default();
@@ -38,7 +38,7 @@ fn one_access_of_each_rank_is_a_line_of_ranks() {
         assert_eq!(lines[0].contiguous(), Some((0, u128::from(covered * BLOCK))));
         assert_eq!(lines[0].positions, [0; 8]);
     }
-    // Two ranks always have a constant step, so they prove no pattern.
+    // Two ranks always have a constant step, which proves no pattern.
     assert_eq!(together(&[(0, vec![(0, BLOCK)]), (1, vec![(BLOCK, BLOCK)])]).0, 0);
 }
 
@@ -89,7 +89,7 @@ fn accesses_in_no_order_are_none() {
     assert_eq!(together(&ranks).0, 0);
 }
 
-/// Property: for any accesses of the ranks, the patterns found across ranks regenerate exactly these accesses.
+/// Checks, for random accesses of the ranks, that patterns found across ranks regenerate exactly these accesses.
 #[test]
 fn what_is_found_across_ranks_is_exact() {
     for seed in 0..300 {
@@ -115,7 +115,7 @@ fn sizes_that_vary_still_follow_each_other() {
         }
         random_class(&stream.signature(), |_| true, 0.1).map(|class| class.spatial)
     };
-    // The n-th access begins n + n^2 + n^3 bytes after the first one, and is long enough to reach the next one.
+    // The n-th access begins n + n^2 + n^3 bytes after the first access and extends to the start of the next.
     let at = |n: u64| n * n * n + n * n + n;
     assert_eq!(spatial(&|n| (at(n), at(n + 1) - at(n))), Some(Spatial::Contiguous));
     assert_eq!(spatial(&|n| (at(300 - n), at(301 - n) - at(300 - n))), Some(Spatial::Negative));

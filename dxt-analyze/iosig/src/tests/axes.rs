@@ -89,7 +89,7 @@ fn spatial_classes() {
         s.at(2, 0, 64);
     };
     assert_eq!(of(90, header), Spatial::Combination);
-    // Header, directly followed by a block.
+    // Header directly followed by a block.
     let record = |s: &mut Stream, i| {
         s.at(2, i * 576, 64);
         s.at(2, i * 576 + 64, 512);

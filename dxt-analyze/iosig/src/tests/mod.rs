@@ -1,4 +1,4 @@
-//! Tests of loop recognition with streams whose loops are known, and with random programs of nested loops.
+// Tests of loop recognition with streams of known loops, and with random programs of nested loops.
 
 mod across;
 mod axes;
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// Stream of accesses at regular times, to be passed to the recogniser.
+/// Stream of accesses at regular times, as input of the recogniser.
 #[derive(Default)]
 pub(super) struct Stream {
     pub(super) accesses: Vec<Access>,
@@ -58,7 +58,7 @@ pub(super) fn signature_of(accesses: &[Access]) -> Signature {
     recogniser.finish()
 }
 
-/// Asserts that a signature regenerates the accesses exactly, and that its items follow one another without gaps. Returns the verification.
+/// Asserts that a signature regenerates the accesses exactly, and that its items follow one another without gaps; returns the verification.
 pub(super) fn check(accesses: &[Access], signature: &Signature) -> Verified {
     let verified = verify(signature, accesses.iter().map(Access::untimed));
     assert!(verified.is_exact(), "{verified:?}\n{signature:#?}");

@@ -7,7 +7,7 @@ enum Statement {
     Loop { count: u64, body: Vec<Statement> },
 }
 
-/// Returns a random block of statements, with `around` loops around it.
+/// Returns a random block of statements inside `around` loops.
 fn block(random: &mut Random, around: usize, deepest: usize, unit: u64) -> Vec<Statement> {
     (0..1 + random.below(3))
         .map(|_| {

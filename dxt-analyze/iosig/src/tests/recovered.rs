@@ -1,4 +1,4 @@
-//! Tests that known loops are recovered completely and in their shortest form.
+// Tests that known loops are recovered completely and in their shortest form.
 
 use super::*;
 
@@ -130,7 +130,7 @@ fn triangular_loops() {
 
 #[test]
 fn a_run_does_not_take_what_belongs_to_a_nest() {
-    // An access before the nest, which the run of the first row would include.
+    // An access before the nest, which the run of the nest's first row would include.
     let mut s = Stream::default();
     s.at(1, 0, 4096);
     for row in 0..50 {
@@ -143,7 +143,7 @@ fn a_run_does_not_take_what_belongs_to_a_nest() {
     let nest = &signature.patterns().next().unwrap();
     assert_eq!((signature.items.len(), nest.nest.count, nest.accesses), (2, 50, 150), "{signature:#?}");
 
-    // The end of an iteration and the start of the next one have the same stride as accesses within an iteration.
+    // The step from the end of an iteration to the start of the next equals a stride within an iteration.
     for (offsets, period) in
         [(&[0_u64, 10, 30][..], 50), (&[0, 100, 110, 120], 130), (&[0, 100, 110, 120, 130], 140), (&[0, 100, 140], 180)]
     {

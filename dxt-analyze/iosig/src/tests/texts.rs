@@ -1,4 +1,4 @@
-//! Tests that the text form contains the whole structure of a signature, and that parsing restores it.
+// Tests that the text form contains the whole structure of a signature, and that parsing restores the structure.
 
 use super::*;
 use crate::text::{Numbered, parse, print};
@@ -34,7 +34,7 @@ fn what_is_printed_is_read_back() {
         let printed = print(&signature, &Numbered);
         let read = parse(&printed, &Numbered).unwrap();
         assert_eq!(print(&read, &Numbered), printed);
-        // Equal except for the last digits of times; the regenerated accesses are those of the stream.
+        // Equal except for the last digits of times; regenerated accesses equal those of the stream.
         assert_eq!(
             (read.accesses, read.bytes, read.items.len()),
             (signature.accesses, signature.bytes, signature.items.len())

@@ -1,4 +1,4 @@
-//! Text form of signatures: [`print()`] writes it, [`parse`] reads it.
+// Text form of signatures, written by [`print()`] and read by [`parse`].
 //!
 //! ```text
 //! signature = { line } [ "dropped" number newline ] ;
@@ -19,11 +19,11 @@
 //! number    = digit { digit } ;
 //! ```
 //!
-//! - A leaf (access in a loop body) consists of operation, first byte and length. It has a step per loop around it, innermost first: the
-//!   change of the first byte and, after a colon, the change of the length.
-//! - A loop consists of its iteration count, with a step per loop around it if the count varies, and its body.
-//! - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
-//! - The number after an operation of a residue is its number of accesses.
+// - A leaf (access in a loop body) consists of operation, offset of the first byte, and length, with a step per loop around it, innermost
+//   first: the change of the offset and, after a colon, the change of the length.
+// - A loop consists of the iteration count (with a step per surrounding loop if the count varies) and the body.
+// - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
+// - In a residue, the number after an operation is the operation's number of accesses.
 //! - Blanks may separate any two words.
 
 mod parse;
@@ -34,13 +34,13 @@ pub use print::{print, print_nest};
 
 /// Mapping between operation numbers and names.
 pub trait Operations {
-    /// Returns the name of an operation: a letter, followed by letters, digits and underscores. Must not be a keyword of the grammar.
+    /// Returns the name of operation `op`: a letter, followed by letters, digits and underscores; not a keyword of the grammar.
     fn name(&self, op: u16) -> String;
-    /// Returns the number of the operation with this name; `None` if there is none.
+    /// Returns the number of the operation called `name`; `None` if the name is unknown.
     fn number(&self, name: &str) -> Option<u16>;
 }
 
-/// Names each operation `op` followed by its number, as in `op1`.
+/// Mapping that names each operation `op` and its number, as in `op1`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbered;
 

@@ -11,9 +11,9 @@ use crate::times::Intervals;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// Byte offset in the text at which parsing failed.
+    /// Byte offset in the text where parsing failed.
     pub at: usize,
-    /// Description of the text that was expected there.
+    /// Description of the text that was expected at that offset.
     pub expected: &'static str,
 }
 
@@ -30,8 +30,8 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// Parses a signature from its text form.
 ///
 /// # Errors
-/// Returns an error if the text does not follow the grammar, if a number is too large, or if an operation is unknown. Also returns an error
-/// if an access or loop does not have one step per surrounding loop.
+/// Returns an error if the text does not follow the grammar, if a number is too large, if an operation is unknown, or if an access or loop
+/// does not have one step per surrounding loop.
 pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     let mut reader = Reader { text, at: 0, operations };
     let mut out = Signature::default();
@@ -59,7 +59,7 @@ pub fn parse(text: &str, operations: &dyn Operations) -> Result<Signature> {
     }
 }
 
-/// Parses one loop nest, as written by [`super::print_nest`].
+/// Parses one loop nest in the form that [`super::print_nest`] writes.
 ///
 /// # Errors
 /// Returns an error in the same cases as [`parse`].
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self.rest().is_empty()
     }
 
-    /// Consumes `word` (a word or a sign) if it comes next; returns true if so.
+    /// Consumes `word` (a word or a sign) if it comes next; returns true if it was consumed.
     fn skip(&mut self, word: &str) -> bool {
         let Some(after) = self.rest().strip_prefix(word) else { return false };
         let is_word = word.ends_with(|c: char| c.is_ascii_alphanumeric());

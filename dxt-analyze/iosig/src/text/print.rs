@@ -16,7 +16,7 @@ pub fn print(signature: &Signature, operations: &dyn Operations) -> String {
     out
 }
 
-/// Returns a loop nest in its text form, without a line's end.
+/// Returns a loop nest in its text form, without a newline.
 #[must_use]
 pub fn print_nest(nest: &Loop, operations: &dyn Operations) -> String {
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Gaps: calls that tracers did not record, and calls that the agent did not deliver.
+//! Gaps in an agent's data: calls that tracers did not record, and calls that the agent did not deliver.
 
 use super::{Agent, MOST_LEFT_OUT};
 use crate::interval::{LeftOut, NotSeen, OTHERS};
@@ -16,12 +16,12 @@ impl Agent {
         let mut all = self.gone;
         self.held.iter().for_each(|held| add(&mut all, held));
         self.add_others(&mut all);
-        // Not in the saved state (see `gone`): a resumed agent may still open these.
+        // Unopened spools are excluded from the saved state (see `gone`), since a resumed agent may still open them.
         all.spools += self.unopened;
         all
     }
 
-    /// Returns the gaps for the saved state, excluding those that the open spools report themselves.
+    /// Returns the gaps for the saved state, without the gaps that open spools report themselves.
     pub(super) fn gone(&self) -> NotSeen {
         let mut all = self.gone;
         self.add_others(&mut all);
@@ -29,7 +29,7 @@ impl Agent {
     }
 
     fn add_others(&self, all: &mut NotSeen) {
-        // Spools that an earlier agent was reading and whose processes ended before this agent started.
+        // Includes spools that an earlier agent was reading and whose processes ended before this agent started.
         all.spools += self.watch.missed() + self.earlier.left();
         for outlet in &self.outlets {
             all.dropped += outlet.dropped();

@@ -1,5 +1,5 @@
-//! Counts that agents report, each since the agent started. Anybody who can write to the stream can send anything, so both the number of
-//! agents and their counts are bounded.
+//! Counts that agents report, each since the agent started. Bounds the number of agents and their names, since anybody who can write to the
+//! NATS stream can send anything.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const MOST_NAME: usize = 256;
 pub(super) struct Counts(BTreeMap<String, u64>);
 
 impl Counts {
-    /// Updates the count of `agent`; repeated messages have no effect. Returns false if there are too many agents, or the name is too long.
+    /// Updates the count of `agent`; a repeated message has no effect. Returns false if there are too many agents, or the name is too long.
     #[must_use]
     pub(super) fn take(&mut self, agent: String, count: u64) -> bool {
         if let Some(known) = self.0.get_mut(&agent) {
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_told_again_and_grows() {
+    fn a_count_is_reported_again_and_grows() {
         let mut counts = Counts::default();
         assert!(counts.take("a".into(), 2) && counts.take("a".into(), 5) && counts.take("a".into(), 3));
         assert!(counts.take("b".into(), 1));

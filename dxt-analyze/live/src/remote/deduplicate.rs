@@ -1,5 +1,4 @@
-//! Deduplication of calls read from a stream, which may contain a call twice. Also lets events share their descriptions of processes and
-//! targets.
+//! Deduplication of calls read from a NATS stream, which may contain a call twice. Events also get shared copies of equal processes and targets.
 
 use crate::about::{Process, Target};
 use crate::event::Event;
@@ -8,25 +7,25 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, RandomState};
 use std::sync::Arc;
 
-/// Maximum number of recent call ids remembered (some 10 MB): a duplicate follows soon, if at all.
+/// Maximum number of recent call ids remembered (some 10 MB), since a duplicate follows soon, if at all.
 const MOST_NAMES: usize = 1 << 18;
-/// Maximum number of processes, and of targets (operation and file), of which all events share one copy.
+/// Maximum number of processes, and of targets (operation and file), of which events share copies.
 const MOST_SHARED: usize = 1 << 14;
 
-/// Recent call ids, and the processes and targets (operation and file) of which all events share one copy.
+/// Recent call ids, and the processes and targets (operation and file) of which events share copies.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Hashes of the recent call ids. Ids with equal hashes count as one; among so many, the chance of that is some 10^-8.
+    /// Hashes of the recent call ids. Ids with equal hashes count as one id; the chance is some 10^-8 among so many.
     names: HashSet<u64, BuildHasherDefault<FxHasher>>,
     order: VecDeque<u64>,
-    /// Random key of the hashes: unknown to writers of the stream, so nobody can construct collisions.
+    /// Random key of the hashes, unknown to writers of the stream, so that nobody can construct collisions.
     secret: RandomState,
     processes: HashMap<u64, Arc<Process>>,
     targets: HashMap<u64, Arc<Target>>,
 }
 
 impl Known {
-    /// True if no recent call has the id `name`; remembers the id.
+    /// True if no recent call has the id `name`. Remembers the id.
     pub(super) fn is_new(&mut self, name: &str) -> bool {
         let number = self.secret.hash_one(name);
         let is_new = self.names.insert(number);
@@ -39,7 +38,7 @@ impl Known {
         is_new
     }
 
-    /// Returns the event with its process and target (operation and file) replaced by the copies that all events share.
+    /// Returns the event with its process and target (operation and file) replaced by the shared copies.
     pub(super) fn shared(&mut self, event: Event) -> Event {
         let (process, target) = (&event.process, &event.target);
         let process_key =

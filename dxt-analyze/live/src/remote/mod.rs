@@ -1,5 +1,5 @@
-//! `--from`: calls of agents elsewhere are read from a stream, then shown and delivered as if observed here. Each call counts once, though
-//! a stream may contain it twice.
+//! `live --from`: reads the calls of agents elsewhere from a NATS stream, and shows and delivers them as if observed here. Each call counts
+//! once, though a stream may contain it twice.
 
 mod counts;
 mod deduplicate;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use trace_format::op::Layer;
 
 const MOST_PROCESSES: usize = 100_000;
-/// Maximum events read from the NATS stream before they are delivered.
+/// Maximum number of events read from the NATS stream before they are delivered.
 const MOST_AT_ONCE: usize = 1 << 14;
 
 /// Key that identifies the spool of a process: node, pid, start of the process, number of the spool.
@@ -42,7 +42,7 @@ pub(super) struct Remote {
     next_interval: Instant,
     outlets: Vec<Outlet>,
     board: Board,
-    /// Number of calls dropped by agents; and (next field) number of messages that the stream discarded before they were read.
+    /// Number of calls dropped by agents; next field: number of messages that the stream discarded before they were read.
     dropped: Counts,
     gone: u64,
     /// Number of processes that ended before they could be observed, by the agent that counted them.
@@ -53,10 +53,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Opens the NATS stream at `url` and the destinations.
-    ///
-    /// # Errors
-    /// Fails if there is no such stream, or a destination cannot be used.
+    /// Opens the NATS stream at `url` and the destinations. Fails if the stream does not exist, or a destination cannot be used.
     pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
         if args.state.is_some() || !args.directories.is_empty() {
             return Err(
@@ -90,7 +87,7 @@ impl Remote {
         })
     }
 
-    /// Processes the messages that arrive within `most`; returns true if an interval ended.
+    /// Processes the messages that arrive within `most`. Returns true if an interval ended.
     pub(super) fn look(&mut self, most: Duration) -> bool {
         let until = Instant::now() + most.min(self.next_interval.saturating_duration_since(Instant::now()));
         let mut events = Vec::new();
@@ -111,7 +108,7 @@ impl Remote {
         if !events.is_empty() {
             self.outlets.iter_mut().for_each(|outlet| outlet.events(&events));
         }
-        // The events were already delivered, since an interval may be long.
+        // Events are delivered before the interval ends, since an interval may be long.
         let over = Instant::now() >= self.next_interval;
         if over {
             self.next_interval = Instant::now() + self.interval;
@@ -120,13 +117,13 @@ impl Remote {
         over
     }
 
-    /// Delivers all intervals and ends the destinations.
+    /// Delivers all intervals, and ends the destinations.
     pub(super) fn finish(&mut self) {
         self.interval(i64::MAX, true);
         let before = self.not_seen();
         self.outlets.iter_mut().filter(|outlet| outlet.wants_events()).for_each(Outlet::end);
         let not_seen = self.not_seen();
-        // Gaps found only while the destinations of events ended are still reported to the destinations of sums.
+        // Gaps found only while the destinations of events ended must still reach the destinations of sums.
         if not_seen != before {
             let last = Interval { not_seen, ..Interval::empty(super::time::unix_ns(), self.board.interval_ns) };
             let of_sums = self.outlets.iter_mut().filter(|outlet| !outlet.wants_events());
@@ -136,12 +133,12 @@ impl Remote {
         self.board.not_seen = not_seen;
     }
 
-    /// True if all messages in the NATS stream were read.
+    /// True if all messages of the NATS stream were read.
     pub(super) const fn is_done(&self) -> bool {
         self.done
     }
 
-    /// True if calls are missing: agents dropped them, the stream discarded them, or a destination did not accept them.
+    /// True if calls are missing: agents dropped calls, the stream discarded some, or a destination did not accept some.
     pub(super) fn is_incomplete(&self) -> bool {
         self.dropped.sum() > 0 || self.gone > 0 || self.outlets.iter().any(Outlet::has_lost)
     }
@@ -182,7 +179,7 @@ impl Remote {
                 self.processes.clear();
             }
             let (row, tallies) = self.processes.entry(key).or_default();
-            // The process may have reported its rank since its first call.
+            // The process may have reported its rank only after its first call.
             *row =
                 Row { name: process.label(), node: process.node.clone(), job: process.job.clone(), ..Row::default() };
             tallies.iter_mut().for_each(|mine| mine.merge(&tally));
@@ -208,7 +205,7 @@ impl Remote {
     fn interval(&mut self, until_unix_ns: i64, is_last: bool) {
         let not_seen = self.not_seen();
         let mut first = self.open.take_ended(until_unix_ns);
-        // The last interval carries the gaps, even if there were no calls since.
+        // The last interval reports the gaps, even if there were no calls since the previous one.
         if is_last && first.is_none() && not_seen != NotSeen::default() {
             first = Some(Interval::empty(super::time::unix_ns(), self.board.interval_ns));
         }

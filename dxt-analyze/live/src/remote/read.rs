@@ -1,4 +1,4 @@
-//! Thread that reads a NATS stream from its beginning, message by message. It resumes after the server was unreachable.
+//! Thread that reads a NATS stream from its beginning, message by message. Resumes once an unreachable server can be reached again.
 
 use crate::event::Event;
 use crate::nats::{Address, runtime};
@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Maximum messages queued in this process; the server keeps the others meanwhile.
+/// Maximum number of messages queued in this process; all others stay on the server.
 const MOST_WAITING: usize = 1 << 14;
 /// Pause before a reconnect.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -24,20 +24,20 @@ pub(super) enum Came {
     },
     /// Number of processes on an agent's node that ended before they could be observed.
     Unseen {
-        /// Id of the agent; an agent that resumes it keeps the id.
+        /// Id of the agent; a resumed agent keeps its predecessor's id.
         watcher: String,
         count: u64,
     },
     /// Number of messages that the NATS stream discarded before they could be read.
     Gone(u64),
     Unknown,
-    /// Error because of which the NATS stream cannot be read for now.
+    /// Reason why the NATS stream cannot be read at present.
     Failed(String),
-    /// Marker that all present messages of the stream were read; more may follow.
+    /// Marker that all messages now in the stream were read; more may follow.
     End,
 }
 
-/// Receiving end of the thread that reads the NATS stream.
+/// Receiving end of the thread that reads a NATS stream.
 pub(super) struct Reader {
     came: Receiver<Came>,
 }
@@ -51,10 +51,7 @@ struct Progress {
 }
 
 impl Reader {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// Fails if the system refuses a new thread.
+    /// Starts the reading thread. Fails if the system refuses a new thread.
     pub(super) fn new(address: Address) -> Result<Self> {
         let (sender, came) = sync_channel(MOST_WAITING);
         let runtime = runtime()?;
@@ -64,7 +61,7 @@ impl Reader {
         Ok(Self { came })
     }
 
-    /// Returns the next item; `None` if none arrives before `until`.
+    /// Returns the next item from the thread; `None` if none arrives before `until`.
     pub(super) fn next(&self, until: Instant) -> Option<Came> {
         self.came.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
@@ -74,7 +71,7 @@ impl Progress {
     async fn run(&mut self) {
         loop {
             let why = match self.read().await {
-                // The receiver was dropped.
+                // The receiver of the messages was dropped, so the thread ends.
                 Ok(()) => return,
                 Err(why) => why,
             };
@@ -94,7 +91,7 @@ impl Progress {
     async fn read(&mut self) -> Result<()> {
         let mut connection = self.address.connect().await?;
         let state = connection.stream.info().await.context("failed to ask for the stream's state")?.state.clone();
-        // If the stream was deleted and created again, its sequence numbers restart.
+        // If the stream was deleted and recreated, its sequence numbers restart.
         if state.last_sequence.saturating_add(1) < self.next {
             self.next = 1;
         }

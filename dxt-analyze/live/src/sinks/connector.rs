@@ -1,5 +1,5 @@
 //! Message format of the LDMS-Darshan connector: the fields that the published version sends for each call (darshan-runtime,
-//! darshan-ldms.c), and the data set's name, which its paper adds. Operations without a name in the connector's format are omitted and
+//! darshan-ldms.c), and the data set's name, which the connector's paper adds. Operations without a name in this format are omitted and
 //! counted.
 
 pub(crate) use dxt_base::connector::{NOTHING, header};
@@ -32,7 +32,7 @@ pub(crate) struct Message<'a> {
     pub(crate) seg: [Segment<'a>; 1],
 }
 
-/// Values of the data-set selection fields for calls that access no data set.
+/// Values of the data set selection fields for calls that access no data set.
 const NOT_KNOWN: Selected = Selected { points: -1, irregular: -1, regular: -1, dimensions: -1, elements: -1 };
 
 #[derive(Clone, Debug, Serialize)]
@@ -65,14 +65,14 @@ fn number(ns: i128) -> Number {
     serde_json::value::RawValue::from_string(seconds(ns)).unwrap_or_default()
 }
 
-/// Returns the connector's names of the call's module and operation; `None` if it has no name for the operation.
+/// Returns the connector's names of the call's module and operation; `None` if the format has no name for the operation.
 pub(crate) fn names(event: &Event) -> Option<(&'static str, &'static str)> {
     let target = &event.target;
     let module = match target.layer {
         Layer::Posix => "POSIX",
         Layer::Mpiio => "MPIIO",
         Layer::Stdio => "STDIO",
-        // Opens and closes concern files, unless their names end in `_dataset`.
+        // Opens and closes are of files, unless the operation's name ends in `_dataset`.
         Layer::Hdf5 if !target.class.is_data() && !target.op.ends_with("_dataset") => "H5F",
         Layer::Hdf5 => "H5D",
         _ => return None,

@@ -1,4 +1,4 @@
-//! Sums since the agent started in Prometheus's text format, version 0.0.4: counters, a gauge and histograms for each group.
+//! Sums since the agent started in Prometheus's text format, version 0.0.4: counters, a gauge and histograms for each group of calls.
 
 use crate::interval::{BUCKETS, Group, Interval, NotSeen, Sums};
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum groups in the output; each takes some 70 lines.
+/// Maximum number of groups of calls in the output; each takes some 70 lines.
 const MOST_GROUPS: usize = 1000;
-/// Indices of the size buckets that have a line of their own: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
+/// Indices of the size buckets with their own line: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
 const SIZES: Range<usize> = 9..37;
-/// Indices of the duration buckets that have a line of their own: le = 1,023 ns, ..., 68 s.
+/// Indices of the duration buckets with their own line: le = 1,023 ns, ..., 68 s.
 const DURATIONS: Range<usize> = 10..37;
 
 #[derive(Default)]
@@ -18,9 +18,9 @@ struct Shown {
     sums: Sums,
     /// Total bytes, and total time in ns, of the calls counted in the histograms.
     in_buckets: [u64; 2],
-    /// Start of the latest interval in which the group had calls, in ns since 1970-01-01 UTC.
+    /// Start of the latest interval in which the group made calls, in ns since 1970-01-01 UTC.
     latest_unix_ns: i64,
-    /// Duration of the group's longest call in that interval (`latest_unix_ns`), in ns.
+    /// Duration of the group's longest call in the interval that begins at `latest_unix_ns`, in ns.
     longest_ns: u64,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Exposition {
     not_seen: NotSeen,
     /// Number of groups dropped because there were too many.
     forgotten: u64,
-    /// Latest interval: its start, in ns since 1970-01-01 UTC, and its length, in ns.
+    /// Start of the latest interval, in ns since 1970-01-01 UTC, and its length, in ns.
     latest: (i64, u64),
 }
 
@@ -55,7 +55,7 @@ impl Exposition {
         self.forget();
     }
 
-    /// Drops the groups beyond the limit, least recently active first.
+    /// Drops the groups beyond the limit, least recently active groups first.
     fn forget(&mut self) {
         let excess = self.groups.len().saturating_sub(MOST_GROUPS);
         if excess > 0 {
@@ -114,10 +114,10 @@ impl Exposition {
         out
     }
 
-    /// Returns the duration of the group's longest call in the latest complete interval, in ns; 0 if there was no call.
+    /// Returns the duration of the group's longest call in the latest complete interval, in ns; 0 if the group made no call.
     fn longest_ns(&self, shown: &Shown, now_unix_ns: i64) -> u64 {
         let (latest, length_ns) = self.latest;
-        // Intervals without calls are not delivered: if the latest one is old, there were no calls since.
+        // Intervals without calls are not delivered, so if the latest one is old, no calls were made since.
         let is_old = now_unix_ns.saturating_sub_unsigned(length_ns.saturating_mul(3)) > latest;
         if is_old || shown.latest_unix_ns != latest { 0 } else { shown.longest_ns }
     }

@@ -1,4 +1,4 @@
-//! Output files of destinations. An agent locks each of its files: two agents on one file would truncate each other's lines.
+//! Output files of destinations. An agent locks its files, since two agents on one file would truncate each other's lines.
 
 use crate::shown;
 use anyhow::{Context, Result, bail, ensure};
@@ -10,10 +10,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Output file or standard output. Writes are all or nothing: the file never ends with part of a record.
+/// Output file or standard output. Writes are all or nothing, so the file never ends with part of a record.
 pub(super) struct Output {
     path: Option<PathBuf>,
-    /// Header text at the beginning of each nonempty file of this destination.
+    /// Header text with which each nonempty file of this destination begins.
     head: &'static str,
     file: Option<File>,
     /// Length of the complete records in the file, in bytes.
@@ -31,11 +31,8 @@ impl Output {
     }
 
     /// Truncates the file to `length` bytes.
-    ///
-    /// # Errors
-    /// Fails if the system call fails.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
-        // Devices and pipes have no length.
+        // Only regular files can be truncated: devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {
             file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).context("failed to truncate it")?;
         }
@@ -43,17 +40,14 @@ impl Output {
         Ok(())
     }
 
-    /// True if nothing has been written to the output.
+    /// True if the output has no data yet.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     /// Opens the file, which must be new or empty. With the `position` of an earlier agent, opens that agent's file and truncates it to the
-    /// position. No other content is overwritten.
-    ///
-    /// # Errors
-    /// Fails if the file has content but `position` is `None`, if another agent has locked it, if it is not a file of this destination, or
-    /// if it cannot be created.
+    /// position. Fails if the file has content but `position` is `None`, if another agent has locked it, if no destination of this kind
+    /// wrote it, or if it cannot be created.
     pub(super) fn begin(&mut self, position: Option<u64>) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let file = locked(path)?;
@@ -67,10 +61,8 @@ impl Output {
         self.cut(length)
     }
 
-    /// Opens the file for appending, whichever agent wrote its content. An incomplete last line is removed.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be created or read, or is not a file of this destination.
+    /// Opens a file of any earlier agent for appending, and removes an incomplete last line. Fails if the file cannot be created or read,
+    /// or if no destination of this kind wrote it.
     #[cfg(feature = "parquet")]
     pub(super) fn take_up(&mut self) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
@@ -82,7 +74,7 @@ impl Output {
         self.cut(length)
     }
 
-    /// Fails if a file that would be truncated to `length` bytes was not written by this destination, so that no foreign data is lost.
+    /// Fails if the file, which is to be truncated to `length` bytes, was not written by this destination. Protects other programs' data.
     fn check(&self, file: &File, length: u64) -> Result<()> {
         let about = file.metadata()?;
         if !about.is_file() || about.len() == 0 {
@@ -102,10 +94,7 @@ impl Output {
         Ok(())
     }
 
-    /// Appends `piece`, one or more complete records.
-    ///
-    /// # Errors
-    /// Fails if the write fails; then no part of `piece` remains in the file.
+    /// Appends `piece`, which is one or more complete records. Fails if the write fails; no part of `piece` then remains in the file.
     pub(super) fn write(&mut self, piece: &[u8]) -> Result<()> {
         let Some(file) = &mut self.file else {
             let mut out = std::io::stdout().lock();
@@ -121,10 +110,7 @@ impl Output {
         written
     }
 
-    /// Makes the written data durable. Returns the file's length; `None` for a pipe or device.
-    ///
-    /// # Errors
-    /// Fails if fdatasync(2) fails.
+    /// Makes the written data durable by fdatasync(2). Returns the file's length; `None` for a pipe or device.
     pub(super) fn settle(&mut self) -> Result<Option<u64>> {
         if let Some(file) = &self.file {
             match file.sync_data() {
@@ -159,7 +145,7 @@ fn locked(path: &Path) -> Result<File> {
     loop {
         let file = growing(path).with_context(failed)?;
         let about = file.metadata().with_context(failed)?;
-        // Devices and pipes may be shared.
+        // Several agents may share a device or pipe, so it is not locked.
         if !about.is_file() {
             return Ok(file);
         }
@@ -169,10 +155,10 @@ fn locked(path: &Path) -> Result<File> {
                 "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
                 shown::path(path)
             ),
-            // Some file systems have no locks, such as Lustre mounted without them: continue unlocked.
+            // Continues without a lock on file systems that have none, such as Lustre mounted without locks.
             Err(_) => return Ok(file),
         }
-        // The earlier holder of the lock may have removed the file. Then this one no longer has a name, so try again.
+        // If the earlier holder of the lock removed the file, this file has no name any more, so opens it again.
         if path.metadata().is_ok_and(|there| (there.dev(), there.ino()) == (about.dev(), about.ino())) {
             return Ok(file);
         }
@@ -197,7 +183,7 @@ mod tests {
         }
         drop(first);
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\na line\n");
-        // An agent that resumes at the first agent's position.
+        // A second agent resumes at the first agent's position.
         output().begin(Some(7)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"a line\n");
     }
@@ -214,7 +200,7 @@ mod tests {
                 [(&other, None), (&other, Some(0)), (&other, Some(7)), (&link, None), (&link, Some(7)), (&pipe, None)]
             {
                 let done = Output::new(Some(path.clone()), "a line").begin(position);
-                // Truncation to 0 is allowed: an agent killed before it saved a position resumes at 0.
+                // Truncation to 0 is allowed, since an agent killed before it saved a position resumes at 0.
                 let may = path == &other && position == Some(0) && text.starts_with("a");
                 assert_eq!(done.is_ok(), may, "{path:?} {position:?} {text}");
                 assert_eq!(std::fs::read_to_string(&other).unwrap().is_empty(), may);

@@ -1,4 +1,4 @@
-//! Events as JSON objects with all fields and times in whole ns. Other commands can parse them back into events.
+//! Events as JSON objects with all fields and times in whole ns, which other commands can parse back into events.
 
 #[cfg(any(test, feature = "nats"))]
 use crate::about::{Process, Target};
@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use trace_format::op::Layer;
 use trace_format::op::OpClass;
 
-/// First bytes of each line.
 pub(super) const BEGIN: &str = "{\"id\":";
 
 #[derive(Serialize, Deserialize)]
@@ -25,12 +24,11 @@ pub(super) struct Line<'a> {
     pub(super) node: Cow<'a, str>,
     pub(super) rank: i32,
     pub(super) pid: u32,
-    /// Start of the process, in clock ticks since boot. Below, `spool` is the spool's number and `epoch_unix_ns` the zero point of its
-    /// times.
+    /// Start of the process, in clock ticks since boot. Next fields: number of the spool, and zero point of the spool's times.
     pub(super) started: u64,
     pub(super) spool: u64,
     pub(super) epoch_unix_ns: i64,
-    /// Position of the call in the spool. With the next two fields: index of the thread, number of its buffer, slot in the buffer.
+    /// Position of the call in the spool: index of the thread; next fields: number of the thread's buffer, and slot in the buffer.
     pub(super) thread: u32,
     pub(super) sequence: u32,
     pub(super) slot: u32,
@@ -64,13 +62,13 @@ pub(crate) struct Dropped<'a> {
     pub(crate) agent: Cow<'a, str>,
 }
 
-/// Message in a NATS stream of calls: number of processes on an agent's node that ended before the agent could observe them. The count
-/// includes that of earlier agents which this one resumed.
+/// Message in a NATS stream of calls: number of processes on an agent's node that ended before the agent, or the earlier agents that it
+/// resumed, could observe them.
 #[cfg(feature = "nats")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unseen<'a> {
     pub(crate) unseen: u64,
-    /// Id of the agent; an agent that resumes it keeps the id.
+    /// Id of the agent; a resumed agent keeps its predecessor's id.
     pub(crate) watcher: Cow<'a, str>,
 }
 
@@ -114,7 +112,7 @@ pub(crate) fn line(event: &Event, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the I/O layer with this name; [`Layer::Other`] if this version does not know the name.
+/// Returns the I/O layer named `name`; [`Layer::Other`] if this version does not know the name.
 #[cfg(any(test, feature = "nats"))]
 fn layer(name: &str) -> Layer {
     use Layer::{Daos, Dfs, Hdf5, Mpi, Mpiio, Pnetcdf, Posix, Stdio};
@@ -122,10 +120,7 @@ fn layer(name: &str) -> Layer {
     all.into_iter().find(|layer| layer.name() == name).unwrap_or(Layer::Other)
 }
 
-/// Parses one JSON line into an event.
-///
-/// # Errors
-/// Fails if the text is not an event as written here.
+/// Parses one JSON line into an event. Fails if the text is not an event in this module's format.
 #[cfg(any(test, feature = "nats"))]
 pub(crate) fn parse(text: &[u8]) -> Result<Event> {
     let line: Line<'_> = serde_json::from_slice(text)?;

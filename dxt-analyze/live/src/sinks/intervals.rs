@@ -1,4 +1,4 @@
-//! Interval sums as JSON lines: one line for each group, and one for the gaps in what was observed.
+//! Interval sums as JSON lines: one line per group, and one for the gaps in the agent's observations.
 
 use super::Sink;
 use super::file::Output;
@@ -20,7 +20,7 @@ struct Line<'a> {
     time_ns: u64,
     longest_ns: u64,
     counted: i64,
-    /// Nonempty buckets of the size histogram: smallest size in bytes, and number of calls.
+    /// Nonempty buckets of the size histogram, each as (smallest size in bytes, number of calls).
     sizes: Vec<(u64, u64)>,
     durations_ns: Vec<(u64, u64)>,
 }
@@ -32,7 +32,7 @@ struct NotSeenLine<'a> {
     left_out: &'a LeftOut,
 }
 
-/// Returns the nonempty buckets of a histogram: smallest value, and number of calls.
+/// Returns the nonempty buckets of a histogram, each as (smallest value, number of calls).
 fn filled(buckets: &[u64; BUCKETS]) -> Vec<(u64, u64)> {
     let all = buckets.iter().enumerate().filter(|(_, count)| **count > 0);
     all.map(|(bucket, count)| (if bucket == 0 { 0 } else { 1 << (bucket - 1) }, *count)).collect()

@@ -1,5 +1,5 @@
-//! LDMS: sends messages in the connector's form to a daemon, through LDMS's own publishing program. The environment variables of the
-//! published connector apply.
+//! LDMS: sends messages in the LDMS-Darshan connector's format to a daemon, through LDMS's own publishing program. The environment
+//! variables of the published connector apply.
 
 use super::publisher::{Program, Publisher};
 use super::{Sink, connector};
@@ -12,11 +12,11 @@ use dxt_base::text::units::agree;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-/// Address of an LDMS daemon and its stream: transport, host, port, authentication, stream, as in `--to ldms:`.
+/// Address of an LDMS daemon and its stream, as in `--to ldms:`: transport, host, port, authentication, stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address([String; 5]);
 
-/// Parts of an address: the connector's environment variable for each, and the default.
+/// Connector's environment variable and default for each part of an address.
 const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_XPRT", "sock"),
     ("DARSHAN_LDMS_HOST", "localhost"),
@@ -25,7 +25,7 @@ const PARTS: [(&str, &str); 5] = [
     ("DARSHAN_LDMS_STREAM", "darshanConnector"),
 ];
 
-/// Environment variables of the connector that select modules, and the prefixes of these modules' names in messages.
+/// Environment variables of the connector that select modules, and prefixes of the modules' names in messages.
 const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_POSIX", "POSIX"),
     ("DARSHAN_LDMS_ENABLE_MPIIO", "MPIIO"),
@@ -33,12 +33,12 @@ const MODULES: [(&str, &str); 4] = [
     ("DARSHAN_LDMS_ENABLE_HDF5", "H5"),
 ];
 
-/// Publishing programs of LDMS, newest first: name, option for the stream, and maximum bytes of a line that is not split.
+/// Publishing programs of LDMS, newest first: name, option for the stream, and maximum bytes of a line that the program does not split.
 const PROGRAMS: [(&str, &str, usize); 2] =
     [("ldms_msg_publish", "-m", usize::MAX), ("ldmsd_stream_publish", "-s", 4094)];
 
 impl Address {
-    /// Parses the text after `ldms:`. Missing parts come from `environment`, else from the defaults.
+    /// Parses the text after `ldms:`. Missing parts are taken from `environment`, else from the defaults.
     pub(super) fn of(text: &str, environment: impl Fn(&str) -> Option<String>) -> Self {
         let mut given = text.split(',');
         Self(PARTS.map(|(variable, usual)| {
@@ -48,10 +48,7 @@ impl Address {
         }))
     }
 
-    /// Checks the syntax of the text after `ldms:`.
-    ///
-    /// # Errors
-    /// Fails if there are more than five parts.
+    /// Checks the syntax of the text after `ldms:`. Fails if the text has more than five parts.
     pub(super) fn check(text: &str) -> Result<()> {
         if text.split(',').count() <= PARTS.len() {
             Ok(())
@@ -65,8 +62,8 @@ impl Address {
         format!("ldms:{}", shown::url(&self.0.join(",")))
     }
 
-    /// Returns the command line of a program that sends its standard input line by line. The input is named as a file, since both programs
-    /// read lines from a file only.
+    /// Returns the command line of a publishing program that sends its standard input line by line. The input is named as a file, since the
+    /// programs read lines from a file only.
     fn program(&self, path: PathBuf, stream_option: &str) -> Program {
         let [xprt, host, port, auth, stream] = &self.0;
         let options = [("-x", xprt), ("-h", host), ("-p", port), ("-a", auth), (stream_option, stream)];
@@ -77,7 +74,7 @@ impl Address {
     }
 }
 
-/// Returns the modules whose calls are sent: those selected by environment variables, or all.
+/// Returns the modules whose calls are sent: those that environment variables select, or all.
 fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     let chosen: Vec<&str> =
         MODULES.into_iter().filter(|(name, _)| environment(name).is_some()).map(|(_, module)| module).collect();
@@ -87,7 +84,7 @@ fn modules(environment: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
     chosen
 }
 
-/// Returns the first of [`PROGRAMS`] that is installed: path, option for the stream, maximum line. `path` is the value of `PATH`.
+/// Returns path, stream option and maximum line length of the first of [`PROGRAMS`] that is installed. `path` is the value of `PATH`.
 fn installed(path: &str) -> Option<(PathBuf, &'static str, usize)> {
     PROGRAMS.into_iter().find_map(|(name, option, most)| {
         let found = std::env::split_paths(path).map(|folder| folder.join(name)).find(|file| is_program(file))?;
@@ -103,15 +100,15 @@ fn is_program(file: &Path) -> bool {
 pub(super) struct Ldms {
     address: Address,
     modules: Vec<&'static str>,
-    /// True to copy messages to standard error.
+    /// True if messages are also copied to standard error.
     verbose: bool,
     publisher: Option<Publisher>,
-    /// Maximum length of a line, in bytes.
+    /// Maximum length of a message line, in bytes.
     most_bytes: usize,
     too_long: u64,
     others: u64,
     /// Number of dropped events already reported to the user.
-    told: Cell<u64>,
+    reported: Cell<u64>,
 }
 
 impl Ldms {
@@ -125,7 +122,7 @@ impl Ldms {
             most_bytes: usize::MAX,
             too_long: 0,
             others: 0,
-            told: Cell::new(0),
+            reported: Cell::new(0),
         }
     }
 
@@ -185,7 +182,7 @@ impl Sink for Ldms {
     }
 
     fn dropped(&self) -> u64 {
-        self.told.set(self.lost());
+        self.reported.set(self.lost());
         self.lost()
     }
 
@@ -195,12 +192,12 @@ impl Sink for Ldms {
 }
 
 impl Drop for Ldms {
-    /// Reports events that were lost after the last regular report.
+    /// Reports the events lost after the last regular report.
     fn drop(&mut self) {
         if let Some(publisher) = &mut self.publisher {
             publisher.end();
         }
-        let late = self.lost().saturating_sub(self.told.get());
+        let late = self.lost().saturating_sub(self.reported.get());
         if late > 0 {
             let name = self.address.name();
             tell(format_args!(

@@ -1,5 +1,4 @@
-//! Events as lines of a file, JSON or CSV. A resumed agent truncates the file to the position of the earlier agent, so that no line occurs
-//! twice.
+//! Events as lines of a file, JSON or CSV. A resumed agent truncates the file to the earlier agent's position, so that no line occurs twice.
 
 use super::file::Output;
 use super::{Sink, connector};
@@ -14,7 +13,7 @@ pub(crate) enum Form {
     Json,
     /// CSV with the 26 columns of the LDMS-Darshan connector's paper.
     Csv,
-    /// JSON objects with all fields, under this tool's own field names.
+    /// JSON objects with all fields, under this project's own field names.
     Full,
 }
 
@@ -79,7 +78,7 @@ impl Sink for Lines {
     }
 }
 
-/// Appends a message as LDMS stores it: one CSV row of the object and its segment, in the column order of the connector's paper.
+/// Appends a message as LDMS stores it: one CSV row with the fields of the object and its segment, in the column order of the connector's paper.
 fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
     let [seg] = &message.seg;
     let mut writer = csv::WriterBuilder::new().from_writer(out);

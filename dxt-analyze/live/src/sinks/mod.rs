@@ -1,5 +1,4 @@
-//! Destinations of events and interval sums. Data that a destination does not accept is counted as lost. No destination delays the agent
-//! for long.
+//! Destinations of events and interval sums. Data that a destination does not accept counts as lost. No destination delays the agent for long.
 
 mod connector;
 mod courier;
@@ -33,7 +32,7 @@ use super::interval::Interval;
 use anyhow::Result;
 use dxt_base::exit::is_closed_pipe;
 
-/// Error message if the system has no certificates with which to verify a server's certificate.
+/// Error message if the system has no certificates to verify a server's certificate.
 #[cfg(any(feature = "http", feature = "postgres"))]
 const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
@@ -44,7 +43,7 @@ pub trait Sink {
         true
     }
 
-    /// Opens the destination. With `_position`, as returned by [`Self::settle`] of an earlier agent, output resumes there.
+    /// Opens the destination. `_position`, returned by [`Self::settle`] of an earlier agent, is where the output resumes.
     ///
     /// # Errors
     /// Fails if the destination cannot be used.
@@ -52,10 +51,10 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Delivers events; those of one process come in order.
+    /// Delivers events; the events of one process come in order.
     ///
     /// # Errors
-    /// Fails if the events are not accepted: they count as lost, unless [`Self::dropped`] says otherwise.
+    /// Fails if the events are not accepted: they count as lost, unless [`Self::dropped`] excludes them.
     fn events(&mut self, _events: &[Event]) -> Result<()> {
         Ok(())
     }
@@ -68,7 +67,7 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Flushes the data delivered so far. Returns the position from which a later agent can resume; `None` if it cannot.
+    /// Flushes the delivered data. Returns the position at which a later agent can resume; `None` if it cannot.
     ///
     /// # Errors
     /// Fails if the flush fails.
@@ -76,10 +75,10 @@ pub trait Sink {
         Ok(None)
     }
 
-    /// Informs the destination that its position from the latest [`Self::settle`] is in the state file, or that there is no state file.
+    /// Informs the destination that the position from the latest [`Self::settle`] is in the state file, or that there is no state file.
     fn saved(&mut self) {}
 
-    /// Completes the output; no data is delivered afterwards.
+    /// Completes the output after the last delivery.
     ///
     /// # Errors
     /// Fails if part of the output could not be completed.
@@ -87,25 +86,25 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Sends queued data, for a bounded time; no data is delivered afterwards.
+    /// Sends queued data, for a bounded time, after the last delivery.
     fn end(&mut self) {}
 
-    /// True if delivered data has not arrived yet: a resumed agent must deliver it again.
+    /// True if delivered data has not arrived yet, so that a resumed agent must deliver it again.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// Takes the pending messages for the user. Returned errors are not among them.
+    /// Takes the pending messages for the user, other than returned errors.
     fn messages(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the number of events lost besides those for which [`Self::events`] returned an error.
+    /// Returns the number of lost events, besides those for which [`Self::events`] returned an error.
     fn dropped(&self) -> u64 {
         0
     }
 
-    /// True if calls or sums were lost besides those for which an error was returned.
+    /// True if calls or sums were lost, besides those for which an error was returned.
     fn has_lost(&self) -> bool {
         self.dropped() > 0
     }
@@ -116,14 +115,14 @@ pub trait Sink {
     }
 }
 
-/// Destination with its name on the command line, loss counters and messages.
+/// Destination with its name on the command line, its loss counters and its messages.
 pub struct Outlet {
     name: String,
     sink: Box<dyn Sink>,
     dropped: u64,
-    /// True if the latest delivery failed; repeated failures are reported once.
+    /// True if the latest delivery failed; of repeated failures, only the first is reported.
     failing: bool,
-    /// True if a delivery ever failed, so that data is missing in the output.
+    /// True if any delivery failed, so that data is missing in the output.
     has_failed: bool,
     said: Vec<String>,
 }
@@ -168,13 +167,13 @@ impl Outlet {
     /// Delivers interval sums to the destination.
     pub fn interval(&mut self, interval: &Interval) {
         let result = self.sink.interval(interval);
-        // For destinations of events, sums do not clear an earlier failure: only an error counts here.
+        // An error counts for all destinations, but success clears an earlier failure only for destinations of sums.
         if result.is_err() || !self.sink.wants_events() {
             self.went(result);
         }
     }
 
-    /// Forwards to [`Sink::settle`], which flushes the destination; a failure is reported to the user.
+    /// Forwards to [`Sink::settle`], which flushes the destination; reports a failure to the user.
     pub fn settle(&mut self) -> Option<u64> {
         match self.sink.settle() {
             Ok(position) => position,
@@ -185,14 +184,14 @@ impl Outlet {
         }
     }
 
-    /// Forwards to [`Sink::finish`], which completes the output; a failure is reported to the user.
+    /// Forwards to [`Sink::finish`], which completes the output; reports a failure to the user.
     pub fn finish(&mut self) {
         if let Err(error) = self.sink.finish() {
             self.went(Err(error));
         }
     }
 
-    /// Forwards to [`Sink::saved`]: the state file, if there is one, now holds the destination's position.
+    /// Forwards to [`Sink::saved`], which informs the destination that the state file, if any, has its position.
     pub fn saved(&mut self) {
         self.sink.saved();
     }
@@ -214,7 +213,7 @@ impl Outlet {
         self.dropped + self.sink.dropped()
     }
 
-    /// True if data is missing in the destination. A reader that closed its pipe does not count.
+    /// True if data is missing in the destination; a reader that closed its pipe does not count.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         self.has_failed || self.sink.has_lost()

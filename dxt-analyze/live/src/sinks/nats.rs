@@ -1,6 +1,6 @@
-//! Calls as messages of a NATS JetStream stream. Each is a JSON line as in `--to events`, with the call's id as message id, so that the
-//! server drops duplicates. Messages also report how many calls were dropped, and how many processes ended before the agent could observe
-//! them.
+//! Calls as messages of a NATS JetStream stream. Each message is a JSON line as in `--to events`, with the call's id as message id, so that
+//! the server drops duplicates. Other messages report the number of dropped calls, and of processes that ended before the agent could
+//! observe them.
 
 use super::courier::{Carrier, Courier, Refused};
 use super::full;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Runtime;
 
-/// Maximum calls waiting to be sent; each takes some 150 bytes.
+/// Maximum number of calls waiting to be sent; each takes some 150 bytes.
 const MOST_EVENTS: usize = 1 << 17;
 /// Timeout for sending a batch of messages, as a multiple of [`PATIENCE`].
 const TIMES: u32 = 4;
@@ -27,25 +27,25 @@ struct Publisher {
     runtime: Runtime,
     connection: Option<Connection>,
     /// Number of dropped calls already reported in messages to the NATS stream.
-    told: u64,
+    reported: u64,
     /// Number of unobserved processes already reported in messages to the NATS stream.
-    told_unseen: u64,
+    reported_unseen: u64,
     unseen: Arc<Unseen>,
     /// Name of this agent, used in messages about the agent itself.
     agent: String,
 }
 
-/// Count of processes that ended before the agent could observe them, shared with the sending thread. Not queued as a message, since
-/// waiting messages may be dropped.
+/// Number of processes that ended before the agent could observe them, shared with the sending thread. It is not queued as a message, since
+/// queued messages may be dropped.
 struct Unseen {
-    /// Id of this agent; an agent that resumes it keeps the id.
+    /// Id of this agent, which agents that resume it keep.
     watcher: AtomicU64,
     count: AtomicU64,
 }
 
 pub(crate) struct Messages {
     unseen: Arc<Unseen>,
-    /// True if the count of unobserved processes grew in the latest interval.
+    /// True if the number of unobserved processes grew in the latest interval.
     has_word: bool,
 }
 
@@ -76,10 +76,7 @@ impl Cargo for Messages {
     }
 }
 
-/// Opens the destination `url`, `nats://HOST:PORT/SUBJECT`.
-///
-/// # Errors
-/// Fails if `url` is not the address of a stream.
+/// Opens the destination `url`, e.g. `nats://HOST:PORT/SUBJECT`. Fails if `url` is not the address of a NATS stream.
 pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
     let agent = format!("{}-{}-{}", names::node(), std::process::id(), unix_ns());
     let unseen = Arc::new(Unseen { watcher: watcher(&agent).into(), count: 0.into() });
@@ -88,22 +85,22 @@ pub(crate) fn open(url: &str) -> Result<Sent<Messages>> {
         address: Address::new(url)?,
         runtime: runtime()?,
         connection: None,
-        told: 0,
-        told_unseen: 0,
+        reported: 0,
+        reported_unseen: 0,
         unseen,
         agent,
     };
     Ok(Sent::new(Courier::new(MOST_EVENTS, publisher)?, messages))
 }
 
-/// Returns a random id for this agent, unique with near certainty.
+/// Returns a random id for this agent, which is unique with near certainty.
 fn watcher(agent: &str) -> u64 {
     use std::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(agent)
 }
 
 impl Publisher {
-    /// Sends `messages`, and waits until the stream has stored all of them.
+    /// Sends `messages`, and waits until the NATS stream has stored all of them.
     async fn send(address: &Address, connection: &Connection, messages: Vec<(String, Vec<u8>)>) -> Result<()> {
         let mut awaited = Vec::with_capacity(messages.len());
         for (id, text) in messages {
@@ -119,13 +116,13 @@ impl Publisher {
 
     fn pass(&mut self, events: &[Event], lost: u64) -> Result<()> {
         let mut messages = Vec::with_capacity(events.len() + 2);
-        if lost > self.told {
+        if lost > self.reported {
             let message = full::Dropped { dropped: lost, agent: (&self.agent).into() };
             messages.push((format!("dropped-{}-{lost}", self.agent), serde_json::to_vec(&message)?));
         }
         let (unseen, watcher) =
             (self.unseen.count.load(Ordering::Relaxed), self.unseen.watcher.load(Ordering::Relaxed));
-        if unseen > self.told_unseen {
+        if unseen > self.reported_unseen {
             let message = full::Unseen { unseen, watcher: watcher.to_string().into() };
             messages.push((format!("unseen-{watcher}-{unseen}"), serde_json::to_vec(&message)?));
         }
@@ -135,7 +132,7 @@ impl Publisher {
             text.pop();
             messages.push((header(&event.id()), text));
         }
-        // After a failure, reconnect: the server may have lost its streams.
+        // Reconnects after a failure, since the server may have lost its streams.
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.runtime.block_on(self.address.connect())?,
@@ -145,12 +142,12 @@ impl Publisher {
             .block_on(async { tokio::time::timeout(PATIENCE * TIMES, sends).await })
             .context("the server takes too long")??;
         self.connection = Some(connection);
-        (self.told, self.told_unseen) = (lost, unseen);
+        (self.reported, self.reported_unseen) = (lost, unseen);
         Ok(())
     }
 }
 
-/// Returns an id as a header value: node names may contain any character, headers only printable ASCII.
+/// Returns an id as a header value: node names may contain any character, but headers only printable ASCII.
 fn header(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect()
 }

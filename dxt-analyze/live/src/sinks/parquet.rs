@@ -1,7 +1,7 @@
-//! Events as Parquet, one file per minute or so: `DIR/part-<number>.parquet`. A Parquet file is unreadable until it is complete, so later
-//! events wait as JSON lines in `DIR/pending.jsonl`. A resumed agent truncates these lines to the position of the earlier agent. Parquet
-//! files are made only of lines that the saved state includes, so no event is stored twice. An agent without a saved state first converts
-//! the lines that it finds.
+//! Events as Parquet, one file per minute or so: `DIR/part-<number>.parquet`. A Parquet file is unreadable until complete, so later events
+//! wait as JSON lines in `DIR/pending.jsonl`. A resumed agent truncates these lines to the earlier agent's position. Parquet files are made
+//! only of lines that the saved state includes, so no event is stored twice. An agent without a saved state first converts all lines that
+//! it finds.
 
 use super::Sink;
 use super::file::Output;
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Size of the pending lines, in bytes, at which a Parquet file is completed before its time.
+/// Size of the pending lines, in bytes, at which a Parquet file is completed early.
 const MOST_PENDING: u64 = 256 << 20;
 const ROWS: usize = 1 << 16;
-/// Number of low bits of a position that hold the length of the pending lines; the bits above hold the file number.
+/// Number of low bits of an output position that hold the length of the pending lines; the bits above hold the file number.
 const PENDING_BITS: u32 = 40;
 
 pub(crate) struct Parquet {
@@ -69,7 +69,7 @@ impl Parquet {
         if self.pending.is_empty() {
             return Ok(());
         }
-        // Another agent may already have written a file with this number.
+        // Another agent may have written a file with this number.
         while self.part().symlink_metadata().is_ok() {
             self.number += 1;
         }
@@ -113,7 +113,7 @@ impl Sink for Parquet {
             Some(position) => {
                 self.number = position >> PENDING_BITS;
                 self.pending.begin(Some(position & ((1 << PENDING_BITS) - 1)))?;
-                // The file was made of exactly the pending lines that the saved state includes, so they are done.
+                // If the file exists, it was made of exactly the pending lines that the saved state includes, so they are done.
                 if self.part().exists() {
                     self.number += 1;
                     self.pending.cut(0)?;
@@ -121,7 +121,7 @@ impl Sink for Parquet {
                 Ok(())
             }
             None => {
-                // Continue after the files of earlier agents.
+                // Continues the numbering after the Parquet files of earlier agents.
                 while self.part().exists() {
                     self.number += 1;
                 }
@@ -143,7 +143,7 @@ impl Sink for Parquet {
     }
 
     fn settle(&mut self) -> Result<Option<u64>> {
-        // Checked here too, in case no more events arrive.
+        // Completes a due Parquet file here too, in case no more events arrive.
         if self.is_known && self.is_due() {
             self.rotate()?;
         }
@@ -163,20 +163,20 @@ impl Sink for Parquet {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // After a restart, events that the saved state does not include are delivered again.
+        // Does not convert events that the saved state lacks, since a resumed agent delivers them again.
         if !self.is_known {
             return Ok(());
         }
         self.rotate()?;
         let pending = self.directory.join("pending.jsonl");
-        // Safe: the state, if there is one, says that nothing is pending.
+        // Safe, since the state, if there is one, has no pending lines.
         std::fs::remove_file(&pending).with_context(|| format!("failed to remove {}", shown::path(&pending)))
     }
 }
 
 struct Converted {
     rows: u64,
-    /// Lines that cannot be parsed as events, e.g. damaged by a failure of the node.
+    /// Number of lines that cannot be parsed as events, e.g. damaged by a failure of the node.
     unreadable: u64,
 }
 
@@ -223,7 +223,7 @@ fn table(rows: &[Line<'_>]) -> Result<RecordBatch> {
         ("exe", texts(rows.iter().map(|row| &row.exe))),
         ("file", texts(rows.iter().map(|row| &row.file))),
         ("file_system", texts(rows.iter().map(|row| &row.file_system))),
-        // Written as text, since it is an unsigned 64-bit number.
+        // Written as text, since the value is an unsigned 64-bit number.
         ("record_id", texts(rows.iter().map(|row| row.record_id.to_string()))),
         ("layer", texts(rows.iter().map(|row| &row.layer))),
         ("op", texts(rows.iter().map(|row| &row.op))),

@@ -1,4 +1,4 @@
-//! Destinations as named on the command line (`--to`).
+//! Destinations of `live` as named on the command line (`--to`).
 
 use super::intervals::Intervals;
 use super::ldms::{Address, Ldms};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Destination as given on the command line. A path of `None` stands for standard output.
+/// Destination as given on the command line. A path of `None` means standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
     /// Calls as JSON lines in the format of the LDMS-Darshan connector.
@@ -23,19 +23,19 @@ pub enum To {
     Events(Option<PathBuf>),
     /// Interval sums as JSON lines.
     Intervals(Option<PathBuf>),
-    /// Calls as Parquet files with all fields, in this directory.
+    /// Calls as Parquet files with all fields; the value is the directory.
     Parquet(PathBuf),
-    /// Calls sent to an LDMS daemon by LDMS's own program; the value is the text after `ldms:`.
+    /// Calls sent to an LDMS daemon by LDMS's own publishing program; the value is the text after `ldms:`.
     Ldms(String),
     /// Interval sums for Prometheus; the value is the address to listen on.
     Prometheus(String),
     /// Interval sums in InfluxDB's line protocol; the value is a URL.
     Influx(String),
-    /// Calls as rows in PostgreSQL; the value is a URL.
+    /// Calls as rows of a PostgreSQL table; the value is a URL.
     Postgres(String),
     /// Calls as messages of a NATS JetStream stream; the value is a URL.
     Nats(String),
-    /// Unknown destination; the value is the text before the first colon. The rest may hold a password and is never repeated.
+    /// Unknown destination; the value is the text before the first colon, since the rest may hold a password.
     Unknown(String),
 }
 
@@ -68,7 +68,7 @@ impl FromStr for To {
 }
 
 impl To {
-    /// Creates the destination. Only for Parquet: a file is completed every `rotate`.
+    /// Creates the destination. A Parquet file is completed once per `rotate`; other destinations ignore it.
     ///
     /// # Errors
     /// Fails if the text is not a valid destination, or this build does not support the destination.
@@ -103,7 +103,7 @@ impl To {
         matches!(self, Self::Connector(_) | Self::Csv(_) | Self::Ldms(_))
     }
 
-    /// Returns the destination with the placeholders in its path filled in for this node and process.
+    /// Returns the destination with the placeholders in its path replaced for this node and process.
     fn here(&self) -> Self {
         let one = |path: &Option<PathBuf>| path.as_deref().map(names::here);
         match self {
@@ -116,7 +116,7 @@ impl To {
         }
     }
 
-    /// Rejects invalid addresses before anything is done. The error message shows nothing that may be a password.
+    /// Rejects invalid addresses before anything else is done. The error message shows nothing that may be a password.
     fn check(&self) -> Result<()> {
         match self {
             Self::Connector(path) | Self::Csv(path) | Self::Events(path) | Self::Intervals(path) => {
@@ -131,7 +131,7 @@ impl To {
     }
 }
 
-/// Rejects a URL given as a path, since it would create a file of that name.
+/// Rejects a URL given as a path, which would create a file of that name.
 fn no_url(path: &Path) -> Result<()> {
     let text = path.to_string_lossy();
     if text.starts_with("//") || text.contains("://") {
@@ -142,7 +142,7 @@ fn no_url(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file destination for messages and the state. Unique: a path with `@` is redacted, so a digest follows it.
+/// Returns the unique name of a file destination for messages and the state. A path with `@` is redacted, so a digest is appended to it.
 fn file_name(kind: &str, path: Option<&Path>) -> String {
     let Some(path) = path else { return format!("{kind}:-") };
     let name = format!("{kind}:{}", shown::path(path));
@@ -206,19 +206,19 @@ fn nats(_url: &str) -> Result<Box<dyn Sink>> {
     Err(without("NATS", "nats"))
 }
 
-/// Returns the error message for a destination (`what`) that needs the build feature `feature`.
+/// Returns the error message for the destination `what`, which needs the build feature `feature`.
 #[cfg(not(all(feature = "postgres", feature = "nats")))]
 fn without(what: &str, feature: &str) -> anyhow::Error {
     let text = format!("this dxt-analyze was built without {what}: build it with --features {feature}");
     UsageError(text).into()
 }
 
-/// Returns the URL of a destination whose name equals its URL scheme: `nats://...` and `nats:nats://...` are the same.
+/// Returns the URL of a destination named like its URL scheme, so that `nats://...` and `nats:nats://...` mean one URL.
 fn url(text: &str, rest: &str) -> String {
     if rest.starts_with("//") { text.to_owned() } else { rest.to_owned() }
 }
 
-/// True if an `@` follows the authority part of the URL: then a parser would take part of the user or password for the host.
+/// True if an `@` follows the URL's authority part: a parser would take part of the user or password for the host.
 pub(super) fn is_odd(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));

@@ -1,4 +1,4 @@
-//! Sums since the agent began, served over HTTP in Prometheus's text format.
+//! Sums of calls since the agent started, served over HTTP in Prometheus's text format.
 
 use super::Sink;
 use super::exposition::Exposition;
@@ -18,7 +18,7 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time for which a generated text is reused: it may have tens of thousands of lines.
+/// Time for which a generated metrics text is reused, since it may have tens of thousands of lines.
 const FRESH: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
@@ -39,17 +39,15 @@ impl Shown {
     }
 }
 
-/// HTTP server that answers each request with all sums.
+/// HTTP server that answers each request with the sums of all calls.
 pub(crate) struct Prometheus {
     address: String,
     shown: Arc<Mutex<Shown>>,
 }
 
 impl Prometheus {
-    /// Parses `ADDRESS:PORT`, or a port alone, which stands for the loopback address.
-    ///
-    /// # Errors
-    /// Fails if the address contains a user name: there is no authentication.
+    /// Parses `ADDRESS:PORT`, or only a port, which then is on the loopback address. Fails if the address contains a user name, since there
+    /// is no authentication.
     pub(crate) fn new(address: &str) -> Result<Self> {
         if address.contains('@') {
             bail!(UsageError("prometheus takes an address to listen at, ADDRESS:PORT, and no user".into()));

@@ -1,5 +1,5 @@
-//! Child program that receives lines on its standard input. A thread writes them, so that the agent never waits for the program. The
-//! program is restarted when it ends; lines that it could not receive are counted.
+//! Child program that receives lines on its standard input. A thread writes the lines, so that the agent never waits for the program. If
+//! the program ends, it is restarted; lines that it could not receive are counted.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
@@ -13,37 +13,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of queued lines: some 80,000 messages.
+/// Maximum total bytes of queued lines: some 80,000 messages.
 const WAITING_BYTES: usize = 32 << 20;
 /// Maximum time that new lines wait for room in the queue.
 const ROOM_WAIT: Duration = Duration::from_millis(200);
 /// Pause before the program is restarted.
 const AGAIN: Duration = Duration::from_secs(2);
-/// Lifetime after which the program is assumed to have reached its daemon.
+/// Lifetime after which the program counts as connected to its daemon.
 const LIVES: Duration = Duration::from_millis(500);
-/// Maximum time, at shutdown, for the program to send the lines that it has received.
+/// Maximum time at shutdown for the program to send the lines that it has received.
 const END_WAIT: Duration = Duration::from_secs(10);
-/// Polling period of the check whether the program still runs.
+/// Period of the check if the program still runs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Number of most recently written bytes for which line lengths are remembered: the default capacity of a pipe.
+/// Number of bytes written most recently for which line lengths are remembered: the default capacity of a pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
     pub(super) args: Vec<String>,
-    /// Address of the program's daemon, for messages.
+    /// Address of the program's daemon, shown in messages.
     pub(super) daemon: String,
 }
 
-/// State shared by the thread and its owner.
+/// State shared by the writing thread and its owner.
 #[derive(Default)]
 struct Shared {
     waiting: AtomicUsize,
     dropped: AtomicU64,
-    /// True if the thread is to drop the remaining lines.
+    /// True if the thread must drop the remaining lines.
     gives_up: AtomicBool,
-    /// Reason for which the program accepts no lines at present.
+    /// Reason why the program accepts no lines at present; `None` if it accepts lines.
     trouble: Mutex<Option<String>>,
     child: Mutex<Option<Child>>,
 }
@@ -59,10 +59,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Starts the program and the thread.
-    ///
-    /// # Errors
-    /// Fails if one of them cannot be started.
+    /// Starts the program and the thread. Fails if one of them cannot be started.
     pub(super) fn start(program: Program) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         let (lines, receiver) = channel();
@@ -73,7 +70,7 @@ impl Publisher {
         Ok(Self { shared, lines: Some(lines), thread: Some(thread) })
     }
 
-    /// Queues lines; those that find no room within [`ROOM_WAIT`] are dropped.
+    /// Queues lines; drops lines that find no room within [`ROOM_WAIT`].
     pub(super) fn publish(&self, lines: Vec<Vec<u8>>) {
         let until = Instant::now() + ROOM_WAIT;
         for line in lines {
@@ -83,7 +80,7 @@ impl Publisher {
             }
             let length = line.len();
             let fits = has_room();
-            // Added before the line is queued, since the thread subtracts it.
+            // Added before the line is queued, since the thread subtracts the length when it takes the line.
             self.shared.waiting.fetch_add(if fits { length } else { 0 }, Ordering::Relaxed);
             if !fits || self.lines.as_ref().is_none_or(|lines| lines.send(line).is_err()) {
                 self.shared.dropped.fetch_add(1, Ordering::Relaxed);
@@ -91,17 +88,17 @@ impl Publisher {
         }
     }
 
-    /// Returns the number of lines that count as lost: those that the program did not receive, or may not have sent.
+    /// Returns the number of lost lines: the program did not receive them, or may not have sent them.
     pub(super) fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Returns the reason why the program accepts no lines at present, if any.
+    /// Returns the reason why the program accepts no lines at present; `None` if it accepts lines.
     pub(super) fn trouble(&self) -> Option<String> {
         held(&self.shared.trouble).clone()
     }
 
-    /// Lets the program send the queued lines, then ends it. Lines that take longer than [`END_WAIT`] are dropped.
+    /// Lets the program send the queued lines, then ends it. Drops lines that take longer than [`END_WAIT`].
     pub(super) fn end(&mut self) {
         self.lines = None;
         let Some(thread) = self.thread.take() else { return };
@@ -113,7 +110,7 @@ impl Publisher {
         if !thread.is_finished()
             && let Some(child) = held(&self.shared.child).as_mut()
         {
-            // The program no longer reads its input: killing it unblocks the thread, which may be in a write to it.
+            // The program no longer reads its input. Killing it unblocks the thread, which may be in a write to the program.
             let _ = child.kill();
         }
         let _ = thread.join();
@@ -130,7 +127,7 @@ struct Feeder {
 }
 
 impl Feeder {
-    /// Starts the program. `again` silences its output: the program wrote the same at its first start.
+    /// Starts the program. `again` silences its output, which repeats that of its first start.
     fn spawn(&mut self, again: bool) -> Result<()> {
         let says = || if again { Stdio::null() } else { Stdio::from(std::io::stderr()) };
         let mut child = Command::new(&self.program.path)
@@ -138,7 +135,7 @@ impl Feeder {
             .stdin(Stdio::piped())
             .stdout(says())
             .stderr(says())
-            // Own process group: on Ctrl-C, the program still gets all lines from the agent.
+            // Own process group, so that the program still gets all lines from the agent after Ctrl-C.
             .process_group(0)
             .spawn()
             .with_context(|| format!("failed to start {}", self.program.path.display()))?;
@@ -200,7 +197,7 @@ impl Feeder {
         }
     }
 
-    /// Handles the end of the program: drops the queued lines, and restarts the program until it keeps running.
+    /// Handles an unexpected end of the program: drops the queued lines, and restarts the program until it keeps running.
     fn recover(&mut self, lines: &Receiver<Vec<u8>>) {
         self.count_unread();
         let mut status = String::new();
@@ -243,10 +240,10 @@ impl Feeder {
         }
     }
 
-    /// Ends the program after the last line: lets it send the rest, and waits for its exit.
+    /// Ends the program after the last line: closes its input, lets it send the rest, and waits for its exit.
     fn finish(&mut self) {
         let until = Instant::now() + END_WAIT;
-        // Dropping the pipe closes the program's input.
+        // Closes the program's input.
         self.input = None;
         while !self.has_ended() && Instant::now() < until && !self.shared.gives_up.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK);
@@ -254,7 +251,7 @@ impl Feeder {
         let ended = held(&self.shared.child).take();
         if let Some(mut child) = ended {
             let _ = child.kill();
-            // After a failure, there is no way to find out which of the latest lines it sent: all of them count as lost.
+            // After a failure, all of the latest lines count as lost: nobody knows which of them the program sent.
             if !child.wait().is_ok_and(|status| status.success()) {
                 self.drop_lines(self.latest.len() as u64);
             }

@@ -1,4 +1,4 @@
-//! Destinations served by a [`Courier`] (queue and sending thread). Their items are calls, or lines made of sums.
+//! Destinations served by a [`Courier`] (queue and sending thread). Their items are calls, or lines made of interval sums.
 
 use super::Sink;
 use super::courier::Courier;
@@ -16,12 +16,12 @@ pub(super) trait Cargo {
         Vec::new()
     }
 
-    /// Returns the items for an interval's sums. `lost` is the number of items that could not be delivered so far.
+    /// Returns the items for the sums of an interval. `lost` is the number of items that could not be delivered so far.
     fn of_interval(&mut self, _interval: &Interval, _lost: u64) -> Vec<Self::Item> {
         Vec::new()
     }
 
-    /// True if the destination is due a message other than items, because of the latest interval.
+    /// True if the latest interval calls for a message other than items.
     fn has_word(&self) -> bool {
         false
     }
@@ -31,11 +31,11 @@ pub(super) trait Cargo {
         None
     }
 
-    /// Resumes at `_position`, which [`Self::position`] of an earlier agent returned.
+    /// Resumes at `_position`, which an earlier agent got from [`Self::position`].
     fn go_on(&mut self, _position: u64) {}
 }
 
-/// Calls, delivered as they are.
+/// Conversion that delivers calls as they are.
 #[cfg(feature = "postgres")]
 pub(super) struct Calls;
 
@@ -49,7 +49,7 @@ impl Cargo for Calls {
     }
 }
 
-/// Destination that a separate courier thread delivers to.
+/// Destination to which a separate courier thread delivers.
 pub(super) struct Sent<C: Cargo> {
     courier: Courier<C::Item>,
     cargo: C,

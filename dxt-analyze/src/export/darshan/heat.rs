@@ -1,5 +1,4 @@
-//! Heat maps: bytes read and written by each rank in each time bin. There are at most 200 bins. Their width is 0.1 s, doubled until 200
-//! suffice.
+//! Heat maps for a Darshan log: bytes read and written per rank and time bin. Bins are 0.1 s wide, doubled until at most 200 bins suffice.
 
 use crate::import::darshan::heat::NAMES;
 use crate::model::{Process, Run, StreamIx};
@@ -8,7 +7,7 @@ use darshan_log::{HeatmapRecord, record_id};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Maximum number of bins; and (next constant) minimum width of a bin, in ns.
+/// Maximum number of time bins; `NARROWEST_NS` is the minimum width of a bin, in ns.
 const BINS: u64 = 200;
 const NARROWEST_NS: u64 = 100_000_000;
 
@@ -30,7 +29,7 @@ impl Heat {
         Self { width_ns, bins: (end_ns / width_ns + 1) as usize, rows: BTreeMap::new() }
     }
 
-    /// Adds a process's own heat maps, which cover bytes transferred by calls without segments.
+    /// Adds the heat maps of `process`, which cover bytes transferred by calls without segments.
     pub(crate) fn add_process(&mut self, process: &Process, rank: i64) {
         for def in &process.heat {
             let class = if def.writes { OpClass::Write } else { OpClass::Read };
@@ -41,7 +40,7 @@ impl Heat {
         }
     }
 
-    /// Distributes the bytes of a read or write evenly over its duration.
+    /// Distributes the bytes of a read or write evenly over the call's duration.
     pub(crate) fn add(&mut self, layer: Layer, rank: i64, class: OpClass, row: &Row) {
         let side = match class {
             OpClass::Write => 0,

@@ -7,7 +7,7 @@ use darshan_log::lustre::Component;
 use rustc_hash::FxHashSet;
 use trace_format::layout::Component as Part;
 
-/// Returns the Lustre records of `files`; guessed layouts are omitted.
+/// Returns the Lustre records of the layouts of `files`; guessed layouts are omitted.
 pub(crate) fn records(run: &Run, layouts: &[Option<FileLayout>], files: &FxHashSet<FileId>) -> Vec<LustreRecord> {
     let known = layouts.iter().enumerate().filter(|(file, _)| files.contains(&FileId::at(*file)));
     let known = known

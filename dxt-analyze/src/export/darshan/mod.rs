@@ -1,5 +1,5 @@
 //! Export of a trace as a Darshan log of format 3.41: counters of POSIX, MPI-IO and C streams, stripe layouts, DXT segments of POSIX and
-//! MPI-IO, and heat maps. `docs/darshan.md` documents what such a log cannot represent.
+//! MPI-IO, and heat maps. `docs/darshan.md` lists the data that such a log cannot represent.
 //!
 //! The trace is read once for the counters and heat maps, and once more for the segments of each API.
 
@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use sums::Sums;
 
-/// Darshan release stated in the log, whose logs have this format; tools read it.
+/// Darshan release named in the log, for tools that read it: logs of this release have the same format.
 const RELEASE: &str = "3.5.0";
 
 /// Groups the processes by rank, since Darshan has one process per rank.
@@ -32,7 +32,7 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
         match out.last_mut() {
             Some((last, numbers)) if rank >= 0 && *last == rank => numbers.push(number),
             _ if rank >= 0 => out.push((rank, vec![number])),
-            // Processes without a rank get the next numbers.
+            // Processes without a rank get the numbers after the highest rank.
             _ => {
                 out.push((next, vec![number]));
                 next += 1;
@@ -43,7 +43,7 @@ fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
     out
 }
 
-/// Writes the log to the empty file `file`; returns what could not be read. `layouts` has the stripe layout of each file.
+/// Writes the log to the empty file `file`; returns the segments and blocks that could not be read. `layouts` has the stripe layout of each file.
 ///
 /// # Errors
 /// Fails if the log cannot be written, or the trace has data that a log cannot represent.
@@ -122,7 +122,7 @@ fn job(run: &Run, processes: usize) -> Job {
     job
 }
 
-/// Returns the mount points; a log needs at least one.
+/// Returns the mount points, at least one, as a log requires.
 fn mounts(run: &Run) -> Vec<Mount> {
     let clean = |text: &str| text.replace(['\n', '\t', '\0'], " ").as_str().into();
     let mut out: Vec<Mount> =

@@ -1,4 +1,4 @@
-//! Darshan counter records made from totals, by Darshan's definitions. Unknown values are 0, or -1 where Darshan uses -1 for them.
+//! Darshan counter records made from totals, by Darshan's definitions. Unknown values are 0, or -1 where Darshan uses -1.
 
 use super::id;
 use super::sums::{ALL_RANKS, RecordSum, Sums};
@@ -12,10 +12,10 @@ use trace_format::op::{Layer, OpClass, OpMode};
 use trace_format::profile::MEMORY_ALIGNMENT;
 use trace_format::spread::Moments;
 
-/// Value that Darshan uses for an unknown time.
+/// Value that Darshan uses for an unknown time, in s.
 const UNKNOWN: f64 = -1.0;
 
-/// Record under construction; counters are set by name.
+/// Darshan record under construction; counters are set by name.
 struct Filled {
     record: CounterRecord,
     module: Module,
@@ -87,23 +87,22 @@ impl Sums {
         })
     }
 
-    /// Returns the files that MPI_File_open opened on several ranks. The call is collective over its communicator (MPI 4.0, section
-    /// 14.2.1), which the trace does not record. Returns no files if the trace itself distinguishes collective opens, as a trace made from
-    /// a Darshan log does.
+    /// Returns the files that MPI_File_open opened on several ranks. The call is collective over its communicator (MPI 4.0, 14.2.1), which
+    /// the trace does not record. No files if the trace itself distinguishes collective opens, as a trace made from a Darshan log does.
     fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
-        let told_apart = run
+        let distinguished = run
             .ops
             .iter()
             .any(|op| (op.layer, op.class, op.mode) == (Some(Layer::Mpiio), Some(OpClass::Open), OpMode::Collective));
         let mut ranks: FxHashMap<FileId, u32> = FxHashMap::default();
-        for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !told_apart) {
+        for (_, rank, file) in self.all.keys().filter(|key| key.0 == Layer::Mpiio && !distinguished) {
             *ranks.entry(*file).or_default() += if *rank == ALL_RANKS { 2 } else { 1 };
         }
         ranks.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(file, _)| file).collect()
     }
 }
 
-/// Returns the alignment of a file, in bytes: its stripe size, or else its file system's block size.
+/// Returns the alignment of a file, in bytes: its stripe size, or else the block size of its file system.
 fn alignment(run: &Run, layouts: &[Option<FileLayout>], file: FileId) -> u64 {
     let layout = layouts.get(file.index()).and_then(Option::as_ref);
     let stripe = layout.and_then(|layout| layout.layout.components.first()).map(|component| component.stripe_size);
@@ -166,7 +165,7 @@ fn record(
         }
     }
     let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
-    // Darshan counts a backward access as stride 0, which is not listed.
+    // Darshan counts a backward access as stride 0, which it does not list.
     let strides = profile.strides.top_of(|stride| stride > 0 || was_log && stride < 0);
     for (values, name) in [(profile.sizes.top(), "ACCESS"), (strides, "STRIDE")] {
         for (number, common) in values.iter().enumerate() {
@@ -185,7 +184,7 @@ fn record(
         out.float("VARIANCE_RANK_BYTES", variance(spread.bytes));
     }
     out.int("RW_SWITCHES", profile.switches);
-    // If there are several forms of calls, the duration of the longest call is known only over all forms together.
+    // With several forms of calls, the duration of the longest call is known only over all forms together.
     for (slowest, data, what) in [(profile.slowest_read, reads, "READ"), (profile.slowest_write, writes, "WRITE")] {
         out.seconds(&format!("MAX_{what}_TIME"), slowest.duration.max(data.max_duration));
     }
@@ -226,7 +225,7 @@ fn record(
             };
             out.signed("MEM_ALIGNMENT", memory);
             out.int("MEM_NOT_ALIGNED", profile.memory_unaligned);
-            // Prefers the alignment with which accesses were counted, then that of the file.
+            // Prefers the alignment with which accesses were counted over the alignment of the file.
             let alignment = if profile.alignment > 0 { profile.alignment } else { alignment };
             out.signed("FILE_ALIGNMENT", if alignment > 0 { i64::try_from(alignment).unwrap_or(i64::MAX) } else { -1 });
             out.int("FILE_NOT_ALIGNED", profile.file_unaligned);

@@ -1,4 +1,4 @@
-//! DXT records of one rank, one per file: the file's reads and its writes, each sorted by start.
+//! DXT records of one rank, one record per file: the file's writes and its reads, each sorted by start.
 
 use super::id;
 use super::sums::counted;
@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use trace_format::op::{Layer, OpClass};
 
-/// Writes the DXT records of one API (POSIX or MPI-IO).
 pub(crate) fn write<W: Write>(
     run: &Run,
     rank: i64,
@@ -24,7 +23,7 @@ pub(crate) fn write<W: Write>(
     let wanted = if api == Api::Posix { Layer::Posix } else { Layer::Mpiio };
     let mut files: BTreeMap<FileId, [Vec<Segment>; 2]> = BTreeMap::new();
     let mut reader = Reader::default();
-    // Unreadable data was already counted in the pass that read the counters.
+    // Unreadable data was already counted by the pass that computed the counters.
     let mut lost = Lost::default();
     let mut node = 0;
     for &number in processes {

@@ -1,4 +1,4 @@
-//! Totals over each rank's operations on each file, by layer. Darshan's counter records are made from them.
+//! Totals over each rank's operations on each file, by layer, from which Darshan's counter records are made.
 
 use super::heat::Heat;
 use crate::model::{File, FileId, ProcessId, Run, Stream, StreamIx};
@@ -20,13 +20,13 @@ pub(crate) struct RecordSum {
     pub(crate) profile: Profile,
     /// Number of calls by class, name and form (0 independent, 1 collective, 2 split, 3 nonblocking).
     pub(crate) calls: BTreeMap<(OpClass, String, u8), Sum>,
-    /// Total time of calls that move no data, in ns: those that Darshan counts as metadata, without syncs.
+    /// Total time in the calls that Darshan counts as metadata, without syncs, in ns.
     pub(crate) metadata_ns: Sum,
-    /// Total time in syncs, in ns; Darshan adds it to write time.
+    /// Total time in syncs, in ns; Darshan adds sync time to write time.
     pub(crate) sync_ns: Sum,
-    /// Counters over all accesses, as recorded by another tool.
+    /// Counters and profile over all accesses, as recorded by another tool.
     pub(crate) whole: Option<WholeDef>,
-    /// Time span of the opens: start of the first, end of the last. The next field, `closed`, is that of the closes.
+    /// Start of the first open and end of the last open; `closed` has the same for closes. Unit: ns since the job's start.
     pub(crate) opened: Option<(u64, u64)>,
     pub(crate) closed: Option<(u64, u64)>,
     /// Differences between ranks (fastest, slowest, variance); only in records that stand for all ranks.
@@ -41,12 +41,12 @@ pub(crate) struct Sums {
     pub(crate) files: FxHashSet<FileId>,
 }
 
-/// Rank in records that stand for all ranks.
+/// Rank number in records that stand for all ranks.
 pub(crate) const ALL_RANKS: i64 = -1;
 
 impl Sums {
-    /// Merges the totals of single ranks into the record that stands for all ranks, for files that have one. In the trace, that record
-    /// covers only calls without segments.
+    /// Merges the totals of single ranks into the record that stands for all ranks, for files with such a record. In the trace, the record
+    /// of all ranks covers only calls without segments.
     pub(crate) fn join_shared(&mut self) {
         let of_all = |key: &&(Layer, i64, FileId)| key.1 == ALL_RANKS;
         let shared: FxHashSet<(Layer, FileId)> = self.all.keys().filter(of_all).map(|key| (key.0, key.2)).collect();
@@ -60,12 +60,12 @@ impl Sums {
     }
 }
 
-/// Returns `layer` if Darshan has counters for it.
+/// Returns `layer` if Darshan has counters for this layer.
 pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
     layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
 }
 
-/// Returns the number that stands for a form: 0 independent, 1 collective, 2 split, 3 nonblocking.
+/// Returns the number of a call form: 0 independent, 1 collective, 2 split, 3 nonblocking.
 pub(crate) fn form(mode: OpMode) -> u8 {
     match mode {
         OpMode::Collective | OpMode::Ordered => 1,
@@ -97,7 +97,7 @@ impl RecordSum {
         }
     }
 
-    /// Adds the counters in `def`, which another tool has recorded.
+    /// Adds the counters in `def`, which another tool recorded.
     fn tell(&mut self, def: &WholeDef) {
         match &mut self.whole {
             None => self.whole = Some(*def),
@@ -158,15 +158,15 @@ impl RecordSum {
     }
 }
 
-/// Returns the layer and class of the calls in a stream; `None` if Darshan would not count them.
+/// Returns the layer and class of the calls in a stream; `None` if Darshan would not count these calls.
 pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
     let op = run.op(stream);
     let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
     Some((layer, op.class?))
 }
 
-/// True if Darshan's metadata time includes the stream's calls: opens, closes, seeks, stats, renames and MPI-IO settings. It does not
-/// include locks, which wait for other processes, nor calls that create and remove names.
+/// Returns true if Darshan's metadata time includes the stream's calls: opens, closes, seeks, stats, renames and MPI-IO settings. Darshan
+/// excludes locks, which wait for other processes, and calls that create and remove names.
 fn timed(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     match op.class {

@@ -13,17 +13,17 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use std::sync::Arc;
 
-/// Total number of storage targets, over the rows of a batch, at which the batch is full.
+/// Number of storage targets, summed over the rows of a batch, at which the batch is full.
 const BATCH_TARGETS: usize = 1 << 20;
 
-/// Source of record batches made from a trace's segments.
+/// Source of record batches made from the segments of a trace.
 pub(crate) struct Batches<'a> {
     layouts: &'a [Option<FileLayout>],
     names: Names,
     schema: SchemaRef,
 }
 
-/// Returns the schema of the columns `chosen`, in that order; `None` stands for all columns.
+/// Returns the Arrow schema of the columns named in `chosen`, in that order; all columns for `None`.
 pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
     let all = Schema::new(fields());
     let Some(chosen) = chosen else { return Ok(Arc::new(all)) };
@@ -41,15 +41,11 @@ pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
 }
 
 impl<'a> Batches<'a> {
-    /// Creates a source of batches with the columns of `schema`.
     pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
         Self { layouts, names: Names::new(run), schema }
     }
 
-    /// Creates an empty batch.
-    ///
-    /// # Errors
-    /// Fails if the schema has a column that segments do not have.
+    /// Creates an empty record batch; fails if the schema has a column that segments do not have.
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let fill = |name: &str| filler(name, &self.names).with_context(|| format!("segments have no column '{name}'"));
         let columns = self.schema.fields().iter().map(|field| fill(field.name())).collect::<Result<_>>()?;
@@ -81,7 +77,7 @@ struct Vectors {
 }
 
 impl Rows<'_> {
-    /// Adds the segments of `block` that the user's filters select, and passes each full batch to `each`.
+    /// Adds the segments of `block` that the user's selection includes, and passes each full batch to `each`.
     pub(crate) fn add(&mut self, block: &Block<'_>, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let mut from = 0;
         while from < block.streams.len() {
@@ -127,7 +123,7 @@ impl Rows<'_> {
         end
     }
 
-    /// Passes the rows of the current batch, if any, to `each`, and starts an empty batch.
+    /// Passes the current batch, unless it is empty, to `each`, and starts an empty batch.
     pub(crate) fn finish(&mut self, each: &mut impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
         let count = std::mem::take(&mut self.count);
         self.targets = 0;

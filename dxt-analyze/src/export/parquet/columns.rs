@@ -1,4 +1,4 @@
-//! Columns of the segment table: name, type, and builder (`fill`) of each. `docs/interop.md` documents their meaning.
+//! Columns of the segment table: name, type, and builder (`fill`) of each column. `docs/interop.md` documents their meaning.
 
 use super::fill::{DataSets, Errnos, Fill, Flags, Nodes, Numbers, OfBlock, Offsets, Stripes, Targets, Words};
 use super::names::{Names, Texts};
@@ -11,7 +11,7 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt32Ty
 use arrow_schema::{DataType, Field, TimeUnit};
 use std::sync::Arc;
 
-/// Returns the columns of the segment table. The job's key is not among them: it is in the directory name.
+/// Returns the columns of the segment table. The job's key is no column, since it is in the directory name.
 pub(super) fn fields() -> Vec<Field> {
     let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let field = |name: &str, kind| Field::new(name, kind, false);

@@ -1,4 +1,4 @@
-//! Builders of the segment table's columns from decoded blocks. `columns` assigns each of them to a column name.
+//! Builders of the segment table's columns from decoded blocks; `columns` assigns a builder to each column name.
 
 use super::names::Texts;
 use crate::model::{Stream, StreamIx};
@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-/// Maximum rows of a batch; a batch has fewer if its rows touch many storage targets.
+/// Maximum rows of a batch; a batch has fewer rows if they touch many storage targets.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
 /// Rows of a decoded block that are selected for the table.
@@ -19,17 +19,17 @@ pub(super) struct Picked<'a> {
     pub(super) block: Block<'a>,
     /// Indices of the selected rows in the block.
     pub(super) places: &'a [u32],
-    /// Runs of consecutive rows of the same operation and file: index of that stream in the process, number of rows.
+    /// Runs of consecutive rows of one stream (operation and file): (index of the stream in the process, number of rows).
     pub(super) runs: &'a [(StreamIx, usize)],
-    /// Number of the stripe in which each row's access begins; empty if no file has a layout.
+    /// Number of the stripe in which each row's access begins; empty if no file has a stripe layout.
     pub(super) stripes: &'a [Option<i64>],
-    /// End of each row's storage targets in `osts`; empty if no file has a layout.
+    /// End index of each row's storage targets in `osts`; empty if no file has a stripe layout.
     pub(super) ost_ends: &'a [usize],
     pub(super) osts: &'a [i32],
 }
 
 impl Picked<'_> {
-    /// Evaluates `of` once for each run of rows of one stream. Returns the values, each with the number of rows.
+    /// Evaluates `of` once for each run of rows of one stream. Returns (value, number of rows) for each run.
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let process = self.block.process;
         self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
@@ -45,11 +45,11 @@ fn room<T>(values: &mut Vec<T>) {
 
 pub(super) trait Fill: Send {
     fn add(&mut self, rows: &Picked<'_>);
-    /// Returns the finished column, and starts an empty one.
+    /// Returns the finished column, and starts an empty column.
     fn take(&mut self) -> Result<ArrayRef>;
 }
 
-/// Column of numbers computed for each row: `of` gets the block and the row's index in it.
+/// Column of numbers computed for each row: `of` gets the block and the row's index in the block.
 pub(super) struct Numbers<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) kind: DataType,
@@ -72,7 +72,7 @@ where
     }
 }
 
-/// Column of numbers computed once per block; all its rows have the same value.
+/// Column of numbers computed once per block; all rows of a block have the same value.
 pub(super) struct OfBlock<T: ArrowPrimitiveType, F> {
     pub(super) values: Vec<T::Native>,
     pub(super) of: F,
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// Column of file offsets; negative ones become null.
+/// Column of file offsets; negative offsets become null.
 pub(super) struct Offsets(pub(super) PrimitiveBuilder<Int64Type>);
 
 impl Fill for Offsets {
@@ -151,7 +151,7 @@ impl Fill for Nodes {
     }
 }
 
-/// Column of texts that depend only on a row's call stream: file, operation etc.
+/// Column of texts that depend only on a row's stream, such as file or operation.
 pub(super) struct Words<F> {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,

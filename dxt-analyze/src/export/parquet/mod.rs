@@ -1,4 +1,4 @@
-//! `export --to parquet`: a directory that contains one Parquet data set for any number of jobs, with a Hive partition per job
+//! Output of `export --to parquet`: a directory that contains one Parquet data set for any number of jobs, with a Hive partition per job
 //! (`segments/job=<key>/part-0000.parquet`). A job is written to a temporary directory inside, and then moved into place, so that a failure
 //! leaves the data set unchanged. `segments` and `tables` write the files.
 
@@ -18,10 +18,9 @@ use crate::written::{is_partition, workshop};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// Names of the tables; each is a directory.
+/// Names of the tables, each of which is a directory.
 const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
 
-/// Writes the tables of the job; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;
     if place.as_os_str() == "-" {
@@ -54,7 +53,7 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     Ok(lost)
 }
 
-/// Moves the directory `table` from `from` to `to`. A directory that it replaces is moved into `from`, and will be removed with it.
+/// Moves the directory `table` from `from` to `to`. A directory already at `to` is moved into `from`, which is removed later.
 fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     let old = from.join(format!("{table}.old"));
     let replaced = std::fs::symlink_metadata(to).is_ok();
@@ -68,7 +67,7 @@ fn replace(from: &Path, table: &str, to: &Path) -> std::io::Result<()> {
     moved
 }
 
-/// Encodes a job's key as the value in a Hive directory name: special characters become `%XX`.
+/// Encodes a job's key for the name of a Hive directory: special characters become `%XX`.
 fn encoded(key: &str) -> String {
     if key.is_empty() {
         return "__HIVE_DEFAULT_PARTITION__".into();

@@ -1,4 +1,4 @@
-//! Texts that segments refer to by number, as Arrow dictionaries.
+//! Texts that segments refer to by number, such as file names, as Arrow dictionaries.
 
 use crate::export::calls::{kind_name, mode_name};
 use crate::model::Run;
@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Dictionaries of up to this many texts are always written whole.
+/// Maximum number of texts for which dictionaries are always written whole.
 const FEW: usize = 1024;
 
 /// Texts of one column, by number; `?` stands for unknown numbers. Equal texts share one dictionary entry, as readers expect.
@@ -38,7 +38,7 @@ impl Texts {
         Self { different: Arc::new(StringArray::from(different)), places }
     }
 
-    /// Returns the dictionary key of a text's number, for use with [`Self::of`].
+    /// Returns the dictionary key for a text's number, for use with [`Self::of`].
     pub(super) fn key(&self, number: u32) -> i32 {
         self.places.get(number as usize).or(self.places.last()).copied().unwrap_or_default()
     }

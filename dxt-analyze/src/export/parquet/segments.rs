@@ -1,5 +1,5 @@
-//! Parquet table of segments, divided into several files (parts). The division depends only on the number of segments. Each part is written
-//! by one thread. A few parts are written at a time, with one row group of each in memory.
+//! Parquet table of segments, divided into several files (parts) that depend only on the number of segments. Each part is written by one
+//! thread. A few parts are written at a time, with one row group of each in memory.
 
 use super::batches::{Batches, schema};
 use crate::columnar;
@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum files of the table written at the same time: each keeps one row group in memory.
 const WRITERS: usize = 8;
-/// Lower and upper bound of the number of segments at which a file of the table is full; in between, that is 1/64 of all segments.
+/// Lower and upper bound of the number of segments per file of the table; between these bounds, a file has 1/64 of all segments.
 const PART_SEGMENTS: (u64, u64) = (columnar::ROW_GROUP as u64, 1 << 24);
-/// Writes the files `part-0000.parquet` and so on into `folder`. Returns what could not be read.
+/// Writes the files `part-0000.parquet` and so on into `folder`. Returns the segments and blocks that could not be read.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     let run = job.run;
     let blocks = calls::blocks(run);
@@ -45,7 +45,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     Ok(all.sorted())
 }
 
-/// Groups adjacent blocks of segments; each group becomes one file. Returns at least one group, so that the table exists.
+/// Groups adjacent segment blocks; each group becomes one file. Returns at least one group, so that the table exists.
 fn parts<'a>(run: &Run, blocks: &'a [(ProcessId, u32)]) -> Vec<&'a [(ProcessId, u32)]> {
     let most = (run.segments() / 64).clamp(PART_SEGMENTS.0, PART_SEGMENTS.1);
     let (mut out, mut first, mut sum) = (Vec::new(), 0, 0);

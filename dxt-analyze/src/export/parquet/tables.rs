@@ -1,4 +1,4 @@
-//! Parquet tables besides the segments: files, ranks (one row per process) and findings. Their sums are exact: they include operations
+//! Parquet tables other than the segments: files, ranks (one row per process) and findings. Their sums are exact: they include operations
 //! without segments, and count each byte once, at the layer that the program called.
 
 use crate::columnar::{Column, batch, finding_columns, moments, numbers, sum_columns, table, texts};
@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Writes the tables of files, ranks and findings into their directories in `folder`.
 pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     let totals = crate::topics::timeline::charts::totals(job.run);
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
@@ -29,7 +28,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
 pub(crate) fn files(run: &Run, layouts: &[Option<FileLayout>], totals: &[StreamTotal]) -> Result<RecordBatch> {
     let layout_of = |file: usize| layouts.get(file)?.as_ref();
     let sums = sums::by_file(run, totals);
-    // Files without any operation that the user's filters select have no row.
+    // Files without any operation in the user's selection have no row.
     let used: Vec<usize> = sums.iter().enumerate().filter(|(_, sums)| sums.all > 0).map(|(number, _)| number).collect();
     let files = || used.iter().filter_map(|&number| run.files.get(number));
     let layouts = || used.iter().map(|&number| layout_of(number));

@@ -1,9 +1,9 @@
 //! Writer of Chrome trace events: an object with a list `traceEvents`, one event per line. Times are µs since the job's start, with ns
-//! precision. `displayTimeUnit` is omitted: older versions of Perfetto took it for the unit of all times.
+//! precision. `displayTimeUnit` is omitted, because older versions of Perfetto took it for the unit of all times.
 
 use super::lanes::lanes;
 use super::level::Level;
-use super::{Alike, Counts, Slice, Slices, What};
+use super::{Common, Counts, Slice, Slices, What};
 use crate::model::{Process, ProcessId, Run};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -15,9 +15,9 @@ pub(crate) struct Events<'a> {
     out: &'a mut dyn Write,
     /// File paths, encoded as JSON strings.
     files: Vec<String>,
-    /// Ranks written so far. If a rank has more than one process, the later ones get their pid in the name.
+    /// Ranks written so far. If a rank has several processes, the names of all but the first contain the pid.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. Never equal to a process's number: viewers show a thread with that number first.
+    /// Number of the next track. It differs from all process numbers, because viewers show a thread with a process's number first.
     next: usize,
     empty: bool,
 }
@@ -48,7 +48,6 @@ impl<'a> Events<'a> {
         serde_json::to_writer(&mut self.out, &event).context("failed to write slices")
     }
 
-    /// Writes the slices of one process, thread by thread.
     pub(crate) fn process(&mut self, number: ProcessId, slices: Slices) -> Result<()> {
         let Some(process) = self.run.process(number) else { return Ok(()) };
         let mut name = self.run.process_name(number);
@@ -85,7 +84,7 @@ impl<'a> Events<'a> {
         let op = self.run.op(stream);
         let (layer, single) = (op.layer_name(), slice.count == 1);
         let label = match slice.what.of {
-            Alike::Within => "calls".into(),
+            Common::Within => "calls".into(),
             _ => format!("{layer} {}", op.label()),
         };
         let (start, dur) = (slice.start, slice.end - slice.start);
@@ -100,7 +99,7 @@ impl<'a> Events<'a> {
             serde_json::to_string(&format!("{label}{}", if single { "" } else { " (merged)" }))?,
         )
         .context("failed to write slices")?;
-        if let What { of: Alike::Stream, .. } = slice.what {
+        if let What { of: Common::Stream, .. } = slice.what {
             let file = self.files.get(stream.file.index()).map_or("\"?\"", String::as_str);
             write!(self.out, "\"file\":{file},").context("failed to write slices")?;
             let data_set = stream.data_set.and_then(|set| self.run.data_sets.get(set as usize));
@@ -122,7 +121,7 @@ impl<'a> Events<'a> {
         .context("failed to write slices")
     }
 
-    /// Writes the end of the JSON object: a description of the job, and how many of its calls are shown.
+    /// Writes the end of the JSON object: a description of the job, and the numbers of calls shown, merged and omitted.
     pub(crate) fn finish(self, level: &Level, counts: &Counts) -> Result<()> {
         let other = json!({
             "job": self.run.info.key,

@@ -1,10 +1,9 @@
-//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. The calls of one
-//! thread are, except for concurrent (nonblocking) ones, which get additional tracks.
+//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. This holds for the
+//! calls of one thread, except for concurrent (nonblocking) calls, which get additional tracks.
 
 use super::Slice;
 
-/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice comes before its
-/// inner ones.
+/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice precedes the slices inside it.
 pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end), slice.what));
     let mut lanes: Vec<Lane> = Vec::new();
@@ -45,11 +44,11 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::perfetto::{Alike, What};
+    use crate::export::perfetto::{Common, What};
     use crate::model::StreamIx;
 
     fn slice(start: u64, end: u64) -> Slice {
-        let what = What { stream: StreamIx(0), of: Alike::Stream };
+        let what = What { stream: StreamIx(0), of: Common::Stream };
         Slice { thread: 0, what, start, end, count: 1, bytes: 0, time: end - start, offset: 0 }
     }
 

@@ -1,11 +1,10 @@
-//! Selection, by duration, of the calls that get a slice of their own, and the number of slices for the other calls of each process.
-//! Durations are counted in bins whose width is 1/32 of the duration: this takes one pass and little memory, and does not depend on the
-//! order of threads.
+//! Selection, by duration, of the calls that get separate slices, and the number of slices for the other calls of each process. Durations
+//! are counted in bins of 1/32 of the duration: this takes one pass and little memory, and does not depend on the order of threads.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
 
-/// Number of duration bins per power of two, itself given as a power of two.
+/// Base-2 logarithm of the number of duration bins per factor of two.
 const FINE: u32 = 5;
 const BINS: usize = (65 - FINE as usize) << FINE;
 /// Number of time windows in which calls are counted, to suggest values of `--time`.
@@ -20,7 +19,7 @@ fn bin(duration: u64) -> usize {
     (((shift + 1) as usize) << FINE) + ((duration >> shift) as usize & ((1 << FINE) - 1))
 }
 
-/// Counter of calls by process, duration and time window.
+/// Analysis that counts calls by process, duration and time window.
 pub(crate) struct Tally {
     from: u64,
     width: u64,
@@ -78,12 +77,12 @@ impl Analysis for Tally {
     }
 }
 
-/// Selection of the calls that get a slice of their own.
+/// Selection of the calls that get separate slices.
 pub(crate) struct Level {
     pub(crate) calls: u64,
-    /// Lowest duration bin whose calls get slices of their own.
+    /// Lowest duration bin whose calls get separate slices.
     least: usize,
-    /// Number of slices, per process, for its remaining calls.
+    /// Number of slices, per process, for the calls without separate slices.
     room: Vec<u64>,
     spans: Vec<u64>,
     from: u64,
@@ -91,8 +90,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Selects the calls for at most `most` slices. If there are no more calls than that, selects all; else the longest calls, for half of
-    /// the slices.
+    /// Selects the calls that get separate slices: all calls if they are at most `most`; else the longest calls, for half of `most` slices.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();
@@ -117,23 +115,23 @@ impl Level {
         Self { calls, least, room, spans: counted.spans, from, width }
     }
 
-    /// True if every call gets a slice of its own.
+    /// Returns true if every call gets a separate slice.
     pub(crate) fn is_whole(&self) -> bool {
         self.least == 0
     }
 
-    /// True if a call of this duration gets a slice of its own.
+    /// Returns true if a call of this duration (ns) gets a separate slice.
     #[inline]
     pub(crate) fn keeps(&self, duration: u64) -> bool {
         self.least == 0 || bin(duration) >= self.least
     }
 
-    /// Returns the number of slices into which a process's remaining calls are merged.
+    /// Returns the number of slices into which the remaining calls of a process are merged.
     pub(crate) fn room(&self, process: ProcessId) -> u64 {
         self.room.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Returns consecutive time windows (start, end), in ns, with at most `most` calls each. The shortest possible window may have more.
+    /// Returns consecutive time windows (start, end), ns since the job's start, with at most `most` calls each; the shortest window may have more.
     pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
         let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
         let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);

@@ -1,15 +1,15 @@
-//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Windows
-//! are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all files are
-//! merged, then calls of all operations.
+//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Time
+//! windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all
+//! files are merged, then calls of all operations.
 
-use super::{Alike, Slice};
+use super::{Common, Slice};
 use crate::model::{Process, Within};
 use rustc_hash::FxHashMap;
 
 /// Length of the shortest time window, as a power of two in ns.
 const FIRST_SHIFT: u32 = 10;
 
-/// Key of a merged slice: thread; number of what its calls have in common (stream, operation or caller, see `Alike`); time window.
+/// Key of a merged slice: thread; number of the stream, operation or caller that the calls have in common (see `Common`); time window.
 type Key = (u32, u32, u64);
 
 /// Merged slices of one process, under construction.
@@ -17,7 +17,7 @@ pub(crate) struct Merger<'a> {
     process: &'a Process,
     room: usize,
     shift: u32,
-    alike: Alike,
+    similar: Common,
     slices: FxHashMap<Key, Slice>,
     left_out: u64,
 }
@@ -27,12 +27,12 @@ impl<'a> Merger<'a> {
     pub(crate) fn new(process: &'a Process, room: u64) -> Self {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let slices = FxHashMap::default();
-        Self { process, room, shift: FIRST_SHIFT, alike: Alike::Stream, slices, left_out: 0 }
+        Self { process, room, shift: FIRST_SHIFT, similar: Common::Stream, slices, left_out: 0 }
     }
 
     pub(crate) fn add(&mut self, mut slice: Slice) {
-        if self.alike != Alike::Stream {
-            slice.what.of = slice.what.of.max(self.alike);
+        if self.similar != Common::Stream {
+            slice.what.of = slice.what.of.max(self.similar);
         }
         self.put(slice);
         while self.slices.len() > self.room {
@@ -53,22 +53,21 @@ impl<'a> Merger<'a> {
     fn key(&self, slice: &Slice) -> Key {
         let span = slice.start.checked_shr(self.shift).unwrap_or(0);
         let stream = self.process.stream(slice.what.stream);
-        let number = match (self.alike, stream) {
-            (Alike::Stream, _) | (_, None) => slice.what.stream.0,
-            (Alike::Operation, Some(stream)) => u32::from(stream.op) * 4 + within(stream.within()),
-            (Alike::Within, Some(stream)) => within(stream.within()),
+        let number = match (self.similar, stream) {
+            (Common::Stream, _) | (_, None) => slice.what.stream.0,
+            (Common::Operation, Some(stream)) => u32::from(stream.op) * 4 + within(stream.within()),
+            (Common::Within, Some(stream)) => within(stream.within()),
         };
         (slice.thread, number, span)
     }
 
-    /// Merges the slices further: doubles the time window, or merges more files or operations. If neither is possible, drops the shortest
-    /// slice.
+    /// Merges the slices further: doubles the time window, or else merges more files or operations, or else drops the shortest slice.
     fn coarsen(&mut self) {
-        match (self.shift < u64::BITS, self.alike) {
+        match (self.shift < u64::BITS, self.similar) {
             (true, _) => self.shift += 1,
-            (false, Alike::Stream) => self.alike = Alike::Operation,
-            (false, Alike::Operation) => self.alike = Alike::Within,
-            (false, Alike::Within) => {
+            (false, Common::Stream) => self.similar = Common::Operation,
+            (false, Common::Operation) => self.similar = Common::Within,
+            (false, Common::Within) => {
                 let shortest = self.slices.iter().min_by_key(|(key, slice)| (slice.time, **key)).map(|(key, _)| *key);
                 let gone = shortest.and_then(|key| self.slices.remove(&key));
                 self.left_out += gone.map_or(0, |slice| slice.count);
@@ -77,7 +76,7 @@ impl<'a> Merger<'a> {
         }
         // The result does not depend on the iteration order of the hash table: sums and minima are commutative.
         for mut slice in std::mem::take(&mut self.slices).into_values() {
-            slice.what.of = slice.what.of.max(self.alike);
+            slice.what.of = slice.what.of.max(self.similar);
             self.put(slice);
         }
     }

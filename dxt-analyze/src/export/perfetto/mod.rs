@@ -1,6 +1,6 @@
-//! `export --to perfetto`: Chrome trace events, for ui.perfetto.dev and chrome://tracing. Nodes are shown as processes, ranks as threads,
-//! calls as slices. If there are more calls than slices are wanted, the longest calls keep slices of their own (`level` selects them) and
-//! the others are merged (`merge`). `lanes` makes the slices of a track disjoint or nested, `events` writes them.
+//! Output of `export --to perfetto`: Chrome trace events, for ui.perfetto.dev and chrome://tracing. Nodes are shown as processes, ranks as
+//! threads, calls as slices. If there are more calls than slices, the longest calls keep separate slices (`level` selects them) and all
+//! others are merged (`merge`). `lanes` makes the slices of a track disjoint or nested, `events` writes them.
 
 mod events;
 mod lanes;
@@ -19,22 +19,21 @@ use merge::Merger;
 use rayon::prelude::*;
 use std::io::Write;
 
-/// Number of processes, per thread, whose slices are made at the same time.
+/// Number of processes, per analysis thread, whose slices are made at the same time.
 const AT_A_TIME: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
-    /// Index of the call stream (operation and file) in the process. If files or operations are merged, index of the first of their
-    /// streams.
+    /// Index of the call stream (operation and file) in the process; if files or operations are merged, index of the first of their streams.
     stream: StreamIx,
-    /// Properties that all calls of the slice have in common with that stream.
-    of: Alike,
+    /// Properties that all calls of the slice have in common with the stream `stream`.
+    of: Common,
 }
 
 /// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Alike {
-    /// Same file and operation.
+enum Common {
+    /// Same file, operation and caller.
     Stream,
     Operation,
     /// Same caller: the program, HDF5 or MPI-IO.
@@ -46,14 +45,14 @@ enum Alike {
 struct Slice {
     thread: u32,
     what: What,
-    /// Start of the first call, and (next field) end of the last one, in ns since the job's start.
+    /// Start of the first call; `end` is the end of the last call. Unit: ns since the job's start.
     start: u64,
     end: u64,
     count: u64,
     bytes: u64,
-    /// Total time in the slice's calls, in ns.
+    /// Total time in the calls of the slice, in ns.
     time: u64,
-    /// File offset, if the slice is a single call with an offset; else -1.
+    /// File offset if the slice is a single call with an offset; else -1.
     offset: i64,
 }
 
@@ -61,7 +60,7 @@ struct Slice {
 struct Slices {
     single: Vec<Slice>,
     merged: Vec<Slice>,
-    /// Number of calls that are in no slice.
+    /// Number of calls that no slice contains.
     left_out: u64,
 }
 
@@ -73,7 +72,6 @@ struct Counts {
     left_out: u64,
 }
 
-/// Writes the trace events to `out`; returns what could not be read.
 pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
     let (run, most) = (job.run, job.args.most);
     let bar = Bar::new(run.segments(), "counting");
@@ -107,7 +105,7 @@ fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Reads the calls of one process: long calls become slices of their own, the others are merged.
+/// Reads the calls of one process: long calls become separate slices, all others are merged.
 fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar: &Bar) -> Slices {
     let Some(process) = run.process(number) else { return Slices::default() };
     let mut merger = Merger::new(process, level.room(number));
@@ -120,7 +118,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
                 let (start, end) = calls::times(process, &row);
                 let slice = Slice {
                     thread: block.thread,
-                    what: What { stream: row.stream, of: Alike::Stream },
+                    what: What { stream: row.stream, of: Common::Stream },
                     start,
                     end,
                     count: 1,
@@ -141,7 +139,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
     Slices { single, merged, left_out }
 }
 
-/// Prints on standard error how many calls have slices of their own.
+/// Prints on standard error how many calls have separate slices.
 fn report(level: &Level, counts: &Counts, most: u64) {
     if level.is_whole() {
         return;

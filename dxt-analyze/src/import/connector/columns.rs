@@ -1,11 +1,11 @@
-//! Columns of the connector, and their positions in a file. LDMS writes the column names after a `#`, possibly among other columns, and
-//! names those of the segment `seg:off` etc. Spreadsheets put a byte order mark at the start of the file.
+//! Columns of the connector's rows, and their positions in a file. LDMS writes the column names after a `#`, possibly among other columns,
+//! and names the columns of a segment `seg:off` etc. Spreadsheets put a byte order mark at the start of the file.
 
 pub(super) use dxt_base::connector::{COLUMNS, NOTHING};
 
 use super::fields::Fields;
 
-/// Names of columns in the order of the connector's messages. `--to csv` used this order until 0.2.0.
+/// Names of columns in the order of the connector's messages, which `--to csv` used until version 0.2.0.
 const OLDER: [&str; 25] = [
     "uid",
     "exe",
@@ -43,13 +43,12 @@ const ENOUGH: usize = 8;
 /// Byte order mark that spreadsheets write at the start of a file.
 pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Position of each of [`COLUMNS`] in the rows of a file; `None` if missing.
+/// Position of each of [`COLUMNS`] in the rows of a file; `None` if the column is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places([Option<usize>; COLUMNS.len()]);
 
 impl Places {
-    /// Returns the positions given by a header line, or those of the connector's order if `first` is already a row. `None` if it is
-    /// neither.
+    /// Returns the column positions that the header line `first` gives; the connector's order if `first` is already a row; `None` if it is neither.
     pub(super) fn of(first: &Fields) -> Option<Self> {
         let mut places = [None; COLUMNS.len()];
         for (at, name) in first.iter().enumerate() {
@@ -89,7 +88,7 @@ impl Places {
         self.0.iter().flatten().max().map_or(0, |last| last + 1)
     }
 
-    /// Returns the value of a column; `None` if the column is missing or its value is empty, `N/A` or NaN.
+    /// Returns the value of a column; `None` if the column is missing or the value is empty, `N/A` or NaN.
     pub(super) fn get<'a>(&self, row: &'a Fields, column: &str) -> Option<&'a [u8]> {
         let value = row.get(self.place(column)?)?.trim_ascii();
         let is_nothing = value.is_empty() || value == NOTHING.as_bytes() || value.eq_ignore_ascii_case(b"nan");
@@ -125,7 +124,7 @@ mod tests {
         let usual = OLDER.join(",");
         assert_eq!(Places::of(&fields(&usual)), Some(Places::older()));
         assert_eq!(Places::of(&fields(&format!("#{usual}"))), Some(Places::older()));
-        // Without a header, recognized by the number of columns and the values.
+        // Without a header, the order is recognized by the number of columns and the values.
         for (order, of) in [(&COLUMNS[..], Places::usual()), (&OLDER[..], Places::older())] {
             let row: Vec<&str> = order.iter().map(|name| if *name == "type" { "MOD" } else { "1" }).collect();
             assert_eq!(Places::of(&fields(&row.join(","))), Some(of));

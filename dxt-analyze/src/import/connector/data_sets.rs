@@ -1,12 +1,12 @@
-//! HDF5 data sets in the connector's rows. The name of an H5D record is `FILE:/PATH`, with the data set's path in the file. Each row has
-//! running counts of reads and writes by type of selection (points, regular or irregular hyperslab). The count that grew since the previous
-//! row is the selection of the call.
+//! HDF5 data sets in the connector's rows. The name of an H5D record is `FILE:/PATH`, where PATH is the data set's path in the file. Each
+//! row has running counts of reads and writes by type of selection (points, regular or irregular hyperslab). The count that grew since the
+//! previous row is the selection of the call.
 
 use super::names::Named;
 use super::row::Row;
 use trace_format::meta::{DataSetAccess, Selection};
 
-/// Returns the paths of the file and the data set of a row; `None` if the row concerns no data set, or does not name it.
+/// Returns the paths of the file and of the data set of a row; `None` if the row concerns no data set, or does not name the data set.
 pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8], &'a [u8])> {
     if !row.code.is_of_data_sets() || matches!(named, Named::Unknown(_)) {
         return None;
@@ -24,8 +24,7 @@ pub(super) fn split<'a>(row: &Row<'_>, named: &'a Named<'_>) -> Option<(&'a [u8]
 pub(super) struct Selections([u64; 3]);
 
 impl Selections {
-    /// Adds the selection of the call in `row` to `accesses`. The selection is `Other` if no count grew (the call selected everything or
-    /// nothing), or if earlier rows are missing.
+    /// Adds the selection of the call in `row` to `accesses`; `Other` if no count grew (all or nothing selected), or if earlier rows are missing.
     pub(super) fn add(&mut self, row: &Row<'_>, stream: u32, accesses: &mut Vec<DataSetAccess>) {
         if !accesses.iter().any(|access| access.stream == stream) {
             accesses.push(DataSetAccess { stream, ..DataSetAccess::default() });

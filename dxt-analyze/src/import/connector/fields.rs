@@ -1,20 +1,20 @@
-//! Parser of a CSV line or of a JSON object; both result in [`Fields`].
+//! Parser of a CSV line or a JSON object; both result in [`Fields`].
 
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Maximum segments of an object; the connector sends one.
+/// Maximum segments of a JSON object; the connector sends one.
 const MOST_SEGMENTS: usize = 16;
 
-/// Values of one row; the buffers are reused from row to row.
+/// Values of one row. The buffers are reused from row to row.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     text: Vec<u8>,
-    /// End of each value in `text`, in bytes.
+    /// End offset of each value in `text`, in bytes.
     ends: Vec<usize>,
 }
 
-/// JSON object of the connector, with unparsed values.
+/// JSON object of the connector, whose values are not parsed yet.
 type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 impl Fields {
@@ -73,10 +73,8 @@ impl Fields {
         }
     }
 
-    /// Reads the values of segment `number` of a JSON object, in the order of `columns`. Returns false if there is no such segment.
-    ///
-    /// # Errors
-    /// Fails if the line is not JSON of the connector's format.
+    /// Reads the values of segment `number` of a JSON object, in the order of `columns`; false without such a segment. Fails on JSON of
+    /// other formats.
     pub(super) fn take_json(&mut self, line: &[u8], number: usize, columns: &[&str]) -> serde_json::Result<bool> {
         let object: Object<'_> = serde_json::from_slice(line)?;
         let segments: Vec<Object<'_>> = match object.get("seg") {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::path::Path;
 use trace_format::op::Layer;
 
-/// Maximum jobs distinguished in a file: each becomes an open temporary file.
+/// Maximum jobs distinguished in a file: each job needs an open temporary file.
 pub(super) const MOST_JOBS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
@@ -19,15 +19,15 @@ pub(super) struct Job {
     pub(super) uid: Option<u32>,
     /// Path of the job's executable; empty if no row has it.
     pub(super) exe: Vec<u8>,
-    /// Start of the job, in ns since 1970: the minimum of the start that the first row implies and of the start times of all calls.
+    /// Start of the job, in ns since 1970-01-01 UTC: the minimum of the start that the first row implies and of the start times of all calls.
     pub(super) start_unix_ns: i64,
-    /// Highest rank; -1 if there are no ranks.
+    /// Highest rank of the job; -1 if no row has a rank.
     pub(super) last_rank: i32,
-    /// Number of calls (rows).
+    /// Number of calls of the job (one per row).
     pub(super) calls: u64,
-    /// Number of calls whose times were rounded by a spreadsheet.
+    /// Number of calls whose times a spreadsheet rounded.
     pub(super) rounded: u64,
-    /// True if there are POSIX calls, and true if there are MPI-IO calls.
+    /// True if the job has POSIX calls, and true if it has MPI-IO calls.
     pub(super) layers: (bool, bool),
     pub(super) has_no_rank: bool,
 }
@@ -61,16 +61,13 @@ pub(super) struct Survey {
     pub(super) names: Names,
     /// First damaged row, and number of damaged rows.
     pub(super) damaged: Option<(Damaged, u64)>,
-    /// Number of calls omitted because their jobs are beyond [`MOST_JOBS`].
+    /// Number of calls omitted because their jobs exceed [`MOST_JOBS`].
     pub(super) left_out: u64,
     pub(super) form: &'static str,
 }
 
 impl Survey {
-    /// Reads the first `length` bytes of the file at `path`.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, or was not written in the connector's format.
+    /// Reads the rows in the first `length` bytes of the file at `path`; fails if they are not in the connector's format.
     pub(super) fn of(path: &Path, length: u64) -> Result<Self> {
         let mut rows = Rows::open(path, length)?;
         let mut out = Self {

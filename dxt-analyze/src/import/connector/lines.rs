@@ -12,7 +12,6 @@ pub(super) struct Line {
     pub(super) number: u64,
     /// Byte offset of the start of the line in the file.
     pub(super) offset: u64,
-    /// Text without the line end.
     pub(super) text: Vec<u8>,
     /// True if the line was too long and is truncated.
     pub(super) is_cut: bool,
@@ -31,10 +30,7 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, offset: 0, back: VecDeque::new() }
     }
 
-    /// Returns the next line; `None` at the end.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
+    /// Returns the next line; `None` at the end of the file.
     pub(super) fn take(&mut self) -> std::io::Result<Option<Line>> {
         if let Some(line) = self.back.pop_front() {
             return Ok(Some(line));
@@ -64,7 +60,7 @@ impl<R: BufRead> Lines<R> {
         Ok((self.offset > line.offset).then_some(line))
     }
 
-    /// Puts back `lines`, the ones taken last, in their original order.
+    /// Puts back `lines`, in their original order; they must be the lines taken last.
     pub(super) fn give_back(&mut self, lines: Vec<Line>) {
         lines.into_iter().rev().for_each(|line| self.back.push_front(line));
     }

@@ -2,8 +2,7 @@
 //! connector` write them. Every command accepts such a file in place of a trace: each job is first converted to a trace in an unnamed
 //! temporary file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] reads the file twice: first for the jobs and their files' names, then for the calls. Memory is bounded regardless of the
-//! file's content (`budget`).
+//! [`convert`] reads the file twice: for the jobs and the names of their files, then for the calls. Memory is bounded for any content (`budget`).
 
 mod columns;
 mod data_sets;
@@ -38,13 +37,13 @@ use trace_format::write::{Encoder, preamble};
 /// Bytes at the start of a file that suffice to recognize its format.
 pub const HEAD_BYTES: usize = rows::HEAD_BYTES;
 
-/// True if the file at `path` has rows of the connector, judging by its first bytes `head` (up to [`HEAD_BYTES`]), or is named `*.csv`.
+/// Returns true if the file at `path` is named `*.csv`, or if its first bytes `head` (up to [`HEAD_BYTES`]) are in the connector's format.
 #[must_use]
 pub fn is_rows(path: &Path, head: &[u8]) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) || rows::is_known(head)
 }
 
-/// Opens the file at `path` and checks it with [`is_rows`].
+/// Returns true if the file at `path` has rows of the connector, as [`is_rows`] determines.
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     let mut head = Vec::new();
@@ -52,14 +51,14 @@ pub fn is_file(path: &Path) -> bool {
     read.is_ok() && is_rows(path, &head)
 }
 
-/// One job of the file, converted to a trace.
+/// One job of an imported file, converted to a trace.
 #[derive(Debug)]
 pub struct Made {
-    /// The trace, in an unnamed temporary file.
+    /// Trace in an unnamed temporary file.
     pub file: File,
     /// Key that identifies the job in the trace.
     pub key: String,
-    /// Remarks and problems of the conversion.
+    /// Remarks on the conversion and its problems.
     pub converted: Converted,
 }
 

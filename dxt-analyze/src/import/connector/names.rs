@@ -1,5 +1,5 @@
-//! File names by record id: only rows of opens have the name, all other rows have only the record id. Nothing is guessed: an id shared by
-//! several files, e.g. because a spreadsheet rounded it, gets no name.
+//! File names by record id: only rows of opens contain the name, all other rows have only the record id. Nothing is guessed: an id shared
+//! by several files, for example because a spreadsheet rounded it, gets no name.
 
 use super::numbers::RecordId;
 use super::row::Row;
@@ -7,12 +7,12 @@ use crate::import::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Estimated memory, in bytes, of a record without its name.
+/// Estimated memory of a map entry without the file name, in bytes.
 const ENTRY_BYTES: u64 = 96;
 
 #[derive(Debug)]
 pub(super) struct Names {
-    /// File path by job index and record id; `None` if several files have the id.
+    /// File path by job index and record id; `None` if several files have the same id.
     files: FxHashMap<(usize, RecordId), Option<Box<[u8]>>>,
     room: Budget,
 }
@@ -20,7 +20,7 @@ pub(super) struct Names {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {
     Known(&'a [u8]),
-    /// Path is unknown; holds a text to show instead.
+    /// Path is unknown; the text is shown in place of a path.
     Unknown(Cow<'static, str>),
 }
 
@@ -39,7 +39,7 @@ impl Names {
         Self { files: FxHashMap::default(), room: Budget::new("names of files", bytes) }
     }
 
-    /// Remembers the file name in a row of `job`, if it has one.
+    /// Stores the file name in a row of `job`, if the row has one.
     pub(super) fn see(&mut self, job: usize, row: &Row<'_>) {
         let (Some(id), Some(file)) = (row.record, row.file) else { return };
         match self.files.get_mut(&(job, id)) {
@@ -52,7 +52,7 @@ impl Names {
         }
     }
 
-    /// Returns the file that a row of `job` concerns.
+    /// Returns the name of the file that a row of `job` concerns.
     pub(super) fn of<'a>(&'a self, job: usize, row: &Row<'a>) -> Named<'a> {
         if let Some(file) = row.file {
             return Named::Known(file);
@@ -60,7 +60,7 @@ impl Names {
         let known = row.record.and_then(|id| self.files.get(&(job, id))?.as_deref());
         match (known, row.record) {
             (Some(file), _) => Named::Known(file),
-            // Named like a record without a name in an imported Darshan log.
+            // The name is the same as for a record without a name in an imported Darshan log.
             (None, Some(RecordId::Exact(id))) => Named::Unknown(format!("Darshan record {id}").into()),
             (None, Some(RecordId::Rounded(bits))) => {
                 Named::Unknown(format!("unknown files (record_id {:E})", f64::from_bits(bits)).into())

@@ -1,6 +1,6 @@
-//! Parsers of the numbers in rows: integers, seconds with six decimals, and either of them after a spreadsheet changed the notation.
+//! Parsers of the numbers in rows: integers, and seconds with six decimals, also in the notation to which spreadsheets change them.
 
-/// Parses an integer; spreadsheets and data frames write some as `42.0`.
+/// Parses an integer; spreadsheets and data frames may write an integer as `42.0`.
 pub(super) fn whole(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     text.parse().ok().or_else(|| {
@@ -14,11 +14,11 @@ pub(super) fn whole(text: &[u8]) -> Option<i64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
     pub(super) ns: i64,
-    /// True if the number is written as `1.7E+09`, with few digits.
+    /// True if the number is written with few digits, such as `1.7E+09`.
     pub(super) is_rounded: bool,
 }
 
-/// Parses seconds with any number of digits; digits below a ns are truncated.
+/// Parses seconds with any number of decimals; digits below 1 ns are cut off.
 pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
     let text = std::str::from_utf8(text).ok()?;
     if text.contains(['e', 'E']) {
@@ -39,13 +39,13 @@ pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
     Some(Seconds { ns: sign * ns, is_rounded: false })
 }
 
-/// Id of a file's Darshan record.
+/// Id of a file's record in the connector's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RecordId {
     /// Id exactly as the connector wrote it.
     Exact(u64),
-    /// Id known only approximately: the bits of the float that a spreadsheet rounded the id to, or of the largest `i64`, to which many ids
-    /// may have been clamped.
+    /// Id known only approximately, as the bits of a float: the float written by a spreadsheet, or the largest `i64`, to which ids may have
+    /// been clamped.
     Rounded(u64),
 }
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rounded_ids_are_told_from_exact_ones() {
+    fn rounded_ids_are_reported_from_exact_ones() {
         assert_eq!(RecordId::of(b"4379126583041845751"), Some(RecordId::Exact(4_379_126_583_041_845_751)));
         assert_eq!(RecordId::of(b"-1"), Some(RecordId::Exact(u64::MAX)));
         assert_eq!(RecordId::of(b"9.22337E+18"), Some(RecordId::Rounded(9.22337e18_f64.to_bits())));

@@ -1,5 +1,4 @@
-//! Process under construction from the connector's rows: its files, streams and calls. Calls are encoded whenever many of them have
-//! accumulated.
+//! Process under construction from the connector's rows: its files, streams and calls. Calls are encoded whenever many of them have accumulated.
 
 use super::data_sets::{self, Selections};
 use super::jobs::Job;
@@ -17,19 +16,19 @@ use trace_format::op::Layer;
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadSegments};
 
-/// Value for the cause of a process's end in a trace made from the connector's rows.
+/// Reason for the end of a process, as stored in a trace made from the connector's rows.
 const ENDED_BY: &str = "LDMS-Darshan connector";
-/// Estimated memory, in bytes, of a file or process without its names; and (next constant) of a call stream (operation on a file).
+/// Estimated memory, in bytes, of a file or process without its names; `STREAM_BYTES` is that of a call stream.
 const ENTRY_BYTES: u64 = 512;
 const STREAM_BYTES: u64 = 96;
-/// Precision of the connector's times, in ns. Because of truncation, a call may seem to begin up to this much before its enclosing call.
+/// Precision of the connector's times, in ns. Because times are truncated, a call may seem to begin up to this much before its enclosing call.
 const CUT_NS: u64 = 1000;
 
 pub(super) struct Gathered {
     process: Process,
     files: FxHashMap<Box<[u8]>, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
-    /// Data set number by file number and data set path. The next field, `selections`, has the selection counts of each data set.
+    /// Data set number by file number and data set path; `selections` has the selection counts of each data set.
     data_sets: FxHashMap<(u32, Box<[u8]>), u32>,
     selections: Vec<Selections>,
     slots: Vec<Segment>,
@@ -62,11 +61,11 @@ impl Gathered {
         })
     }
 
-    /// Adds a call on `file`; returns false if the memory budget does not suffice.
+    /// Adds the call in `row` on `file`; returns false if the memory budget does not suffice.
     pub(super) fn add(&mut self, row: &Row<'_>, file: &Named<'_>, room: &mut Budget) -> bool {
         let Some(stream) = self.stream_of(row, file, room) else { return false };
         let since = |unix_ns: i64| unix_ns.saturating_sub(self.process.info.epoch_unix_ns).max(0).unsigned_abs();
-        // An end of 0 would mark an empty slot.
+        // An end of 0 would mark an empty slot, so the minimum is 1.
         let (start, end) = (since(row.start_unix_ns), since(row.end_unix_ns).max(1));
         self.process.info.end_ns = self.process.info.end_ns.max(end);
         self.slots.push(Segment::new(StreamId(stream), row.offset, row.length, start, end));
@@ -152,13 +151,10 @@ impl Gathered {
     }
 
     /// Encodes the pending calls in the order of their return. Returns the size of the encoded data, in bytes.
-    ///
-    /// # Errors
-    /// Fails if the encoder runs out of memory.
     pub(super) fn pack(&mut self, encoder: &mut Encoder, room: &mut Budget) -> Result<u64> {
         self.nest(room);
         let mut slots = std::mem::take(&mut self.slots);
-        // Among calls with equal times, the inner one returned first.
+        // Among calls with equal times, the inner call returned first.
         let depth = |slot: &Segment| match self.about(slot).map(|(_, code)| code.layer()) {
             Some(Layer::Mpiio) => 1_u8,
             Some(Layer::Hdf5) => 2,
@@ -177,9 +173,6 @@ impl Gathered {
     }
 
     /// Encodes the process as region `number` of the trace file; each region holds one process.
-    ///
-    /// # Errors
-    /// Fails if the encoder runs out of memory.
     pub(super) fn region(mut self, number: u32, encoder: &mut Encoder) -> Result<Region> {
         let scale = TickScale::IDENTITY;
         let pieces = self.frames.iter().map(|frame| Piece::Frame(frame, scale.mult)).collect();
@@ -187,7 +180,7 @@ impl Gathered {
         Ok(encoder.region(number, &mut self.process, &segments, &scale)?)
     }
 
-    /// Returns the key by which processes are sorted: rank, then node.
+    /// Returns the sort key of the process: rank, then node.
     pub(super) fn place(&self) -> (i32, &str) {
         (self.process.info.rank, &self.process.info.node)
     }

@@ -1,11 +1,11 @@
-//! Row of the connector, which describes one call.
+//! Row of the LDMS-Darshan connector, which describes one call.
 
 use super::columns::Places;
 use super::fields::Fields;
 use super::numbers::{RecordId, Seconds, seconds, whole};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Module names of the connector, with the corresponding layers.
+/// Module names of the connector, with the corresponding I/O layers.
 const MODULES: [(&str, Layer); 5] = [
     ("POSIX", Layer::Posix),
     ("MPIIO", Layer::Mpiio),
@@ -14,7 +14,7 @@ const MODULES: [(&str, Layer); 5] = [
     ("H5D", Layer::Hdf5),
 ];
 
-/// Operations of the connector: its name, class, and name in a trace.
+/// Operations of the connector: name in a row, class, and name in a trace.
 const OPERATIONS: [(&str, OpClass, &str); 5] = [
     ("open", OpClass::Open, "open"),
     ("close", OpClass::Close, "close"),
@@ -23,7 +23,7 @@ const OPERATIONS: [(&str, OpClass, &str); 5] = [
     ("flush", OpClass::Sync, "sync"),
 ];
 
-/// Plausible range of times, in ns since 1970: the years 2000 to 2100.
+/// Plausible range of times, in ns since 1970-01-01 UTC: the years 2000 to 2100.
 const TIMES_NS: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
 
 /// Index of an operation in the trace's table of operations.
@@ -35,7 +35,7 @@ impl Code {
         Self(1 + (module * OPERATIONS.len() + operation) as u16)
     }
 
-    /// True if the operation belongs to module H5D (HDF5 data sets).
+    /// Returns true if the operation belongs to module H5D (HDF5 data sets).
     pub(super) fn is_of_data_sets(self) -> bool {
         let module = usize::from(self.0.saturating_sub(1)) / OPERATIONS.len();
         MODULES.get(module).is_some_and(|(word, _)| *word == "H5D")
@@ -65,27 +65,26 @@ pub(super) fn table() -> Vec<OpDef> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
-    /// Job number of the scheduler, as written.
+    /// Job number of the scheduler, as written in the row.
     pub(super) job: &'a [u8],
     pub(super) uid: Option<u32>,
-    /// MPI rank; -1 if none.
+    /// MPI rank; -1 if the row has none.
     pub(super) rank: i32,
-    /// Name of the node; empty if unknown.
+    /// Host name of the node; empty if unknown.
     pub(super) node: &'a [u8],
     pub(super) exe: Option<&'a [u8]>,
     pub(super) file: Option<&'a [u8]>,
     pub(super) record: Option<RecordId>,
     /// Code of the row's module and operation.
     pub(super) code: Code,
-    /// Byte offset in the file; -1 if none.
+    /// Byte offset in the file; -1 if the row has none.
     pub(super) offset: i64,
-    /// Running counts of the data set's reads and writes by type of selection: points, irregular hyperslabs, regular hyperslabs. `None` if
-    /// unknown.
+    /// Running counts of the data set's reads and writes by type of selection: points, irregular hyperslabs, regular hyperslabs. `None` if unknown.
     pub(super) selected: Option<[u64; 3]>,
     pub(super) length: u64,
-    /// Start of the call, in ns since 1970.
+    /// Start of the call, in ns since 1970-01-01 UTC.
     pub(super) start_unix_ns: i64,
-    /// End of the call, in ns since 1970.
+    /// End of the call, in ns since 1970-01-01 UTC.
     pub(super) end_unix_ns: i64,
     /// Start of the call relative to the start of the job, in ns; `None` if unknown.
     pub(super) since_start_ns: Option<i64>,
@@ -94,10 +93,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Parses the values of a row.
-    ///
-    /// # Errors
-    /// Returns a description, for users, of the invalid value.
+    /// Parses the values of a row; the error describes the invalid value for users.
     pub(super) fn of(fields: &'a Fields, places: &Places) -> Result<Self, String> {
         if fields.len() < places.width() {
             return Err(format!("it has {} values instead of {}", fields.len(), places.width()));

@@ -1,4 +1,4 @@
-//! Reader of a file's rows, CSV or JSON lines; damaged rows are reported as such.
+//! Reader of a file's rows, CSV or JSON lines; damaged rows are reported with their line and byte offset.
 
 use super::columns::{COLUMNS, MARK, Places};
 use super::fields::Fields;
@@ -14,14 +14,14 @@ use std::path::Path;
 /// Maximum further lines that a row may span: paths with line feeds are rare.
 const MORE_LINES: usize = 8;
 
-/// Format of the rows. CSV has these columns; JSON has one object per line, whose values are put into the usual columns.
+/// Format of the rows. CSV rows have columns at the positions `places`; JSON rows are objects, one per line, whose values go to the usual columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     places: Places,
     is_json: bool,
 }
 
-/// Returns the format of a file that begins with `head`; `None` if it is not a file of the connector.
+/// Returns the format of a file that begins with `head`; `None` if the file was not written by the connector.
 fn form(head: &[u8]) -> Option<Form> {
     let head = head.strip_prefix(MARK).unwrap_or(head).trim_ascii_start();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -37,7 +37,7 @@ fn form(head: &[u8]) -> Option<Form> {
 /// Bytes at the start of a file that suffice to recognize its format.
 pub(super) const HEAD_BYTES: usize = 4096;
 
-/// True if a file that begins with `head` was written in the connector's format.
+/// Returns true if a file that begins with `head` has the connector's format.
 pub(super) fn is_known(head: &[u8]) -> bool {
     form(head).is_some()
 }
@@ -55,7 +55,7 @@ pub(super) struct Rows {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damaged {
-    /// Number of the damaged row's first line.
+    /// Line number of the damaged row's first line.
     pub(super) line: u64,
     /// Byte offset of the damaged row's first line in the file.
     pub(super) offset: u64,
@@ -63,10 +63,7 @@ pub(super) struct Damaged {
 }
 
 impl Rows {
-    /// Opens the file at `path`, limited to its first `length` bytes.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, is empty, or lacks columns.
+    /// Opens the file at `path`, limited to its first `length` bytes; fails if the file is empty or lacks columns.
     pub(super) fn open(path: &Path, length: u64) -> Result<Self> {
         let failed = || format!("failed to read {}", shown(path));
         let mut head = Vec::new();
@@ -98,9 +95,6 @@ impl Rows {
     }
 
     /// Returns the next row. Header lines are skipped anywhere, since files may be concatenated.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row<'_>, Damaged>>> {
         let found = if self.is_json { self.next_json()? } else { self.next_csv()? };
         let damaged = |why| Damaged { line: self.line.number, offset: self.line.offset, why };
@@ -186,7 +180,7 @@ impl Rows {
     }
 }
 
-/// True if `value`, found in column `len`, is a column name instead of a number.
+/// Returns true if `value`, found in column `len`, is a column name instead of a number.
 fn is_name(value: &[u8]) -> bool {
     value.ends_with(b"len")
 }

@@ -1,5 +1,5 @@
-//! Operations that a log only counts, without a segment per call: reads and writes for which DXT had no room, all calls of C streams, and
-//! metadata. Operations of libraries are in `libraries`.
+//! Operations that a Darshan log only counts, without a segment per call: reads and writes for which DXT had no room, all calls of C
+//! streams, and metadata. Operations of libraries are in `libraries`.
 
 use super::layouts::Layouts;
 use super::named::{Named, total};
@@ -19,29 +19,29 @@ use trace_format::profile::{Profile, Slowest};
 const CONTRADICTED: &str =
     "files whose access-order counters (CONSEC, SEQ) contradict their segments; the segments are used";
 
-/// Totals over those reads (or writes) of a file that have segments.
+/// Totals over the reads (or writes) of a file that have segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     count: u64,
     bytes: u64,
     time_ns: u64,
     sizes: [u64; SIZE_BINS],
-    /// Number of calls of each form, in the order of [`FORMS`].
+    /// Number of calls by form (independent, collective, ...), in the order of [`FORMS`].
     forms: [u64; 4],
-    /// End offset of the previous call, in bytes.
+    /// End offset of the previous call, in bytes; `None` if unknown.
     last_end: Option<u64>,
-    /// Number of calls without a known predecessor: one per rank.
+    /// Number of calls without a known predecessor: usually one per rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,
 }
 
-/// Maximum relative difference between access-order counters and segments that does not count as a contradiction: both may order the calls
-/// of concurrent threads differently.
+/// Maximum relative difference between access-order counters and segments that does not count as a contradiction: counters and segments may
+/// order the calls of concurrent threads differently.
 const CONTRADICTS: f64 = 0.1;
 
 impl Used {
-    /// Adds a segment; segments come in the order of the log. `offset` is `None` if it was not recorded.
+    /// Adds a segment; segments must come in the order of the log. `offset` is `None` if it was not recorded.
     pub(crate) fn add(&mut self, form: OpMode, offset: Option<u64>, bytes: u64, time_ns: u64) {
         match (self.last_end, offset) {
             (Some(end), Some(offset)) => {
@@ -59,11 +59,11 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
-    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict them.
+    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict the segments.
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
-        // A contradiction requires that the counters count the order at all.
+        // A contradiction requires that the log counts the access order at all.
         let all = counted.known > 0 && self.count >= counted.known;
         (all && !possible.contains(&counted.sequential)).then_some(Order {
             known: self.count,
@@ -105,8 +105,8 @@ impl AllUsed {
     }
 }
 
-/// Adds the calls counted in record `named` to `tables`, except those with segments (`used`). Returns the number of the record's file.
-/// `above` is what MPI-IO did to the file.
+/// Adds the calls counted in record `named` to `tables`, except calls with segments (`used`). `above` are the operations of MPI-IO on the
+/// file. Returns the number of the record's file.
 pub(crate) fn add(
     named: Named<'_>,
     above: Above,
@@ -167,12 +167,12 @@ fn syncs(named: Named<'_>) -> u64 {
     counters.map(|counter| named.count(counter)).sum::<Sum>().get()
 }
 
-/// Minimum syncs of a file from which [`at_least_in_syncs`] can separate sync time from write time.
+/// Minimum number of syncs of a file from which [`at_least_in_syncs`] can separate sync time from write time.
 const ENOUGH_SYNCS: u64 = 4;
 
 /// Returns a lower bound of the time in syncs, in ns: write time - number of writes * longest write, over the writes without segments.
-/// Darshan adds sync time to write time. If there are no such writes, the whole time is sync time. With few `syncs`, the bound is too weak
-/// to be used, and 0 is returned.
+/// Darshan adds sync time to write time. Without such writes, the whole time is sync time; with few `syncs`, the bound is too weak to be
+/// used, and the result is 0.
 fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     match (writes.segments, writes.max_duration) {
         (0, _) => writes.duration,
@@ -182,7 +182,7 @@ fn at_least_in_syncs(writes: &Counters, syncs: u64) -> u64 {
     }
 }
 
-/// Returns the counters in `all` reduced by the calls that have segments of their own (`used`).
+/// Returns the counters in `all` reduced by the calls that have segments (`used`).
 fn rest(all: Counters, used: &Used) -> Counters {
     if used.count == 0 {
         return all;
@@ -218,7 +218,7 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
             segments: count,
             bytes: part(all.bytes),
             duration: part(all.duration),
-            // With several forms, it is unknown to which of them the longest call belongs.
+            // With several forms of calls (independent, collective, ...), the form of the longest call is unknown.
             max_duration: if only { all.max_duration } else { 0 },
             sizes: all.sizes.map(part),
             ..all.clone()
@@ -228,9 +228,9 @@ pub(crate) fn by_form(all: &Counters, counts: [u64; 4]) -> Vec<(OpMode, Counters
     out
 }
 
-/// Passes the counters of each operation that transfers no data to `each`. Darshan has one total time for all of them: the first operation
-/// gets it. If the file was opened once, the open gets its own known time, and the next operation the rest.
-/// `sync_ns` is known sync time; it is split over the syncs by number of calls.
+/// Passes the counters of each operation that transfers no data to `each`. Darshan has one total time for all these operations; the first
+/// operation gets it. If the file was opened once, the open gets its known time, and the next operation the rest. `sync_ns` is known sync
+/// time; it is split over the syncs by number of calls.
 pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code, Counters)) {
     let (first, last) = (named.ns("OPEN_START_TIMESTAMP"), named.ns("CLOSE_END_TIMESTAMP"));
     let mut left = named.ns("META_TIME");
@@ -263,8 +263,7 @@ pub(crate) fn metadata(named: Named<'_>, sync_ns: u64, mut each: impl FnMut(Code
     }
 }
 
-/// Returns the time of a file's only open and close, in ns. `None` unless the file was opened once, by one rank, and has seeks or stats as
-/// well.
+/// Returns the time of a file's only open and close, in ns; `None` unless one rank opened the file once and also made seeks or stats.
 fn opening_ns(named: Named<'_>) -> Option<u64> {
     let once = named.module == Module::Posix && named.count("OPENS") == 1;
     let others = named.count("SEEKS").saturating_add(named.count("STATS"));
@@ -275,7 +274,7 @@ fn opening_ns(named: Named<'_>) -> Option<u64> {
     if once && others > 0 { Some(span("OPEN")?.saturating_add(span("CLOSE")?)) } else { None }
 }
 
-/// Operations of a module that transfer no data: name, counters that count the calls, form.
+/// Operations of a module that transfer no data: name, counters that count the calls, form (such as collective).
 type Kinds = &'static [(&'static str, &'static [&'static str], OpMode)];
 
 fn kinds(module: Module) -> Kinds {
@@ -317,7 +316,7 @@ fn kinds(module: Module) -> Kinds {
     }
 }
 
-/// Returns the access profile of the file over all its calls, with and without segments.
+/// Returns the access profile of a file over all its calls, with and without segments.
 fn profile(named: Named<'_>, accesses: u64, memory_known: bool) -> Profile {
     let posix = named.module == Module::Posix;
     let (memory_known, memory_unaligned) =

@@ -27,7 +27,7 @@ pub(crate) struct Cursors<'a> {
     dxt: Vec<(Api, DxtCursor<'a>)>,
     heat: Option<Peekable<Heatmaps<'a, File>>>,
     bounds: Bounds,
-    /// Implausible segments and heat maps; counter records were checked before.
+    /// Counts of implausible segments and heat maps; counter records were checked before.
     aside: Aside,
     info: Arc<Info>,
     /// Memory budget for the records of one rank.
@@ -56,7 +56,7 @@ struct DxtCursor<'a> {
 }
 
 impl DxtCursor<'_> {
-    /// Skips DXT records whose rank is implausible, and counts them in `aside`.
+    /// Skips DXT records whose rank is implausible, and counts these records in `aside`.
     fn pass_over(&mut self, bounds: &Bounds, api: Api, aside: &mut Aside) {
         while let Some(why) = self.next.as_ref().and_then(|record| bounds.segment_rank(record.rank).err()) {
             aside.passes(module_of(api), Err(why));
@@ -66,7 +66,7 @@ impl DxtCursor<'_> {
 }
 
 impl<'a> Cursors<'a> {
-    /// Opens the readers. `length` is the length of the log file, in bytes.
+    /// Opens the readers of all modules. `length` is the length of the log file, in bytes.
     pub(crate) fn new(logs: &'a mut Logs, info: Arc<Info>, bounds: Bounds, length: u64) -> Self {
         let mut logs = logs.0.iter_mut();
         let counters = COUNTED.iter().zip(logs.by_ref());
@@ -84,12 +84,12 @@ impl<'a> Cursors<'a> {
         Self { counters, dxt, heat, bounds, aside: Aside::default(), info, of_rank, of_all }
     }
 
-    /// Returns the counts of implausible records, after everything was read.
+    /// Returns the counts of implausible records; call this after everything was read.
     pub(crate) fn aside(self) -> Aside {
         self.aside
     }
 
-    /// Refills the memory budget for the next rank.
+    /// Refills the memory budget for the records of the next rank.
     pub(crate) fn begin_rank(&mut self) {
         self.of_rank.refill();
     }
@@ -99,7 +99,7 @@ impl<'a> Cursors<'a> {
         self.of_all.take(bytes);
     }
 
-    /// True if the memory budget has no room for more ranks.
+    /// Returns true if the memory budget has no room for more ranks.
     pub(crate) fn is_full(&self) -> bool {
         self.of_all.is_spent()
     }
@@ -122,7 +122,7 @@ impl<'a> Cursors<'a> {
         counted.chain(traced).chain(heat).min()
     }
 
-    /// Reads the next counter records of `rank`, if there are any.
+    /// Reads the next counter records of `rank`; empty if there are none.
     pub(crate) fn counters(&mut self, rank: i64) -> Vec<(Module, CounterRecord)> {
         let mut out = Vec::new();
         for (module, records) in &mut self.counters {
@@ -138,7 +138,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// Reads the next heat maps of `rank`, if there are any.
+    /// Reads the next heat maps of `rank`; empty if there are none.
     pub(crate) fn heat(&mut self, rank: i64) -> Vec<HeatmapRecord> {
         let mut out = Vec::new();
         while let Some(record) = self.heat.as_mut().and_then(|heat| heat.next_if(|record| record.rank == rank)) {
@@ -150,7 +150,7 @@ impl<'a> Cursors<'a> {
         out
     }
 
-    /// Skips implausible heat maps, and counts them.
+    /// Skips implausible heat maps and counts them in `aside`.
     fn pass_over_heat(&mut self) {
         let Some(heat) = &mut self.heat else { return };
         while let Some(why) = heat.peek().and_then(|record| self.bounds.heat(record).err()) {
@@ -163,7 +163,7 @@ impl<'a> Cursors<'a> {
     pub(crate) fn segments(&mut self, rank: i64, api: Api, mut each: impl FnMut(&DxtRecord, Operation, &[Segment])) {
         let Some((_, cursor)) = self.dxt.iter_mut().find(|(known, _)| *known == api) else { return };
         while let Some(record) = cursor.next.take_if(|record| record.rank == rank) {
-            // If there is no room for the record, its segments are skipped.
+            // If memory does not suffice for the record, its segments are skipped.
             let room = self.of_rank.take(FILE_BYTES + name_bytes(record.id, &self.info));
             let (mut sound, mut damaged): (Vec<Segment>, u64) = (Vec::new(), 0);
             while let Some(piece) = cursor.dxt.next_piece().filter(|_| room) {

@@ -1,6 +1,6 @@
-//! Forms of MPI-IO calls: collective, independent, split or nonblocking. DXT's segments do not record the form, but counters tell how many
-//! of a rank's calls on a file had each form. If there were several forms, the rank's longest calls are assumed to be the collective ones,
-//! which wait for other ranks, then the split ones. The counts are the log's; the assignment to calls is a guess.
+//! Forms of MPI-IO calls: collective, independent, split or nonblocking. DXT's segments do not record the form, but counters give the
+//! number of a rank's calls on a file by form. If there were several forms, the rank's longest calls are assumed to be the collective
+//! calls, which wait for other ranks, then the split calls. The counts are the log's; the assignment to calls is a guess.
 
 use super::named::{Named, total};
 use super::ops::FORMS;
@@ -10,24 +10,23 @@ use darshan_log::{CounterRecord, DxtRecord, Module, Operation, Segment};
 use rustc_hash::FxHashMap;
 use trace_format::op::OpMode;
 
-/// Order in which calls get their forms, beginning with the longest calls: indices into [`FORMS`].
+/// Order in which calls get their forms (collective, split, independent, nonblocking), longest calls first: indices into [`FORMS`].
 const LONGEST_FIRST: [usize; 4] = [1, 2, 0, 3];
 
-/// Number of calls of each form made by one rank, and the segments that still need a form.
+/// Number of calls by form (independent, collective, ...) made by one rank, and the segments that still need a form.
 #[derive(Default)]
 pub(crate) struct Forms {
-    /// Number of calls of each form, in the order of [`FORMS`], by file and direction (true for writes).
+    /// Number of calls by form (independent, collective, ...), as in [`FORMS`], for each file and direction (true for writes).
     counts: FxHashMap<(u64, bool), [u64; 4]>,
     /// Number of calls on each file (by record id) according to the rank's own records, excluding records that stand for all ranks.
     own: FxHashMap<u64, u64>,
-    /// Segments without an assigned form yet, in the order of the log.
+    /// Segments whose form (independent, collective, ...) is not assigned yet, in the order of the log.
     held: Vec<(DxtRecord, Operation, Vec<Segment>)>,
     held_segments: usize,
 }
 
 impl Forms {
-    /// Reads the number of calls of each form from the rank's records, and from shared records (those that stand for all ranks). Each of
-    /// `nprocs` ranks gets an equal part of a shared count.
+    /// Reads the calls by form from the rank's records and from shared records (of all ranks), of which each of `nprocs` ranks gets an equal part.
     pub(crate) fn of(counters: &[(Module, CounterRecord)], shared: &Shared, nprocs: Option<i64>) -> Self {
         let ranks = nprocs.and_then(|ranks| u64::try_from(ranks).ok()).unwrap_or(1).max(1);
         let mut out = Self::default();
@@ -52,12 +51,12 @@ impl Forms {
         self.counts.get(&(id, operation == Operation::Write)).copied().unwrap_or_default()
     }
 
-    /// Returns the number of the rank's calls on a file according to its own records. Shared records do not tell the rank's part.
+    /// Returns the number of the rank's calls on a file by its own records; shared records (of all ranks) do not contain the part of a rank.
     pub(crate) fn calls(&self, id: u64) -> u64 {
         self.own.get(&id).copied().unwrap_or(0)
     }
 
-    /// Returns the form (e.g. collective) of the calls in `segments` if the rank made only calls of one form on that file and direction.
+    /// Returns the form (e.g. collective) of the calls in `segments` if all calls of the rank on the file in this direction have one form.
     /// Otherwise keeps the segments for [`Self::give_out`] and returns `None`; if memory is short, returns the most frequent form.
     pub(crate) fn form(&mut self, record: &DxtRecord, operation: Operation, segments: &[Segment]) -> Option<OpMode> {
         let counts = self.counts(record.id, operation);
@@ -79,7 +78,7 @@ impl Forms {
         None
     }
 
-    /// Assigns forms to the segments kept by [`Self::form`], and passes these segments to `each`, form by form.
+    /// Assigns forms (collective, ...) to the segments kept by [`Self::form`], and passes the segments to `each`, form by form.
     pub(crate) fn give_out(&mut self, mut each: impl FnMut(&DxtRecord, Operation, OpMode, &[Segment])) {
         self.held_segments = 0;
         for (record, operation, mut segments) in std::mem::take(&mut self.held) {
@@ -98,8 +97,7 @@ impl Forms {
     }
 }
 
-/// Returns how many of `segments` calls get each form, in the order of assignment: the counts, or in proportion to them if the totals
-/// differ.
+/// Returns how many of `segments` calls get each form, in the order of assignment: `counts`, scaled in proportion if the totals differ.
 fn parts(counts: [u64; 4], segments: u64) -> Vec<(usize, u64)> {
     let calls = total(counts).max(1);
     let mut before = 0_u64;

@@ -1,4 +1,4 @@
-//! Heat maps of a log (bytes over time). They are used for layers without segments, and for the time after the last segment.
+//! Heat maps of a log (bytes over time), used for layers without segments, and for the time after a layer's last segment.
 
 use super::named::ns;
 use darshan_log::{HeatmapRecord, record_id};
@@ -13,7 +13,7 @@ pub(crate) const NAMES: [(&str, Layer); 5] = [
     ("heatmap:DAOS", Layer::Daos),
 ];
 
-/// End of the last segment of each layer, in ns since the job's start; `None` without segments.
+/// End of the last segment of each layer, in ns since the job's start; `None` for a layer without segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ends {
     posix: Option<u64>,
@@ -36,8 +36,8 @@ impl Ends {
     }
 }
 
-/// Returns the heat maps for the trace. A layer without segments keeps all bins. Any other layer keeps the bins after its last segment,
-/// where DXT had no memory left. The bin in which the last segment ends is omitted, so that no byte counts twice.
+/// Converts the heat maps to the format of the trace. A layer without segments keeps all time bins. Any other layer keeps the bins after
+/// its last segment, where DXT had no memory left. The bin in which the last segment ends is omitted, so that no byte counts twice.
 pub(crate) fn read(records: &[HeatmapRecord], mut ends: Ends) -> Heat {
     let mut out = Heat::default();
     for record in records {
@@ -62,7 +62,7 @@ pub(crate) fn read(records: &[HeatmapRecord], mut ends: Ends) -> Heat {
 #[derive(Debug, Default)]
 pub(crate) struct Heat {
     pub(crate) defs: Vec<HeatDef>,
-    /// True if some of the heat maps are of a layer that also has segments, which end earlier.
+    /// True if a heat map continues after the last segment of its layer.
     pub(crate) ends_early: bool,
 }
 
@@ -91,7 +91,7 @@ mod tests {
         let records =
             [record("heatmap:POSIX", vec![3, 3, 5, 0, 9, 0]), record("heatmap:STDIO", vec![1, 0, 0, 0, 0, 1])];
         let all_of_stdio = def(Layer::Stdio, 0, &[1, 0, 0, 0, 0, 1]);
-        // Cases, by the end of the last segment: within the third bin; at its start; after all bins; at the very start.
+        // Position of the last segment's end: within the third bin; at its start; after all bins; at the very start.
         for (end_ns, first, bytes) in [
             (250_000_000, 4, vec![9]),
             (200_000_000, 2, vec![5, 0, 9]),

@@ -1,4 +1,4 @@
-//! Stripe layouts of a log, in Lustre's binary format: `struct lov_user_md` and `lov_comp_md_v1`.
+//! Stripe layouts of a log, encoded in Lustre's binary format: `struct lov_user_md` and `lov_comp_md_v1`.
 
 use crate::import::budget::Budget;
 use darshan_log::lustre::Component;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::io::{Read, Seek};
 use trace_format::layout::pattern;
 
-/// Estimated memory, in bytes, of a layout besides its binary form.
+/// Estimated memory of a layout in addition to its binary form, in bytes.
 const ENTRY_BYTES: u64 = 128;
 
 /// Stripe layouts, by record id, that are not assigned to a file yet.
@@ -20,7 +20,7 @@ impl Layouts {
     }
 }
 
-/// Reads the stripe layouts of all files in the log.
+/// Reads the stripe layouts of all files in the log, as far as `budget` allows.
 pub(crate) fn read<R: Read + Seek>(log: &mut Log<R>, budget: &mut Budget) -> Layouts {
     let mut out = Layouts::default();
     for record in log.lustre().into_iter().flatten() {
@@ -32,7 +32,7 @@ pub(crate) fn read<R: Read + Seek>(log: &mut Log<R>, budget: &mut Budget) -> Lay
     out
 }
 
-/// Returns the extended attribute `lustre.lov` that a file with this layout has; `None` if the record has no stripes.
+/// Returns the extended attribute `lustre.lov` that a file with this layout has; `None` if the layout has no stripes.
 fn bytes(record: &LustreRecord) -> Option<Vec<u8>> {
     let components = &record.components;
     if let [only] = components.as_slice()
@@ -75,7 +75,7 @@ fn plain(component: &Component, alone: bool) -> Option<Vec<u8>> {
         _ => pattern::RAID0,
     };
     let size = u32::try_from(component.stripe_size).ok().filter(|size| *size > 0 || bits == pattern::METADATA)?;
-    // Objects that do not exist yet are missing in the log; a noncomposite layout has all its objects.
+    // The log lacks objects that do not exist yet; a noncomposite layout has all its objects.
     let count = if alone { component.osts.len() as i64 } else { component.stripe_count.max(0) };
     let mut out = vec![0; 48];
     out[..4].copy_from_slice(&0x0BD3_0BD0_u32.to_le_bytes());

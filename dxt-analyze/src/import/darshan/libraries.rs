@@ -1,5 +1,5 @@
 //! Counters of HDF5 and PnetCDF: files from H5F and PNETCDF_FILE records, data sets and variables from H5D and PNETCDF_VAR records.
-//! Operations made inside the libraries' calls have records of their own at the lower layers.
+//! Operations made inside the libraries' calls have separate records at the lower layers.
 
 use super::counted;
 use super::layouts::Layouts;
@@ -43,7 +43,7 @@ fn share(whole: u64, part: u64, parts: u64) -> u64 {
 
 fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     let name = tables.name(named.record.id).unwrap_or_default();
-    // The name is `file:data set`; H5D records of version 1 have no file id.
+    // The name of a record is `file:data set`; H5D records of version 1 have no file id.
     let split = || name.iter().rposition(|byte| *byte == b':').map(|at| record_id(name.get(..at).unwrap_or_default()));
     let file_id = named.record.file_id.filter(|id| *id != 0).or_else(split).unwrap_or(named.record.id);
     let of_file = tables.name(file_id).map_or(0, |file| file.len() + 1);
@@ -68,7 +68,7 @@ fn data_set(named: Named<'_>, tables: &mut Tables<'_>, layouts: &mut Layouts) {
     }
 }
 
-/// Returns the counters of the reads, or writes if `writes` is true, by form (independent, collective, ...).
+/// Returns the counters of the reads, or of the writes if `writes` is true, by form (independent, collective, ...).
 fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     let (name, all) = (if writes { "write" } else { "read" }, named.data(writes));
     let of = |mode| code(named.layer(), name, mode);
@@ -79,7 +79,7 @@ fn transfers(named: Named<'_>, writes: bool) -> Vec<(Code, Counters)> {
     counted::by_form(&all, named.forms(writes)).into_iter().map(|(mode, counters)| (of(mode), counters)).collect()
 }
 
-/// Number of calls by type of selection. Darshan does not report which of them were reads.
+/// Number of calls by type of selection, over reads and writes: Darshan does not count these separately.
 struct Kinds([u64; Selection::COUNT]);
 
 fn selections(named: Named<'_>) -> Kinds {

@@ -1,8 +1,7 @@
 //! Import of Darshan logs. Every command accepts a `.darshan` log in place of a trace: the log is first converted to a trace in an unnamed
-//! temporary file. `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
+//! temporary file. The command `convert` writes the same trace to a named file. `docs/interop.md` documents the mapping.
 //!
-//! [`convert`] reads the log rank by rank: memory grows with what one rank did, not with the job. It is bounded regardless of the log's
-//! content (`budget`).
+//! [`convert`] reads the log rank by rank: memory grows with the calls of one rank, not with the job, and is bounded for any content (`budget`).
 
 mod counted;
 mod cursor;
@@ -44,8 +43,8 @@ use trace_format::write::{Encoder, preamble};
 /// Maximum number of converted ranks that wait to be encoded.
 const WAITING: usize = 1;
 
-/// True if the file at `path`, whose first bytes are `head` (16 suffice), is a Darshan log of any version, or is named like one. Logs
-/// inside a compressed stream, as all of version 2.x are, count too.
+/// Returns true if the file at `path`, whose first bytes are `head` (16 suffice), is a Darshan log of any version, or is named like one.
+/// Logs inside a compressed stream, such as all logs of version 2.x, are included.
 #[must_use]
 pub fn is_log(path: &Path, head: &[u8]) -> bool {
     const MAGIC: i64 = 6_567_223;
@@ -57,7 +56,7 @@ pub fn is_log(path: &Path, head: &[u8]) -> bool {
     is_magic || named() || packed()
 }
 
-/// Converts the log at `path` to a trace, written to `out` from its current position on.
+/// Converts the log at `path` to a trace, and writes the trace to `out` from the current position on.
 ///
 /// # Errors
 /// Fails if `path` is not a readable log, or `out` cannot be written.
@@ -86,7 +85,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
     let mut shared = Shared::read(&mut log, &bounds, &mut aside, &mut of_shared);
     let mut notes: Vec<Note> = provenance::notes(&mut log);
     let mut written = Written::behind(&head);
-    // One thread decompresses the log, another compresses the trace: each takes about as long.
+    // One thread decompresses the log, another compresses the trace: both take about the same time.
     let (sender, receiver) = sync_channel::<Gathered>(WAITING);
     let (unpacked, packed) = std::thread::scope(|scope| {
         let pack = scope.spawn(|| {
@@ -97,7 +96,7 @@ pub fn convert(path: &Path, out: &mut File) -> Result<Converted> {
             while let Some(rank) = cursors.next_rank().filter(|_| !cursors.is_full()) {
                 let gathered = ranks.gather(rank, &mut cursors, &mut shared, number, std::mem::take(&mut notes))?;
                 if sender.send(gathered).is_err() {
-                    // The other thread has failed, and its error is returned below.
+                    // The encoding thread has failed; its error is returned below.
                     break;
                 }
                 number += 1;
@@ -143,7 +142,7 @@ struct Logs(Vec<Log<File>>);
 
 impl Logs {
     fn open(log: &Log<File>, path: &Path) -> std::io::Result<Self> {
-        // The handles share the small parts of the log, above all the names.
+        // The handles share the small parts of the log, above all the names of files.
         let logs = (0..cursor::MODULES).map(|_| Ok(log.another(input::open(path)?)));
         Ok(Self(logs.collect::<std::io::Result<_>>()?))
     }

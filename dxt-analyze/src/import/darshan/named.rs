@@ -1,4 +1,4 @@
-//! Access to a record's counters by name, and their interpretation for reads and writes.
+//! Access to the counters of a record by name, and their interpretation for reads and writes.
 
 use crate::sum::Sum;
 use darshan_log::counters::SIZE_NAMES;
@@ -7,7 +7,7 @@ use trace_format::counters::Counters;
 use trace_format::meta::Order;
 use trace_format::op::Layer;
 
-/// Counter record with access by counter name, without the prefix of the module.
+/// Counter record with access by counter name; names omit the prefix of the module.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) module: Module,
@@ -29,7 +29,7 @@ impl Named<'_> {
         }
     }
 
-    /// Returns the value of a counter; 0 if it was not monitored.
+    /// Returns the value of a counter; 0 if the counter was not monitored.
     pub(crate) fn count(self, name: &str) -> u64 {
         let found = self.record.int(self.module, &format!("{}_{name}", self.prefix()));
         found.and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
@@ -60,23 +60,23 @@ impl Named<'_> {
         }
     }
 
-    /// True if the module counts reads and writes separately by form (independent, collective, ...).
+    /// Returns true if the module counts reads and writes separately by form (independent, collective, ...).
     pub(crate) fn has_forms(self) -> bool {
         matches!(self.module, Module::MpiIo | Module::PnetcdfVar | Module::Dfs)
     }
 
-    /// Returns the number of reads, or writes if `writes` is true, of each form in [`super::ops::FORMS`].
+    /// Returns the number of reads, or of writes if `writes` is true, by form, in the order of [`super::ops::FORMS`].
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         if self.module == Module::Dfs {
-            // The total includes the nonblocking calls.
+            // The number of DFS calls includes the nonblocking calls.
             let (all, nonblocking) = (self.calls(writes), self.count(&format!("NB_{what}")));
             return [all.saturating_sub(nonblocking), 0, 0, nonblocking.min(all)];
         }
         ["INDEP", "COLL", "SPLIT", "NB"].map(|form| self.count(&format!("{form}_{what}")))
     }
 
-    /// Returns the number of reads, or writes if `writes` is true, in a module that does not count by form.
+    /// Returns the number of reads, or of writes if `writes` is true, in a module that does not distinguish collective, nonblocking, ... calls.
     fn calls(self, writes: bool) -> u64 {
         let counters: &[&str] = match (self.module, writes) {
             (Module::Dfs, false) => &["READS", "READXS"],
@@ -89,7 +89,7 @@ impl Named<'_> {
         counters.iter().map(|counter| self.count(counter)).sum::<Sum>().get()
     }
 
-    /// Returns the number of consecutive and of sequential reads, or writes if `writes` is true; unknown if the module does not count them.
+    /// Returns the number of consecutive and of sequential reads, or writes if `writes` is true; unknown if the module does not count these.
     pub(crate) fn order(self, writes: bool) -> Order {
         if self.module != Module::Posix {
             return Order::default();
@@ -100,7 +100,7 @@ impl Named<'_> {
         Order { known, consecutive: part("CONSEC"), sequential: part("SEQ") }
     }
 
-    /// Returns the counters of all reads, or writes if `writes` is true, over all forms.
+    /// Returns the counters of all reads, or of all writes if `writes` is true, over all forms.
     pub(crate) fn data(self, writes: bool) -> Counters {
         let (what, bytes) = if writes { ("WRITE", "BYTES_WRITTEN") } else { ("READ", "BYTES_READ") };
         let done = if writes { "WRITTEN" } else { "READ" };
@@ -117,7 +117,7 @@ impl Named<'_> {
             max_duration: self.ns(&format!("MAX_{what}_TIME")).min(duration),
             first_start: start,
             last_end: self.ns(&format!("{what}_END_TIMESTAMP")).max(start),
-            // The lowest byte is unknown. The access order is defined differently in the log, and is handled separately.
+            // The lowest byte is unknown. The access order, which logs define differently, is handled separately.
             min_offset: i64::MAX,
             max_end_offset: if highest > 0 { highest.saturating_add(1).min(i64::MAX as u64) as i64 } else { 0 },
             consecutive: 0,
@@ -127,13 +127,12 @@ impl Named<'_> {
     }
 }
 
-/// Returns the total number of calls over all forms.
 pub(crate) fn total(forms: [u64; 4]) -> u64 {
     forms.iter().sum::<Sum>().get()
 }
 
 /// Converts seconds to ns; invalid times become 0.
 pub(crate) fn ns(seconds: f64) -> u64 {
-    // The cast saturates: negative values and NaN become 0, large ones `u64::MAX`.
+    // The cast saturates: negative values and NaN become 0, large values become `u64::MAX`.
     (seconds * 1e9).round() as u64
 }

@@ -1,13 +1,13 @@
-//! Identification of POSIX calls made inside MPI-IO calls. If DXT has all MPI-IO calls, the times of the segments tell which POSIX calls
-//! are nested. Otherwise the records of a rank that opened the file through MPI-IO decide. POSIX writes are nested if MPI-IO wrote the
-//! file. POSIX reads are nested if MPI-IO read or wrote the file (to write part of a block, it reads the block). A shared record counts as
-//! a record of each rank. Metadata calls are nested wherever MPI-IO opened the file.
+//! Identification of POSIX calls made inside MPI-IO calls. If DXT has all MPI-IO calls, the times of the segments decide which POSIX calls
+//! are nested. Otherwise the records of a rank that opened the file through MPI-IO decide: POSIX writes are nested if MPI-IO wrote the
+//! file; POSIX reads are nested if MPI-IO read or wrote the file (to write part of a block, MPI-IO reads the block). A shared record counts
+//! as a record of each rank. Metadata calls are nested wherever MPI-IO opened the file.
 
 use super::named::Named;
 use darshan_log::{CounterRecord, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Operations of an upper layer (MPI-IO) on a file. They determine which calls of the lower layer (POSIX) were made inside it.
+/// Operations of an upper layer (MPI-IO) on a file, which determine the calls of the lower layer (POSIX) that were made inside the upper layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Above {
     opened: bool,
@@ -16,17 +16,17 @@ pub(crate) struct Above {
 }
 
 impl Above {
-    /// True if the lower layer's reads, or its writes if `writes` is true, were made inside the upper layer's calls.
+    /// Returns true if the lower layer's reads, or its writes if `writes` is true, were made inside calls of the upper layer.
     pub(crate) fn data(self, writes: bool) -> bool {
         self.wrote || self.read && !writes
     }
 
-    /// True if the lower layer's metadata calls were made inside the upper layer's calls.
+    /// Returns true if the lower layer's metadata calls were made inside calls of the upper layer.
     pub(crate) fn metadata(self) -> bool {
         self.opened
     }
 
-    /// Returns the operations of DFS, the file system of DAOS. DFS calls become calls on DAOS objects, but no record tells on which ones.
+    /// Returns the DFS (DAOS file system) operations over all records: DFS calls become calls on DAOS objects, which no record names.
     pub(crate) fn of_dfs<'a>(records: impl Iterator<Item = &'a (Module, CounterRecord)>) -> Self {
         let mut out = Self::default();
         for (module, record) in records.filter(|(module, _)| *module == Module::Dfs) {
@@ -47,7 +47,7 @@ impl Above {
             .fold(Self::default(), Self::merge)
     }
 
-    /// Returns what MPI-IO did to a file (opened, read, wrote) according to an MPI-IO record.
+    /// Returns the operations of MPI-IO on a file (opened, read, wrote) according to an MPI-IO record.
     pub(crate) fn of_mpi(record: &CounterRecord) -> Self {
         let named = Named { module: Module::MpiIo, record };
         let calls = |writes| named.data(writes).segments > 0;
@@ -83,8 +83,8 @@ impl MpiFiles {
         self.0.get(&id).copied().unwrap_or_default()
     }
 
-    /// Returns what MPI-IO did to file `id` on behalf of one rank: the rank's own operations (`self`), plus those in shared records
-    /// (`of_all`), which count for each rank.
+    /// Returns the operations of MPI-IO on file `id` on behalf of one rank: the rank's own operations (`self`), plus the operations in
+    /// shared records (`of_all`), which count for each rank.
     pub(crate) fn above_with(&self, of_all: &Self, id: u64) -> Above {
         self.above(id).merge(of_all.above(id))
     }

@@ -33,7 +33,7 @@ const ON_DAOS: [(OpClass, &str); 4] = [
     (OpClass::Metadata, "set_size"),
 ];
 
-/// Returns the code of operation `name` in a layer and form. An unknown name, layer or form is replaced by the first one of its list.
+/// Returns the code of operation `name` in a layer and form. An unknown name, layer or form is replaced by the first entry of the respective list.
 pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     let place = |found: Option<usize>| found.unwrap_or(0) as u16;
     let layer = place(LAYERS.iter().position(|known| *known == layer));
@@ -47,7 +47,7 @@ pub(crate) fn code(layer: Layer, name: &str, mode: OpMode) -> Code {
     Code(1 + (layer * KINDS.len() as u16 + kind) * FORMS.len() as u16 + form)
 }
 
-/// Returns the table of all operations. If `has_daos` is true, it includes those of DAOS.
+/// Returns the table of all operations; DAOS operations are included if `has_daos` is true.
 pub(crate) fn table(has_daos: bool) -> Vec<OpDef> {
     let mut out = Vec::new();
     for layer in LAYERS {

@@ -1,8 +1,7 @@
 //! Plausibility checks of a log's records: ranks of the job, nonnegative counts, times within the run. Implausible records are excluded and
-//! counted, since one damaged number would dominate a sum over sound ones.
+//! counted, since one damaged number would dominate a sum over sound numbers.
 //!
-//! The bounds come from the job record. If the job record is implausible itself, there are no bounds, and only impossible numbers are
-//! excluded.
+//! The bounds come from the job record. If the job record is implausible itself, there are no bounds, and only impossible numbers are excluded.
 
 use crate::model::Problem;
 use crate::text::paths::shown;
@@ -12,24 +11,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Maximum plausible number of ranks of a job: ten times the processors of the largest machine there is.
+/// Maximum plausible number of ranks of a job: ten times the processors of the largest existing machine.
 const MOST_RANKS: i64 = 100_000_000;
 /// Maximum plausible run time, in s: ten years.
 const LONGEST_S: f64 = 315_360_000.0;
-/// Tolerance for times after the end of the run, in s, besides 1 %: the clocks of ranks and of the job differ.
+/// Tolerance for times after the end of the run, in s, in addition to 1 %: the clocks of ranks and of the job differ.
 const SLACK_S: f64 = 1.0;
-/// Maximum ratio of one rank's summed times to the run time: calls of several threads and asynchronous calls overlap.
+/// Maximum plausible ratio of one rank's summed times to the run time: calls of several threads and asynchronous calls overlap.
 const SIDE_BY_SIDE: f64 = 4096.0;
 /// Upper bound of the bytes transferred by one call: lengths in a trace have 40 bits.
 const CALL_BYTES: u64 = 1 << 40;
 
-/// Bounds of the numbers in a log that count as plausible.
+/// Bounds within which the numbers of a log are plausible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) nprocs: Option<i64>,
     /// Run time with tolerance, in s; `None` if the log has no plausible run time.
     latest_s: Option<f64>,
-    /// Start of the job, in ns since 1970; 0 if the log has no plausible start.
+    /// Start of the job, in ns since 1970-01-01 UTC; 0 if the log has no plausible start.
     pub(crate) start_unix_ns: i64,
 }
 
@@ -46,12 +45,12 @@ impl Bounds {
         }
     }
 
-    /// Returns the end of the run, in ns since its start; 0 if unknown.
+    /// Returns the end of the run, in ns since the run's start; 0 if unknown.
     pub(crate) fn end_ns(&self, info: &Info) -> u64 {
         self.latest_s.map_or(0, |_| super::named::ns(info.job.run_time))
     }
 
-    /// Describes what is implausible in the job record; `None` if it is plausible.
+    /// Describes what is implausible in the job record; `None` if the record is plausible.
     pub(crate) fn job_problem(&self, info: &Info) -> Option<String> {
         let job = &info.job;
         let mut wrong = Vec::new();
@@ -81,16 +80,15 @@ impl Bounds {
         }
     }
 
-    /// True if `seconds` is a plausible time since the start, or a plausible duration: from -1 ("not recorded") to `times` the run time
-    /// with tolerance.
+    /// Returns true if `seconds` is a plausible time since the start or duration: from -1 ("not recorded") to `times` the run time with tolerance.
     fn time(&self, seconds: f64, times: f64) -> bool {
         let latest = self.latest_s.unwrap_or(LONGEST_S) * times;
         seconds.is_finite() && seconds >= -SLACK_S && seconds <= latest
     }
 
-    /// True if `value`, a count below -1 in a shared record, means "not monitored": it equals minus the number of ranks (if that is
-    /// unknown, it is at least -[`MOST_RANKS`]). Old Darshan runtimes added up the -1 that each rank had for a counter that it did not
-    /// monitor.
+    /// Returns true if `value`, a count below -1 in a shared record, means "not monitored": it equals minus the number of ranks (if that
+    /// number is unknown, it is at least -[`MOST_RANKS`]). Old Darshan runtimes added up the -1 that each rank had for a counter that it
+    /// did not monitor.
     fn is_unknown(&self, rank: i64, value: i64) -> bool {
         rank < 0 && self.nprocs.map_or(-MOST_RANKS <= value, |ranks| value == -ranks)
     }
@@ -101,7 +99,7 @@ impl Bounds {
         let ranks = if record.rank < 0 { self.nprocs.unwrap_or(MOST_RANKS) as f64 } else { 1.0 };
         let latest_s = self.latest_s.unwrap_or(LONGEST_S);
         let kinds = Kinds::of(module);
-        // Total bytes and calls, of reads and of writes.
+        // Total bytes and calls, for reads and for writes.
         let mut moved = [(0_u64, 0_u64); 2];
         let ints = int_names(module).iter().zip(&record.ints).zip(&kinds.ints);
         for ((name, &value), kind) in ints {
@@ -133,7 +131,7 @@ impl Bounds {
                 return Err(format!("{name} is {value} s in a run of {latest_s} s"));
             }
         }
-        // Records of libraries include bytes of calls that they do not count.
+        // Records of libraries include bytes of calls that the records do not count.
         let counts_all = matches!(module, Module::Posix | Module::MpiIo | Module::Stdio);
         match moved.iter().find(|(bytes, calls)| counts_all && *bytes > calls.saturating_mul(CALL_BYTES)) {
             Some((bytes, calls)) => Err(format!("{bytes} bytes in {calls} calls")),
@@ -150,7 +148,7 @@ impl Bounds {
         length && self.time(segment.start, 1.0) && self.time(segment.end, 1.0)
     }
 
-    /// Checks a heat map (bytes over time). The error is the reason why it is implausible.
+    /// Checks a heat map (bytes over time). The error is the reason why the heat map is implausible.
     pub(crate) fn heat(&self, record: &HeatmapRecord) -> Result<(), String> {
         self.segment_rank(record.rank)?;
         let width = record.bin_width_seconds;
@@ -174,7 +172,7 @@ enum Int {
     Amount,
     /// Total bytes read (0) or written (1).
     Bytes(usize),
-    /// Number of calls. Contains the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
+    /// Number of calls, with the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
     Calls(Option<usize>),
 }
 
@@ -240,12 +238,12 @@ fn float(name: &str) -> Float {
     }
 }
 
-/// Implausible records, by module: number of records, and reason for the first one.
+/// Implausible records by module: number of records, and reason for the first record.
 #[derive(Debug, Default)]
 pub(crate) struct Aside(BTreeMap<(Module, &'static str), (u64, String)>);
 
 impl Aside {
-    /// Counts the record as implausible if `checked` is an error; returns true if it is plausible.
+    /// Counts the record as implausible if `checked` is an error; returns true if the record is plausible.
     pub(crate) fn passes(&mut self, module: Module, checked: Result<(), String>) -> bool {
         match checked {
             Ok(()) => true,
@@ -267,7 +265,7 @@ impl Aside {
         }
     }
 
-    /// Describes, in sentences, which records were excluded as implausible.
+    /// Describes the records that were excluded as implausible, one problem per module.
     pub(crate) fn problems(&self, path: &Path, info: &Info) -> Vec<Problem> {
         let one = |(&(module, what), (count, why)): (&(Module, &'static str), &(u64, String))| Problem {
             file: shown(path),
@@ -301,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_from_what_is_not_known() {
+    fn what_cannot_be_is_reported_from_what_is_not_known() {
         let sound = [
             posix(3, "POSIX_READS", 5.0),
             posix(-1, "POSIX_FASTEST_RANK", 3.0),

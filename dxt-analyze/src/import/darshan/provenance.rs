@@ -60,10 +60,10 @@ pub(crate) fn job<R: Read + Seek>(log: &Log<R>, counters_only: bool) -> Job {
     }
 }
 
-/// Returns notes on log contents that are incomplete, that the import skips, or that differ from what Darshan's releases write.
+/// Returns notes on log contents that are incomplete, that the import skips, or that differ from the output of Darshan's releases.
 pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     let counted = |module: Module| COUNTED.contains(&module);
-    // Calls without segments are still counted, if their module has counters.
+    // Calls without segments are still counted if their module has counters.
     let has_calls = |log: &Log<R>, module: Module| match module {
         Module::DxtPosix => !has(log, Module::Posix),
         Module::DxtMpiIo => !has(log, Module::MpiIo),
@@ -112,7 +112,6 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     out.iter().map(|note| Note { what: note.words().to_owned(), count: 0 }).collect()
 }
 
-/// True if the log has records of a module.
 pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
     log.header().module(module).is_some_and(|entry| entry.region.length > 0)
 }

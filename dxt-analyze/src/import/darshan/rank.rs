@@ -1,4 +1,4 @@
-//! Conversion of one rank of a log: sorts its segments by the calls' return, and identifies POSIX calls inside MPI-IO calls by their times.
+//! Conversion of one rank of a log: sorts the rank's segments by the calls' return, and identifies POSIX calls inside MPI-IO calls by time.
 
 use super::counted::{self, AllUsed};
 use super::cursor::Cursors;
@@ -26,7 +26,7 @@ use trace_format::op::{Layer, OpMode};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::write::{Encoder, Piece, Region, ThreadSegments};
 
-/// Thread number that stands for all threads beyond the limit.
+/// Thread number that stands for all threads beyond the limit [`LOG_THREADS`].
 const OTHERS: u64 = u64::MAX;
 
 /// Pool of segment buffers. Reuse avoids page faults, since the kernel clears each new page.
@@ -51,12 +51,12 @@ impl Spare {
     }
 }
 
-/// Converter of a log's ranks, one at a time.
+/// Converter of a log's ranks, one rank at a time.
 pub(crate) struct Ranks {
     info: Arc<Info>,
     layouts: Layouts,
     spare: Spare,
-    /// True if DXT recorded every MPI-IO call, i.e. its memory did not run full.
+    /// True if DXT recorded every MPI-IO call, because its memory did not run full.
     all_mpi_calls: bool,
     /// Encoder for ranks with too many segments to keep in memory.
     encoder: Encoder,
@@ -65,7 +65,7 @@ pub(crate) struct Ranks {
 #[derive(Default)]
 struct Thread {
     slots: Vec<Segment>,
-    /// Number of MPI-IO calls, which are the first of `slots`.
+    /// Number of MPI-IO calls, which come first in `slots`.
     outer: usize,
     frames: Vec<Vec<u8>>,
 }
@@ -87,8 +87,7 @@ impl Thread {
         self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
 
-    /// Sorts the segments by return. An inner call returns no later than its enclosing call; among calls with equal times, POSIX is the
-    /// inner one.
+    /// Sorts the segments by return. An inner call returns no later than its enclosing call; at equal times, the POSIX call is the inner one.
     fn sort(&mut self) {
         self.slots.rotate_left(self.outer);
         self.slots.sort_by_key(|slot| (slot.end, std::cmp::Reverse(slot.start)));
@@ -114,7 +113,7 @@ impl Ranks {
         self.layouts
     }
 
-    /// Converts all records of `rank` in the log. The result is to become region `number` of the trace; each region holds one process.
+    /// Converts all records of `rank` in the log to region `number` of the trace; each region holds one process.
     pub(crate) fn gather(
         &mut self,
         rank: i64,
@@ -207,7 +206,7 @@ impl Ranks {
 /// One rank with all its segments, ready to be encoded.
 pub(crate) struct Gathered {
     process: Process,
-    /// Threads in the order of their first segments, each with its number.
+    /// Threads in the order of their first segments, each with its index in the trace.
     threads: Vec<(u32, Thread)>,
     number: u32,
     spare: Spare,
@@ -237,7 +236,7 @@ impl Gathered {
 /// Rank under construction while its segments are read.
 struct Gather<'a> {
     tables: Tables<'a>,
-    /// Threads by Darshan's thread number; the value has the thread's index in the trace.
+    /// Index in the trace, and segments, of each thread, by Darshan's thread number.
     threads: FxHashMap<u64, (u32, Thread)>,
     ends: heat::Ends,
     /// Number of segments, over all threads, that are not encoded yet.
@@ -269,7 +268,7 @@ impl Gather<'_> {
         let op = code(layer, if writes { "write" } else { "read" }, form);
         let file = self.tables.file(record.id, layouts);
         if self.encoded > LOG_FRAMES {
-            // The call is counted without a segment, as are calls for which DXT itself had no room.
+            // The call is counted without a segment, like calls for which DXT itself had no room.
             return;
         }
         let used = self.used.of(layer, record.id, writes);

@@ -1,5 +1,5 @@
 //! Shared records, each of which stands for all ranks: Darshan's runtime sums the counters of a file that every rank opened. In a job of
-//! one rank, such a record belongs to that rank.
+//! one rank, a shared record belongs to that rank.
 
 use super::counted::{self, AllUsed};
 use super::cursor::{COUNTED, cost};
@@ -20,15 +20,15 @@ use trace_format::meta::{Note, Process, Reduction, SpreadDef};
 use trace_format::spread::{Moments, RankShare, Spread};
 use trace_format::write::{Encoder, Region};
 
-/// Shared records (those that stand for all ranks), and totals over the ranks' segments on the same files.
+/// Shared records (each stands for all ranks), and totals over the ranks' segments on the files of these records.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) records: Vec<(Module, CounterRecord)>,
     pub(crate) used: AllUsed,
     pub(crate) ids: FxHashSet<u64>,
-    /// MPI-IO operations on each file, according to records that stand for all ranks.
+    /// MPI-IO operations on each file, according to shared records only.
     pub(crate) mpi: MpiFiles,
-    /// MPI-IO operations on each file, according to all records: those of single ranks and those of all ranks.
+    /// MPI-IO operations on each file, according to the records of single ranks and the shared records.
     any_mpi: MpiFiles,
     /// DFS (DAOS file system) operations of any rank.
     any_dfs: Above,
@@ -36,12 +36,11 @@ pub(crate) struct Shared {
     past_posix: Above,
 }
 
-/// Estimated memory, in bytes, of what is stored per file that MPI-IO opened.
+/// Estimated memory per file that MPI-IO opened, in bytes.
 const ID_BYTES: u64 = 64;
 
 impl Shared {
-    /// Reads the shared records of a log (those that stand for all ranks). Also checks the records of single ranks, and counts the
-    /// implausible ones.
+    /// Reads the shared records of a log. Also checks the records of single ranks, and counts the implausible ones.
     pub(crate) fn read<R: Read + Seek>(
         log: &mut Log<R>,
         bounds: &Bounds,
@@ -83,7 +82,7 @@ impl Shared {
     }
 
     /// Encodes the shared records as a region (process) of the trace that stands for all ranks; `None` if there are none. A job without I/O
-    /// gets such a region too, so that its trace has a process.
+    /// also gets this region, so that its trace has a process.
     pub(crate) fn region<R: Read + Seek>(
         self,
         log: &Log<R>,
@@ -108,7 +107,7 @@ impl Shared {
         for (module, record) in &self.records {
             let named = Named { module: *module, record };
             if LIBRARIES.contains(module) {
-                // Differences between ranks are stored per file, but a file may have several library records, so they are not stored here.
+                // Differences between ranks are stored per file; since a file may have several library records, their differences are not stored.
                 libraries::add(named, &mut tables, &mut layouts);
                 continue;
             }
@@ -127,7 +126,7 @@ impl Shared {
     }
 }
 
-/// Returns the fastest and slowest rank and the variances over ranks; `None` if the record does not name these ranks.
+/// Returns the fastest and the slowest rank and the variances over ranks; `None` if the record does not name these ranks.
 fn spread(named: Named<'_>, ranks: u32) -> Option<Spread> {
     let share = |which: &str| {
         Some(RankShare {

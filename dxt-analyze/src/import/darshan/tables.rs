@@ -16,7 +16,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) process: Process,
     names: &'a Names,
     files: FxHashMap<u64, u32>,
-    /// File numbers by record id, for records of DAOS modules.
+    /// File numbers by record id, for records of the DAOS modules.
     on_daos: FxHashMap<u64, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
     data_sets: FxHashMap<(u32, Vec<u8>), u32>,
@@ -34,8 +34,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Returns the number of the file with record id `id`, adding the file if new. A new file gets its stripe layout, unless the layout was
-    /// already given to the same file in another process.
+    /// Returns the number of the file with record id `id`; adds a new file, with its stripe layout unless another process already has it.
     pub(crate) fn file(&mut self, id: u64, layouts: &mut Layouts) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.files.entry(id).or_insert_with(|| {
@@ -53,8 +52,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Returns the number of the file or object of a DAOS record, named as DAOS tools do: `daos://pool/container/path`, or with the object
-    /// id instead of the path.
+    /// Returns the number of a DAOS record's file or object, named as by DAOS tools: `daos://pool/container/path`, or with the object id as path.
     pub(crate) fn on_daos(&mut self, id: u64, place: DaosPlace) -> u32 {
         let (process, names) = (&mut self.process, self.names);
         *self.on_daos.entry(id).or_insert_with(|| {
@@ -74,7 +72,7 @@ impl<'a> Tables<'a> {
         self.names.get(id).map(Text::as_bytes)
     }
 
-    /// Returns the id of the call stream (operation `op` on `file`), adding the stream if new.
+    /// Returns the id of the call stream of operation `op` on `file`; adds the stream if it is new.
     pub(crate) fn stream(&mut self, file: u32, op: Code, flags: u8) -> u32 {
         self.stream_of(file, op, flags, None)
     }
@@ -88,7 +86,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Adds to a call stream the calls that only counters report, without segments.
+    /// Adds to a call stream the calls that only counters contain, without segments.
     pub(crate) fn missing(&mut self, file: u32, op: Code, counters: Counters, nested: bool) {
         if counters.segments > 0 {
             let stream = self.stream(file, op, if nested { stream_flags::NESTED } else { 0 });
@@ -96,7 +94,7 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Returns the number of the data set `path` in a file, adding it if new.
+    /// Returns the number of the data set `path` in a file; adds the data set if it is new.
     pub(crate) fn data_set(&mut self, file: u32, path: Vec<u8>, element_bytes: u32) -> u32 {
         let sets = &mut self.process.data_sets;
         *self.data_sets.entry((file, path)).or_insert_with_key(|(file, path)| {
@@ -105,7 +103,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Adds calls on a data set, known only from counters. Returns the id of their call stream; `None` if there are no calls.
+    /// Adds calls on a data set that only counters contain. Returns the id of their call stream; `None` if there are no calls.
     pub(crate) fn of_data_set(&mut self, file: u32, set: u32, op: Code, counters: Counters) -> Option<u32> {
         if counters.segments == 0 {
             return None;
@@ -119,7 +117,7 @@ impl<'a> Tables<'a> {
         Some(stream)
     }
 
-    /// Stores which selections the calls on a data set made (points, hyperslabs).
+    /// Stores the types of selections (points, hyperslabs) of the calls on a data set.
     pub(crate) fn selected(&mut self, set: u32, selected: DataSetAccess) {
         let accesses = self.process.data_sets.get_mut(set as usize).map(|set| &mut set.accesses);
         let found = accesses.into_iter().flatten().find(|access| access.stream == selected.stream);

@@ -1,9 +1,9 @@
 //! Bandwidth of each layer, for reads, for writes and for all calls, from exact sums.
 //!
-//! *By slowest* is the definition used in publications: bytes of all processes, divided by the time in calls of the process that spent
-//! most time in them (Carns et al., "Understanding and Improving Computational Science Storage Access through Continuous
-//! Characterization", 2011; it is `agg_perf_by_slowest` of `darshan-parser --perf`). It excludes pauses between calls. *Over span*
-//! divides by the time from the first start to the last end on any process, pauses included.
+//! *By slowest* is the definition used in publications: bytes of all processes, divided by the time in calls of the process that spent most
+//! time in calls (Carns et al., "Understanding and Improving Computational Science Storage Access through Continuous Characterization",
+//! 2011; `agg_perf_by_slowest` of `darshan-parser --perf`). Pauses between calls are excluded. *Over span* divides by the time from the
+//! first start to the last end on any process, including pauses.
 
 pub(crate) mod table;
 
@@ -21,12 +21,11 @@ use trace_format::op::{Layer, OpClass};
 /// Bandwidth of a set of calls, by two definitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bandwidth {
-    /// Time in these calls of the process that spent most time in them, ns; `None` if ranks share a reduced record that does not contain
-    /// it.
+    /// Longest time of any one process in these calls, ns; `None` if ranks share a reduced record that does not contain it.
     pub slowest_ns: Option<u64>,
     /// Time from the first start to the last end of these calls over all processes, ns.
     pub span_ns: u64,
-    /// Bytes / `slowest_ns`, in bytes per second: the definition used in publications.
+    /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications.
     pub by_slowest: Option<f64>,
     /// Bytes / `span_ns`, in bytes per second.
     pub over_span: f64,
@@ -36,7 +35,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// Computes the bandwidth of calls that moved `bytes`.
+    /// Computes the bandwidth of calls that moved `bytes`; times are in ns.
     #[must_use]
     pub fn of(bytes: u64, slowest_ns: Option<u64>, span_ns: u64) -> Self {
         Self {
@@ -48,7 +47,7 @@ impl Bandwidth {
         }
     }
 
-    /// Sets `of_peak` from the machine's peak bandwidth, in bytes per second.
+    /// Sets `of_peak` from the machine's peak bandwidth `peak`, in bytes per second.
     pub fn measure(&mut self, peak: Option<f64>) {
         self.of_peak = self.by_slowest.zip(peak).map(|(rate, peak)| rate / peak);
     }
@@ -59,25 +58,25 @@ impl Bandwidth {
 pub struct LayerRow {
     /// Name of the layer.
     pub layer: &'static str,
-    /// Caller: `program`, `HDF5`, `MPI-IO`, `any`.
+    /// Caller of the calls: `program`, `HDF5`, `MPI-IO`, `any`.
     pub called_by: &'static str,
     /// `read`, `write`, or `all`: reads, writes and all other calls (open, close, sync, failed calls, ...), as in published numbers.
     pub op: &'static str,
-    /// Number of calls, bytes, and time in the calls summed over processes and threads.
+    /// Number of the calls, bytes, and time in ns summed over processes and threads.
     #[serde(flatten)]
     pub sum: CallSum,
-    /// Processes that made such calls; a lower bound where a reduced record has files that not all of its ranks used.
+    /// Processes that made the calls; a lower bound if a reduced record has files that not all of its ranks used.
     pub processes: u64,
     /// Effective bandwidth: bytes / time in the calls summed over processes and threads, in bytes per second.
     pub effective: f64,
-    /// Bandwidth of these calls over the whole job.
+    /// Bandwidth of the calls over the whole job.
     #[serde(flatten)]
     pub bandwidth: Bandwidth,
 }
 
-/// Caller and layer; the caller `None` stands for all callers together.
+/// Caller and layer of calls; the caller `None` stands for all callers together.
 type CallerAndLayer = (Option<Within>, Reverse<Layer>);
-/// Operations of the three rows of each caller and layer, in order.
+/// Names of the three table rows of each caller and layer, in order.
 const OPS: [&str; 3] = ["read", "write", "all"];
 const ALL: usize = 2;
 
@@ -103,14 +102,14 @@ impl Found {
         self.last = self.last.max(counters.last_end.saturating_add(process.shift_ns));
     }
 
-    /// Returns the time in calls of the slowest process, ns, or `None` if unknown. With reduced records (one record for several ranks) the
-    /// result is an estimate, as in Darshan. It is the sum of
+    /// Returns the time in calls of the slowest process, ns; `None` if unknown. With reduced records (one record for several ranks) the
+    /// result is an estimate, as in Darshan: the sum of
     ///
-    /// - over all files that all ranks used: the time of each file's slowest rank, and
-    /// - the largest time of a single process in all other files, including files of some ranks whose slowest rank is known.
+    /// - over all files that all ranks used, the time of each file's slowest rank, and
+    /// - over all other files, the largest time of a single process, including files of some ranks whose slowest rank is known.
     ///
-    /// Different ranks may be busy with different files at the same time, hence an estimate. A reduced record contains the slowest rank
-    /// only for all calls together, not for reads or writes alone.
+    /// The sum is an estimate because different ranks may be busy with different files at the same time. A reduced record contains the
+    /// slowest rank only for all calls together, not for reads or writes alone.
     fn slowest_ns(&self, run: &Run, spreads: &Spreads, layer: Layer, is_all: bool) -> Option<u64> {
         let is_reduced = |number: ProcessId| run.process(number).is_some_and(|process| !process.reduction.is_none());
         let mut by_file: FxHashMap<FileId, (u64, Slowest)> = FxHashMap::default();
@@ -128,7 +127,7 @@ impl Found {
             };
             *sum = sum.saturating_add(time_ns);
         }
-        // A record may include calls of other callers: no rank spent more time here than the sum over all ranks.
+        // A record may include calls of other callers, so the sum over all ranks limits the time of the slowest rank.
         for (all_ns, slowest) in by_file.into_values() {
             let sum = match slowest.of_some {
                 Some(process) => alone.entry(process).or_default(),
@@ -143,8 +142,8 @@ impl Found {
 #[derive(Clone, Copy)]
 struct Slowest {
     time_ns: u64,
-    /// For a file that only some ranks used: process of the slowest rank, or an id that no process has. `None` for a file that all ranks
-    /// used.
+    /// Process of the slowest rank, for a file that only some ranks used; an id that no process has if the rank has no separate record.
+    /// `None` for a file that all ranks used.
     of_some: Option<ProcessId>,
 }
 
@@ -171,7 +170,7 @@ fn spreads(run: &Run) -> Spreads {
         .collect()
 }
 
-/// Returns the bandwidths of all layers that moved bytes, separately by caller; layers that the program calls come first.
+/// Returns the bandwidths of all layers that moved bytes, separately by caller; layers that the program itself calls come first.
 #[must_use]
 pub fn layers(run: &Run, totals: &[StreamTotal]) -> Vec<LayerRow> {
     by_caller(run, totals, Some)
@@ -204,7 +203,7 @@ fn by_caller(run: &Run, totals: &[StreamTotal], caller: impl Fn(Within) -> Optio
         }
     }
     let spreads = spreads(run);
-    // Callers without reads and writes have no bandwidth.
+    // A caller without reads and writes has no bandwidth.
     all.retain(|_, rows| rows.iter().take(ALL).any(|found| found.sum.calls > 0));
     let rows = all.into_iter().flat_map(|(place, rows)| rows.into_iter().zip(OPS).map(move |row| (place, row)));
     let rows = rows.filter(|(_, (found, _))| found.sum.calls > 0);

@@ -1,4 +1,4 @@
-//! Table of bandwidths, shared by several topics.
+//! Tables of bandwidths, shared by several topics.
 
 use super::LayerRow;
 use crate::render::{Cell, Table, TableOf};
@@ -21,7 +21,7 @@ pub(crate) fn whole(rows: &[LayerRow]) -> Table {
     rates(table, rows).done()
 }
 
-/// Returns a table of the bandwidths in `rows` that fits into 80 columns; `name` is its name for `--table`.
+/// Returns a table of the bandwidths in `rows` that fits into 80 columns; `name` is the table's name for `--table`.
 pub(crate) fn narrow(name: &'static str, title: &'static str, rows: &[LayerRow]) -> Table {
     let table = Table::of(name, title, rows)
         .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))

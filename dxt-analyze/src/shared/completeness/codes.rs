@@ -1,4 +1,4 @@
-//! Codes of findings on the trace itself, and their explanations.
+//! Codes of findings on missing or damaged parts of the trace, and their explanations.
 
 use crate::findings::codes;
 

@@ -1,5 +1,4 @@
-//! Completeness of a trace: what is missing from it, and why. Every report contains this, so that nobody takes partial numbers for
-//! complete ones.
+//! Completeness of a trace: what is missing, and why. Every report contains this list, so that nobody takes partial numbers for complete ones.
 
 mod codes;
 
@@ -18,10 +17,10 @@ use std::collections::BTreeMap;
 use trace_format::op::Layer;
 use trace_format::spool;
 
-/// Maximum number of problems that a report lists; further ones are only counted.
+/// Maximum number of problems that a report lists; further problems are only counted.
 const LISTED: usize = 100;
 
-/// Event that was seen but not recorded.
+/// Event that the recorder noticed but did not record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Description of the event.
@@ -30,7 +29,7 @@ pub struct Note {
     pub count: u64,
 }
 
-/// Parts of a job that its trace lacks.
+/// Missing parts of a job's trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Completeness {
     /// True if nothing is damaged or lost, and every operation that should have a segment has one.
@@ -38,11 +37,11 @@ pub struct Completeness {
     /// True if some calls were not recorded at all or are lost, so that sums and shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lower_bounds: bool,
-    /// Operations that have only counters because the tracer lacked room: sums are exact, but single operations are lost.
+    /// Number of operations that have only counters because the tracer lacked room: sums are exact, but single operations are lost.
     pub missing_segments: u64,
-    /// Operations that by design have only counters: nothing is missing.
+    /// Number of operations that have only counters by design: nothing is missing.
     pub counted_operations: u64,
-    /// Number of segments that the files should contain, but that cannot be read.
+    /// Number of segments that the files should contain but that cannot be read.
     pub lost_segments: u64,
     /// Number of segment blocks that cannot be decoded.
     pub lost_blocks: u64,
@@ -52,49 +51,48 @@ pub struct Completeness {
     pub unread_files: u64,
     /// Number of ranks of the job that no input contains.
     pub absent_ranks: u64,
-    /// Number of segments whose stream id is not defined in their process's tables.
+    /// Number of segments whose stream id is not defined in the tables of their process.
     pub segments_without_stream: u64,
-    /// Number of all problems found while reading, listed or not.
+    /// Number of all problems found while reading, including those not in `problems`.
     pub problem_count: u64,
     /// Descriptions of the first problems, at most 100.
     pub problems: Vec<Problem>,
-    /// Events that were seen but not recorded.
+    /// Events that the recorder noticed but did not record.
     pub notes: Vec<Note>,
-    /// Remarks on the inputs.
+    /// Remarks on the inputs for the user.
     pub remarks: Vec<String>,
-    /// True if calls were not timed: all times in calls are unknown.
+    /// True if calls were not timed (`DXT_TIMING=off`): all times in calls are unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untimed: bool,
-    /// Filters set when the trace was recorded: variable and value.
+    /// Filters that were set while recording: environment variable and value.
     pub filters: Filters,
     /// Options that select a part of the job, as the user wrote them: option and value; empty for the whole job.
     pub selection: BTreeMap<String, String>,
     /// Time from which on segments are incomplete, ns since the job's start: end of the last segment of the first process whose reads or
-    /// writes continue without segments. After it, timelines have bytes from heat maps, if any, and no calls.
+    /// writes continue without segments. Later parts of timelines have bytes from heat maps, if any, and no calls.
     pub segments_end_ns: Option<u64>,
-    /// Files on which a rank's segments stop before its reads or writes do; sorted by number of calls without segments, largest first. At
-    /// most five.
+    /// Files on which a rank's segments stop before its reads or writes do: at most five, sorted by number of calls without segments, largest first.
     pub cut: Vec<Cut>,
-    /// Number of all such files, listed or not.
+    /// Number of all files on which a rank's segments stop before its reads or writes do, including those not in `cut`.
     pub cut_count: u64,
     #[serde(skip)]
     has_heat: bool,
-    /// Tool that recorded the run, which determines the wording of sentences.
+    /// Tool that recorded the run; determines the wording of sentences.
     #[serde(skip)]
     pub origin: Origin,
 }
 
-/// Maximum number of [`Cut`] rows; further ones are only counted.
+/// Maximum number of [`Cut`] rows in a report; further ones are only counted.
 const CUT_LISTED: usize = 5;
 
-/// Reads or writes of one rank on one file of which only the first have segments, because DXT ran out of memory.
+/// Reads or writes of one rank on one file, of which only the first have segments because DXT ran out of memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cut {
-    /// MPI rank, or -1.
+    /// MPI rank, or -1 for a process without a rank.
     pub rank: i32,
     /// Path of the file.
     pub file: String,
-    /// Name of the layer.
+    /// Name of the I/O layer.
     pub layer: &'static str,
     /// Number of reads and writes, from Darshan's counters.
     pub calls: u64,
@@ -107,7 +105,7 @@ pub struct Cut {
 #[derive(Default)]
 struct Cuts {
     first_end_ns: Option<u64>,
-    /// Cuts with the most calls without segments.
+    /// Cuts with the most calls without segments, at most [`CUT_LISTED`].
     listed: Vec<Cut>,
     count: u64,
 }
@@ -126,8 +124,7 @@ impl Cuts {
         out
     }
 
-    /// Adds the files on which `process` has calls without segments; `end` is the end of its last segment. Returns true if there are any
-    /// such files.
+    /// Adds the files on which `process` has calls without segments after `end`, the end of its last segment. Returns true if there are any.
     fn add(&mut self, run: &Run, process: &Process, end: u64) -> bool {
         let found = cut_files(run, process, end);
         let any = !found.is_empty();
@@ -139,10 +136,9 @@ impl Cuts {
     }
 }
 
-/// Returns the files of a Darshan log on which `process` has segments only until `end`, and calls without segments after it. `end` is
-/// the end of the process's last segment.
+/// Returns the files of a Darshan log on which `process` has calls without segments after `end`, the end of the process's last segment.
 pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, Cut)> {
-    // Per file and layer: number of calls without segments, and end of the last of these calls.
+    // Number of calls without segments, and the end of the last of these calls, per file and layer.
     let mut without: BTreeMap<(FileId, Layer), (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process) {
         let Some(layer) = run.op(stream).layer else { continue };
@@ -154,7 +150,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     for whole in process.whole.iter().filter(|_| !without.is_empty()) {
         let Some((missing, last)) = without.get(&(FileId(whole.file), whole.layer)) else { continue };
         let calls = whole.profile.accesses;
-        // A file without any segment was excluded from tracing.
+        // A file without any segment was excluded from tracing, not cut.
         if calls <= *missing || *last <= end {
             continue;
         }
@@ -171,13 +167,13 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     found
 }
 
-/// True if the heat maps of a Darshan log contain bytes after the last segment.
+/// Returns true if the heat maps of a Darshan log contain bytes after the last segment of `process`.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
     !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }
 
 impl Completeness {
-    /// Collects what is missing from `run`; `lost` are the segments that its scan could not read.
+    /// Collects what is missing from `run`; `lost` counts the segments that the scan could not read.
     #[must_use]
     pub fn of(run: &Run, lost: &Lost) -> Self {
         let mut problems: Vec<Problem> = run.health.problems.iter().chain(&lost.problems).cloned().collect();
@@ -229,12 +225,12 @@ impl Completeness {
             || self.of_spool().next().is_some()
     }
 
-    /// Returns the notes that say why the numbers of a recovered trace are inexact.
+    /// Returns the notes of a recovered trace on incomplete or possibly duplicated calls.
     fn of_spool(&self) -> impl Iterator<Item = &Note> {
         self.notes.iter().filter(|note| [spool::CUT_SHORT, spool::MAY_BE_TWICE].contains(&note.what.as_str()))
     }
 
-    /// Returns the damage as facts.
+    /// Collects the damage of the trace as facts for the sentences of a finding.
     fn damage(&self) -> Damage<'_> {
         Damage {
             origin: self.origin,
@@ -250,13 +246,13 @@ impl Completeness {
         }
     }
 
-    /// Returns a prefix for sums and shares: `at least ` if they are lower bounds, else nothing.
+    /// Returns `at least ` as a prefix for sums and shares that are lower bounds, else an empty string.
     #[must_use]
     pub fn at_least(&self) -> &'static str {
         if self.lower_bounds { "at least " } else { "" }
     }
 
-    /// Describes the missing parts, one sentence each.
+    /// Describes the missing parts, one sentence per kind of loss.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
@@ -328,14 +324,14 @@ impl Completeness {
         out
     }
 
-    /// Returns the selection in one line; `None` if the whole job is selected.
+    /// Formats the selection options as one line; `None` if the whole job is selected.
     #[must_use]
     pub fn selection_line(&self) -> Option<String> {
         let words = self.selection.iter().map(|(option, value)| format!("{option} {}", value.escape_debug()));
         (!self.selection.is_empty()).then(|| words.collect::<Vec<String>>().join("  "))
     }
 
-    /// Returns lines on the scope of the trace: filters, missing call times, and the selection.
+    /// Returns the lines on the scope of the trace: filters, missing call times, and the selection.
     #[must_use]
     pub fn scope_lines(&self) -> Vec<String> {
         let filters = filters::line(&self.filters).map(|line| format!("filters: {line}"));
@@ -343,13 +339,13 @@ impl Completeness {
         filters.into_iter().chain(untimed).chain(self.selection_line().map(|line| format!("only: {line}"))).collect()
     }
 
-    /// Returns the lines on the scope of the trace as the first part of a view; `None` if there are none.
+    /// Returns the lines on the scope of the trace as a part of a view; `None` if there are none.
     #[must_use]
     pub fn scope_part(&self) -> Option<Part> {
         Some(self.scope_lines()).filter(|lines| !lines.is_empty()).map(Part::Lines)
     }
 
-    /// Returns what is missing as parts of a view; empty if nothing is missing.
+    /// Describes the missing parts as parts of a view; empty if nothing is missing.
     #[must_use]
     pub fn parts(&self) -> Vec<Part> {
         let lines = self.sentences();
@@ -361,7 +357,7 @@ impl Completeness {
         vec![Part::Lines(all)]
     }
 
-    /// Returns what is missing as findings.
+    /// Returns findings on missing and damaged parts of the trace.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut out = Vec::new();

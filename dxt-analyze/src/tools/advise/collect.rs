@@ -1,5 +1,5 @@
-//! Collects the settings that are worth applying from all findings, each once. If two findings need different values of a setting, the
-//! one that saves more time wins.
+//! Collects the settings that are worth applying from all findings, each once. Of two different values for a setting, the one that saves
+//! more is used.
 
 use super::names::name_of;
 use super::windows::sparse;
@@ -12,14 +12,14 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
-/// Remedy of a finding, and the time that it saves.
+/// Remedy of a finding, and the run time that it saves.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
     pub(super) code: Code,
     pub(super) title: String,
-    /// Facts of the finding.
+    /// Machine-readable facts of the finding.
     pub(super) about: About,
-    /// Run time that the remedy would save the job.
+    /// Run time that the remedy would save.
     #[serde(flatten)]
     pub(super) saving: Saving,
     /// Commands or settings that the remedy consists of.
@@ -32,7 +32,7 @@ pub(super) struct Item {
     pub(super) not_written: Option<String>,
 }
 
-/// MPI-IO hints and their default values: (hint, value).
+/// MPI-IO hints with their default values: (hint, value).
 const DEFAULTS: [(&str, &str); 8] = [
     ("romio_cb_read", "automatic"),
     ("romio_cb_write", "automatic"),
@@ -44,8 +44,8 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("ind_wr_buffer_size", "524288"),
 ];
 
-/// Returns hints to keep in the new hints file: hints that were in effect on all files, were not requested by the program, and are not in
-/// `advice`. They must come from an earlier hints file, which the new file replaces.
+/// Returns hints to repeat in the new hints file: hints that were in effect on all files, were not requested by the program, and are not in
+/// `advice`. Such hints must come from an earlier hints file, which the new file replaces.
 pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let is_advised = |key: &str| {
         advice
@@ -60,7 +60,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     let other = |(key, default): (&'static str, &str)| {
         let values: BTreeSet<&str> = of(HintOrigin::InEffect, key).map(|hint| hint.value.trim()).collect();
         let is_one = values.len() == 1 && of(HintOrigin::Asked, key).next().is_none() && !is_advised(key);
-        // Only values that are single words are written.
+        // Hints are written only if their value is a single word.
         let is_word = |value: &&&str| !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());
         let value = values.first().filter(|value| is_one && **value != default).filter(is_word)?;
         Some(format!("{key} {value}"))
@@ -68,7 +68,7 @@ pub(super) fn kept(run: &Run, advice: &[Item]) -> Vec<String> {
     DEFAULTS.into_iter().filter_map(other).collect()
 }
 
-/// Returns the advice, in the order of the findings; empty if I/O takes too little time to matter.
+/// Returns the advice in the order of the findings; empty if I/O takes too little time to matter.
 pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let mut set: BTreeMap<(Destination, String), (String, Code)> = BTreeMap::new();

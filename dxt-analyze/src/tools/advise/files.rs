@@ -1,4 +1,4 @@
-//! Contents of the files that `advise` writes. The first lines of each file name its author; `dxt-run` reads all files but the last two.
+//! Contents of the files that `advise` writes. Each file begins with its author, `dxt-analyze`; `dxt-run` reads all files except the last two.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};
@@ -9,13 +9,12 @@ use crate::topics::verdict::remedy::{Destination, cray};
 use crate::written::ADVICE;
 use std::fmt::Write as _;
 
-/// Returns text without line breaks or control characters, since data from a trace may contain any.
+/// Replaces line breaks and control characters by `?`, since data from a trace may contain any.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect()
 }
 
-/// Returns (file name, content) of the files to write; empty without advice. `kept` are hints of an earlier hints file that remain in
-/// effect.
+/// Returns (file name, content) of the files to write; empty without advice. `kept` are hints of an earlier hints file that remain in effect.
 pub(super) fn texts(verdict: &Verdict, items: &[Item], kept: &[String]) -> Vec<(&'static str, String)> {
     if items.is_empty() {
         return Vec::new();
@@ -42,7 +41,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     if name == SETUP {
         text.push_str("# Run this once, before the job. Nothing is moved or deleted: each command affects new files only.\nset -e\n");
     }
-    // Cray's MPI reads all its hints from one variable.
+    // Cray's MPI reads all hints from one environment variable.
     let mut of_cray: Vec<String> = items
         .iter()
         .filter(|item| item.remedy.what == Destination::CrayHints)
@@ -66,7 +65,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     }
     if !of_cray.is_empty() {
         of_cray.extend_from_slice(kept);
-        // The file is no shell script: values have no quotes.
+        // Removes quotes, since the file is no shell script.
         let _ = writeln!(text, "{}", cray(&of_cray).replace('\'', ""));
     }
     text

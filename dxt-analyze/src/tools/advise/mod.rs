@@ -1,8 +1,7 @@
-//! `advise`: writes advice as files for `dxt-run --hints`. It reads the trace and the output directory, and writes only to that
-//! directory.
+//! Command `advise`: writes advice as files for `dxt-run --hints`. It reads the trace and the output directory, and writes only to that directory.
 //!
 //! * [`collect`]: collects the settings that are worth applying from all findings, each setting once.
-//! * [`windows`]: tests if data sieving would read few large pieces, which decides on the advice about it.
+//! * [`windows`]: tests if data sieving would read few large pieces, which decides on the advice about data sieving.
 //! * [`files`]: contents of the files; [`names`]: names of the files and their purpose.
 //! * [`view`]: report on the advice and the files written.
 
@@ -23,10 +22,10 @@ use collect::Item;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// `advise`.
+/// Options of `advise`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Input options.
+    /// Options that name the inputs and select a part of the job.
     #[command(flatten)]
     pub inputs: Inputs,
     /// Directory for the files, created if absent
@@ -46,13 +45,13 @@ pub struct Args {
 /// Advice given, and files written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
-    /// Summary of the trace, one sentence.
+    /// Verdict on the job, in one sentence.
     sentence: String,
     directory: String,
     written: Vec<String>,
-    /// Names of removed files, which contained outdated advice.
+    /// Paths of removed files, which contained outdated advice.
     removed: Vec<String>,
-    /// Advice, in the order of the verdict's findings: most severe first.
+    /// Advice, in the order of the verdict's findings.
     advice: Vec<Item>,
     /// True if nothing is missing from the trace.
     complete: bool,
@@ -66,13 +65,13 @@ impl Advice {
     }
 }
 
-/// Analyzes the job and writes the advice.
+/// Analyzes the job and writes the advice to files.
 ///
 /// # Errors
 /// Fails if nothing can be loaded, the layouts are invalid, a file cannot be written, or an existing file was not written by this program.
 pub fn advise(args: &Args) -> Result<Advice> {
     let target = |name: &str| args.output.join(name);
-    // Checked before reading the trace, so that the error does not come after minutes of work.
+    // Checks the targets before reading the trace, so that an error does not come after minutes of work.
     for name in names::NAMES {
         Target::new(&target(name), Ours::Advice, args.force).check()?;
     }
@@ -100,7 +99,7 @@ pub fn advise(args: &Args) -> Result<Advice> {
             Target::new(&path, Ours::Advice, args.force).stream(|out| Ok(out.write_all(text.as_bytes())?))?;
             written.push(path.display().to_string());
         } else if Ours::Advice.stands_at(&path) {
-            // Otherwise a program would apply the outdated advice together with the new one.
+            // Removes outdated advice: a program would apply it together with the new advice.
             std::fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
             removed.push(path.display().to_string());
         }

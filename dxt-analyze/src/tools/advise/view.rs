@@ -1,4 +1,4 @@
-//! View of `advise`.
+//! View of the result of `advise`: the advice as a table, and the files written.
 
 use super::{Advice, Item};
 use crate::render::{Cell, Part, Report, Table, View};

@@ -1,7 +1,7 @@
-//! Tests if the gaps between the pieces of MPI-IO calls are so large that data sieving wastes bytes. ROMIO begins each block that it
-//! moves at the next piece of data. If a gap of at least a quarter of the block's length follows the block, the block contains only a few
-//! pieces. Moving these pieces individually then means fewer bytes in about as many calls. Many small pieces leave only small gaps
-//! between blocks: as large as the gaps between two pieces.
+//! Tests if the gaps between the pieces of MPI-IO calls are so large that data sieving wastes bytes. ROMIO begins each block that it moves
+//! at the next piece of data. If a gap of at least a quarter of the block's length follows, the block contains only a few pieces, and
+//! moving these pieces individually means fewer bytes in about as many calls. Many small pieces leave only gaps between blocks that are as
+//! small as the gaps between two pieces.
 
 use crate::model::{FileId, ProcessId, Run};
 use crate::progress::Bar;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpClass};
 
-/// Minimum size of a large gap: the preceding block's length divided by this.
+/// Minimum size of a large gap: the preceding block's length divided by this number.
 const GAP: u64 = 4;
 
 /// Number of blocks followed by a large gap (`large`), and of blocks followed by a smaller gap or none (`small`), within one MPI-IO call.
@@ -24,7 +24,7 @@ struct Windows {
     file: Option<FileId>,
 }
 
-/// True if large gaps follow most blocks that were moved inside independent MPI-IO calls on `file`; `None` stands for all files.
+/// Returns true if large gaps follow most blocks that were moved inside MPI-IO calls on `file`; `None` stands for all files.
 pub(super) fn sparse(run: &Run, file: Option<&str>) -> bool {
     let file = file.and_then(|name| run.file_named(name));
     let bar = Bar::new(run.segments(), "data sieving");
@@ -43,7 +43,7 @@ impl Analysis for Windows {
         true
     }
 
-    // Calls inside MPI-IO precede their outer call in a block. A call split over two blocks loses little information.
+    // Calls made inside MPI-IO precede the outer call in a block. A call split over two blocks loses little information.
     fn block(&self, partial: &mut Gaps, block: &Block<'_>) {
         let mut inside: FxHashMap<(FileId, OpClass), Vec<(u64, u64)>> = FxHashMap::default();
         for row in block.rows() {
@@ -75,7 +75,7 @@ impl Analysis for Windows {
     }
 }
 
-/// Adds the blocks that were moved inside one MPI-IO call, in order.
+/// Counts the gaps after the blocks moved inside one MPI-IO call; `calls` are (offset, length), in order.
 fn count(gaps: &mut Gaps, calls: &[(u64, u64)]) {
     for pair in calls.windows(2) {
         let &[(offset, length), (next, _)] = pair else { continue };
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_large_against_the_block_before_it() {
-        // Blocks of 512 KiB at every MiB; adjacent blocks; and an earlier offset, which is no gap.
+        // Tests blocks of 512 KiB at every MiB; adjacent blocks; and an earlier offset, which is no gap.
         assert_eq!(of(&[(0, 524_288), (1 << 20, 524_288), (2 << 20, 524_288)]), Gaps { large: 2, small: 0 });
         assert_eq!(of(&[(0, 524_288), (524_300, 524_288), (1_048_800, 100)]), Gaps { large: 0, small: 2 });
         assert_eq!(of(&[(4096, 100), (0, 100)]), Gaps::default());

@@ -7,12 +7,12 @@ use trace_format::Segment;
 use trace_format::frame::FlushStage;
 use trace_format::read::{Region, RegionRef};
 
-/// Totals over the processes that recorded how long their flush took.
+/// Flush times and bytes, summed over the processes that recorded their flush times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Flushed {
     /// Number of processes that recorded flush times.
     pub processes: u64,
-    /// Size of the segments in memory, in bytes: 32 each.
+    /// Size of the segments in memory, in bytes: 32 per segment.
     pub raw_bytes: u64,
     /// Size of the segments encoded as columns, before compression, in bytes.
     pub column_bytes: u64,
@@ -22,11 +22,11 @@ pub struct Flushed {
     pub written_bytes: u64,
     /// `raw_bytes` / `written_bytes`; `None` without segments.
     pub compression_ratio: Option<f64>,
-    /// Number of segments that were encoded and compressed while the program was running; this time is in no stage.
+    /// Number of segments that were encoded and compressed while the program was running; the time for that is in no stage.
     pub packed_segments: u64,
     /// Stages of the flush, in order.
     pub stages: Vec<StageTime>,
-    /// Times of all stages together.
+    /// Time of all stages together: sum and maximum over processes.
     pub whole: Times,
 }
 
@@ -40,14 +40,14 @@ pub struct StageTime {
     pub times: Times,
 }
 
-/// Sum and maximum over processes of a time.
+/// Sum and maximum of a time over processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Times {
     /// Sum of the time over processes, ns.
     pub sum_ns: u64,
     /// Time of the slowest process, ns.
     pub longest_ns: u64,
-    /// Rank of the slowest process, if it has a rank; if several are equally slow, the lowest.
+    /// Rank of the slowest process, if it has a rank; the lowest of several equally slow ranks.
     pub longest_rank: Option<i32>,
 }
 
@@ -119,7 +119,7 @@ impl Flushed {
     /// Returns the number of bytes before and after a stage; (`None`, `None`) if the stage does not transform data.
     const fn bytes(&self, stage: FlushStage) -> (Option<u64>, Option<u64>) {
         match stage {
-            // Without segments, only counters were written.
+            // Without segments, the flush wrote only counters.
             _ if self.raw_bytes == 0 => (None, None),
             FlushStage::Gather => (None, Some(self.raw_bytes)),
             FlushStage::Encode => (Some(self.raw_bytes), Some(self.column_bytes)),
@@ -139,7 +139,7 @@ struct Row<'a> {
     bytes: (Option<u64>, Option<u64>),
 }
 
-/// Maximum rows shown to people, which is enough for a few jobs.
+/// Maximum rows shown to people, enough for a few jobs.
 const SHOWN: usize = 36;
 
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {
@@ -161,7 +161,7 @@ pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> 
         })
         .collect();
     let bytes = |bytes: Option<u64>| bytes.map_or(Cell::None, Cell::Bytes);
-    // Cell is empty if this kind of flush does not have the stage.
+    // The cell is empty if this kind of flush does not have the stage.
     let time = |row: &Row<'_>, ns: u64| if row.times.sum_ns == 0 { Cell::None } else { Cell::Duration(ns) };
     let ratio = |row: &Row<'_>| match row.bytes {
         (Some(from @ 1..), Some(to @ 1..)) if row.stage != FlushStage::Write.name() => {

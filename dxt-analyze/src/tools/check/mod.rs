@@ -1,4 +1,4 @@
-//! `check`: verifies every checksum, file by file, and reports damage and what to do about it. Files may belong to different jobs.
+//! Command `check`: verifies every checksum, file by file, and reports damage with advice. The files may belong to different jobs.
 
 mod flush;
 
@@ -22,7 +22,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use trace_format::read::{BlockRef, Columns, Decoder, RegionRef};
 
-/// `check`.
+/// Options of `check`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Trace files, or directories with *.dxt files; of any number of jobs
@@ -42,24 +42,24 @@ pub struct Args {
 pub enum FileState {
     /// All checksums match and the file has its regular end.
     Complete,
-    /// Intact, but operations that should have segments have only counters; `missing_segments` is their number.
+    /// Intact, but `missing_segments` operations that should have segments have only counters.
     Folded,
-    /// Truncated, but what is left is intact.
+    /// Truncated; the remaining part is intact.
     Cut,
     /// Damaged inside: checksums or contents are wrong.
     Damaged,
-    /// Unreadable: no part of the file can be read.
+    /// No part of the file can be read.
     Unreadable,
 }
 
-/// Result of checking one file.
+/// Result of checking one trace file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileCheck {
     /// Path of the file.
     pub file: String,
     /// Condition of the file.
     pub state: FileState,
-    /// Key of the job.
+    /// Key of the job that the file belongs to; empty if unreadable.
     pub job: String,
     /// Number of processes in the file.
     pub processes: u64,
@@ -69,15 +69,15 @@ pub struct FileCheck {
     pub segments: u64,
     /// Number of operations that should have segments but have only counters.
     pub missing_segments: u64,
-    /// Number of segments that the file should contain, but that cannot be read.
+    /// Number of segments that the file should contain but that cannot be read.
     pub lost_segments: u64,
-    /// Filters set when the trace was recorded: variable and value.
+    /// Filters that were set while recording: environment variable and value.
     pub filters: Filters,
-    /// Time that writing the file took, if recorded.
+    /// Time and bytes of the flush that wrote the file, if recorded.
     pub flush: Option<Flushed>,
     /// Problems found in the file.
     pub problems: Vec<Problem>,
-    /// Advice, if there is a problem.
+    /// Advice; `None` for a complete file.
     pub advice: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct FileCheck {
 pub struct CheckReport {
     /// Results per file, in the order named.
     pub files: Vec<FileCheck>,
-    /// Notes on the inputs.
+    /// Notes on the inputs for the user.
     pub remarks: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ pub fn check(args: &Args) -> Result<CheckReport> {
     Ok(CheckReport { files: check_sources(found.paths.into_iter().map(Source::Path).collect()), remarks: found.notes })
 }
 
-/// Checks `sources`, in order.
+/// Checks `sources`, each as one file; results are in the same order.
 #[must_use]
 pub fn check_sources(sources: Vec<Source>) -> Vec<FileCheck> {
     let order: Vec<String> = sources
@@ -185,7 +185,7 @@ fn one(input: &Input) -> FileCheck {
     let state = match (sums.problems.len(), input.trace.complete) {
         (0, true) if sums.missing == 0 => FileState::Complete,
         (0, true) => FileState::Folded,
-        // Truncated, not damaged: only the end is missing, and perhaps a part of the frame where the file was cut.
+        // Truncated, not damaged: only the end is missing, and perhaps a part of the frame where the file was cut off.
         (_, false) if sums.problems.iter().all(is_cut) => FileState::Cut,
         _ => FileState::Damaged,
     };
@@ -266,7 +266,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     sums
 }
 
-/// Returns a text that says how a block's head contradicts its segments; `None` if they agree.
+/// Returns how a block's head contradicts the block's segments; `None` if both agree.
 fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
     let head = &block.head;
     let bytes = columns.length.iter().fold(0_u64, |sum, length| sum.wrapping_add(*length));

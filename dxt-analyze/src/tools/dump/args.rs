@@ -21,10 +21,10 @@ pub enum DumpFormat {
     DarshanParser,
 }
 
-/// Command line of `dump`.
+/// Options of `dump`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Input options.
+    /// Options that name the inputs and select a part of the job.
     #[command(flatten)]
     pub inputs: Inputs,
     /// Output format

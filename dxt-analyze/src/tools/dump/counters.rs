@@ -1,6 +1,6 @@
-//! Output of `dump` after the segments: counters of operations without segments, access profiles, profiles that another tool counted over
-//! all accesses, and statistics over ranks. In the text format, each is a line of numbers that begins with its type; in JSON, an object
-//! with the field `record`.
+//! Output of `dump` after the segments: counters of operations without segments, access profiles, profiles that another tool counted, and
+//! statistics over ranks. Each record is one line: in the text format, numbers after the record's type; in JSON, an object with the field
+//! `record`.
 
 use super::args::DumpFormat;
 use crate::model::{FileId, Process, Run};
@@ -50,7 +50,7 @@ struct ProfileRow<'a> {
     profile: Profile,
 }
 
-/// Number of accesses whose preceding access is known, and how many of them are consecutive and sequential.
+/// Number of accesses whose preceding access is known, and numbers of consecutive and of sequential accesses among them.
 #[derive(Serialize)]
 struct OrderRow {
     ordered: u64,
@@ -86,7 +86,7 @@ struct SpreadRow<'a> {
     spread: RankSpread,
 }
 
-/// Writes the counters of every process; `base` ns are added to their times.
+/// Writes the counters of every process; `base` ns are added to all times.
 pub(crate) fn dump(run: &Run, format: DumpFormat, base: u64, out: &mut dyn Write) -> Result<()> {
     if format == DumpFormat::Csv {
         return Ok(());
@@ -138,7 +138,7 @@ fn one(run: &Run, process: &Process, format: DumpFormat, base: u64, out: &mut dy
             reads: def.reads.into(),
             writes: def.writes.into(),
             memory_alignment: def.memory_alignment,
-            // Not shifted: the starts of the longest calls are unknown.
+            // The profile is not shifted in time, because the starts of the longest calls are unknown.
             profile: def.profile,
         };
         write(out, form, &row, || {
@@ -246,7 +246,7 @@ fn profile_moved(profile: &Profile, shift: u64) -> Profile {
     Profile { slowest_read: slowest(profile.slowest_read), slowest_write: slowest(profile.slowest_write), ..*profile }
 }
 
-/// Formats an access profile as a line; `more` is inserted after the line's head.
+/// Formats an access profile as a line; `more` is inserted after the beginning that names the process.
 fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String {
     let common = |values: &CommonValues| {
         let shown = values.top().into_iter().map(|common| match common.over {
@@ -280,7 +280,7 @@ fn profile_text(record: &str, who: &Who<'_>, more: &str, p: &Profile) -> String 
 fn spread_text(row: &SpreadRow<'_>, untimed: bool) -> String {
     let s = &row.spread;
     if untimed {
-        // The fastest and the slowest rank are omitted if their times are unknown.
+        // Without call times, the fastest and the slowest rank are unknown and omitted.
         let who = head(row.record, &row.who);
         let (ranks, mean, variance) = (s.ranks, s.bytes_mean, s.bytes_variance);
         let file = printable(row.who.file);

@@ -1,5 +1,4 @@
-//! `dump` in the output formats of Darshan's own tools, for programs that parse them; reads the Darshan log directly, without converting
-//! it.
+//! Output of `dump` in the formats of Darshan's own tools, for programs that parse these formats. Reads the Darshan log directly.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::{Exit, UsageError};
@@ -11,10 +10,7 @@ use darshan_log::Log;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};
 use std::io::Write;
 
-/// Prints the Darshan log that the arguments name.
-///
-/// # Errors
-/// Fails if the input is not a single log or cannot be read, or `out` cannot be written.
+/// Prints the Darshan log that the arguments name; fails unless they name a single log.
 pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {

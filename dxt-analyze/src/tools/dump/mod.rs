@@ -1,5 +1,4 @@
-//! `dump`: writes every segment, and the counters of operations without segments; for Darshan logs also in the formats of Darshan's own
-//! tools.
+//! Command `dump`: writes every segment, and counters of operations without segments; for Darshan logs also in the formats of Darshan's own tools.
 
 mod args;
 mod counters;

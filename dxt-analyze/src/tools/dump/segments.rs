@@ -1,11 +1,10 @@
-//! `dump`: every segment, by rank and pid, then by thread, then in buffer order. Blocks are decoded and formatted a few at a time, in
-//! parallel, and written in order.
+//! Output of `dump`: every segment, by rank and pid, then by thread, then in buffer order. Blocks are decoded and formatted a few at a
+//! time, in parallel, and written in order.
 //!
-//! - `nested`: 1 for calls that MPI-IO made inside one of its own. Calls inside an HDF5 call have `in_hdf5`; the text format adds 2 to
-//!   `nested` instead.
+//! - `nested`: 1 for calls made inside an MPI-IO call. Calls inside an HDF5 call have `in_hdf5`; the text format adds 2 to `nested` instead.
 //! - Data set: appended to the file name in the text format.
 //! - `errno`: error of a failed call, else 0.
-//! - `segment`: running number of a segment within its process, file and layer, from 0, in this order, as in darshan-dxt-parser.
+//! - `segment`: running number of a segment within its process, file and layer, from 0, in output order, as in darshan-dxt-parser.
 
 use super::args::{Args, DumpFormat};
 use crate::exit::Exit;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use std::io::Write;
 use trace_format::read::{BlockRef, Columns, Decoder};
 
-/// Loads the job and writes every segment.
+/// Loads the job and writes every segment to `out`.
 ///
 /// # Errors
 /// Fails if nothing can be loaded or `out` cannot be written.
@@ -40,7 +39,7 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     Ok(if missing.complete { Exit::Fine } else { Exit::Incomplete })
 }
 
-/// Writes every segment of `run`; returns the segments that could not be read. With `absolute`, times are ns since 1970.
+/// Writes every segment of `run`; returns the segments that could not be read. With `absolute`, times are ns since 1970-01-01 UTC.
 ///
 /// # Errors
 /// Fails if `out` cannot be written.
@@ -149,7 +148,7 @@ struct Decoded {
     unknown: u64,
 }
 
-/// Run and process whose tables supply the names in a row.
+/// Run and process whose tables supply the names in an output row.
 struct Names<'a> {
     run: &'a Run,
     process: &'a Process,
@@ -158,7 +157,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the path of the HDF5 data set of a stream's calls; empty if there is none.
+    /// Returns the path of the HDF5 data set that a stream's calls access; empty if there is none.
     fn data_set(&self, stream: &Stream) -> &str {
         let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
         set.map_or("", |set| set.path.as_str())
@@ -290,7 +289,7 @@ enum Field<'a> {
 
 type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
-/// CSV columns: heading, and function that returns the field.
+/// CSV columns: heading, and function that returns the column's field of a row.
 const COLUMNS: [(&str, OfRow); 18] = [
     ("rank", |row| Field::Number(row.rank.into())),
     ("node", |row| Field::Text(row.node)),

@@ -1,4 +1,4 @@
-//! Man pages and shell completions, generated from the command line definitions, so that they are always up to date.
+//! Command `generate`: man pages and shell completions, generated from the command line definitions, so that they are always up to date.
 
 use crate::exit::Exit;
 use crate::progress::say;
@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
-/// `generate`.
+/// Options of `generate`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Target directory, for share/man/man1, share/bash-completion/completions, share/zsh/site-functions and
@@ -25,7 +25,7 @@ const SHELLS: [(Shell, &str, &str, &str); 3] = [
     (Shell::Fish, "share/fish/vendor_completions.d", "", ".fish"),
 ];
 
-/// Writes all man pages and shell completions; `analyzer` is the command line definition of this program.
+/// Writes all man pages and shell completions of this program and of `dxt-run`; `analyzer` is the command line definition of this program.
 ///
 /// # Errors
 /// Fails if a file cannot be written.
@@ -47,17 +47,17 @@ pub fn generate(args: &Args, analyzer: Command) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Writes the pages of a command and its subcommands, `program-command.1`.
+/// Writes the man pages of a command and its subcommands, named `program-command.1`; returns the number of pages.
 fn pages(command: &Command, directory: &Path) -> Result<usize> {
     let mut command = command.clone();
     command.build();
     let name = command.get_name().to_owned();
     let mut count = 1;
     page(&command, directory, &name)?;
-    for verb in command.get_subcommands() {
-        let full = format!("{name}-{}", verb.get_name());
-        // The page's name is what users type after `man`.
-        page(&verb.clone().display_name(full.clone()), directory, &full)?;
+    for subcommand in command.get_subcommands() {
+        let full = format!("{name}-{}", subcommand.get_name());
+        // The page's name is the word that users type after `man`.
+        page(&subcommand.clone().display_name(full.clone()), directory, &full)?;
         count += 1;
     }
     Ok(count)
@@ -74,12 +74,11 @@ fn page(command: &Command, directory: &Path, name: &str) -> Result<()> {
     write(directory, &format!("{name}.1"), &text)
 }
 
-/// Formats a help text that begins with `Title:` as a section of a man page. The lines after the title are copied verbatim: commands must
-/// not be filled or hyphenated.
+/// Formats a help text that begins with `Title:` as a man page section. Later lines are copied verbatim: commands must not be filled or hyphenated.
 fn section(text: &str) -> String {
     let escaped = |line: &str| {
         let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
-        // A line starting with a dot would be a roff(7) command.
+        // Escapes a dot at the start of a line, which would begin a roff(7) command.
         if line.starts_with('.') { format!("\\&{line}\n") } else { format!("{line}\n") }
     };
     let titled = |title: &str, body: &str| format!(".SH {}\n{body}", title.to_uppercase());
@@ -119,7 +118,7 @@ mod tests {
         assert!(read("bash-completion/completions/dxt-run").contains("--hints"));
         let page = read("man/man1/dxt-run.1");
         assert!(page.contains("\\-\\-hints") && !page.contains("EXTRA"), "{page}");
-        // Commands as typed, one per line.
+        // Commands are shown as typed, one per line.
         assert!(page.contains(".SH EXAMPLES\n.nf\n  dxt\\-run \\-o traces \\-\\- mpirun \\-n 4 ./app\n"), "{page}");
     }
 }

@@ -1,5 +1,5 @@
-//! Writes the trace of one job from its spools. A job may have left more spools than fit in memory. All spools are therefore read once
-//! to find their jobs, and again, a few at a time, to write the traces.
+//! Writes the trace of one job from its spools. A job may have left more spools than fit in memory. All spools are therefore read once to
+//! find their jobs, and again, a few at a time, to write the traces.
 
 use super::{Found, FromSpool, Held, How, Looked, Recovery, is_directory, read, spill_or_nothing};
 use crate::spools::files::{self, Identity};
@@ -17,7 +17,7 @@ use trace_format::write::{self, Encoder};
 /// Maximum number of spools whose contents are in memory at once.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Result of reading a spool for the first time; its contents need not be kept.
+/// Result of reading a spool for the first time; the contents of the spool need not be kept.
 pub(super) enum Known {
     /// Spool with calls that no trace contains yet.
     Calls(Box<OfJob>),
@@ -25,25 +25,25 @@ pub(super) enum Known {
     Nothing,
     /// Truncated spool, with the reason, see [`Held::Cut`].
     Cut(String),
-    /// Spool with incomplete header, with the reason, see [`Held::NoHeader`].
+    /// Spool with an incomplete header, with the reason, see [`Held::NoHeader`].
     NoHeader(String),
 }
 
 pub(super) struct OfJob {
-    /// User id of the file's owner.
+    /// User id of the spool's owner.
     owner: u32,
     identity: Identity,
     pub(super) about: FromSpool,
     exe: Vec<u8>,
     start_unix_ns: i64,
-    /// True if the process had initialized MPI, so that it knows the job's MPI data.
+    /// True if the process had initialized MPI, so that its spool contains the job's MPI data.
     knows_mpi: bool,
     /// Decoded contents of the spool, if kept in memory.
     found: Option<Box<Found>>,
 }
 
 impl Known {
-    /// Summarizes a spool that was read; `keeps` is true to keep its contents in memory. Also returns the error of its spill file, if any.
+    /// Summarizes a spool that was read; `keeps` is true to keep the contents in memory. Also returns the error of the spill file, if any.
     pub(super) fn of(Looked { what, without_spill }: Looked, keeps: bool) -> (Self, Option<String>) {
         let known = match what {
             Held::Nothing => Self::Nothing,
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// Groups spools by job; the order does not depend on the order of `found`.
+/// Groups spools by job; the result does not depend on the order of `found`.
 pub(super) fn apart(mut found: Vec<OfJob>) -> Vec<Vec<OfJob>> {
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut jobs: Vec<Vec<OfJob>> = Vec::new();
@@ -84,12 +84,12 @@ fn key(one: &OfJob) -> (u32, &str, i32, &str, u32) {
 }
 
 impl OfJob {
-    /// True if the spool belongs to `owner` and to `job`. A spool may claim any job, so comparing owners keeps it out of other users' jobs.
+    /// Returns true if the spool belongs to `owner` and `job`. A spool may claim any job: comparing owners keeps it out of other users' jobs.
     fn is_of(&self, owner: u32, job: &str) -> bool {
         (self.owner, self.about.job.as_str()) == (owner, job)
     }
 
-    /// Returns the contents of the spool, which is read again if they were not kept; `None` if its process has written its trace meanwhile.
+    /// Returns the contents of the spool, reading it again if they were not kept; `None` if the process has written its trace meanwhile.
     fn found(&mut self) -> Result<Option<Box<Found>>> {
         if let Some(found) = self.found.take() {
             return Ok(Some(found));
@@ -110,7 +110,7 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
     } else {
         output.to_owned()
     };
-    // A running process can be recovered repeatedly; the new trace replaces the earlier one.
+    // A running process can be recovered repeatedly; each new trace replaces the earlier one.
     let own = job.iter().all(|one| one.owner == files::own_user());
     let Some(block) = block_of(&mut job) else { return Ok(()) };
     // Traces made from other users' spools must not replace files, since a spool may claim any name.
@@ -125,8 +125,7 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
         if about.is_empty() {
             return Err(Nothing.into());
         }
-        // Changes the owner through the open file, before it gets its name: a file that somebody else put under that name must not be given
-        // away.
+        // Changes the owner through the open file, before the file gets its name: a file put under that name by others must not be given away.
         owner
             .map_or(Ok(()), |owner| fchown(&*file, Some(owner), None))
             .context("failed to make the spool's user its owner")
@@ -143,7 +142,7 @@ pub(super) fn write(mut job: Vec<OfJob>, output: &Path, how: How, result: &mut R
 /// Permission bits that let only the owner read and write.
 const PRIVATE: u32 = 0o600;
 
-/// Returns the permission bits that the process would have given its trace; `block` is its job block.
+/// Returns the permission bits that the process would have given its trace; `block` is the process's job block.
 fn rights(block: &Job) -> u32 {
     let asked = block.settings.iter().find(|(name, _)| name == "DXT_TRACE_MODE");
     let mode = asked.and_then(|(_, value)| u32::from_str_radix(value, 8).ok());
@@ -155,7 +154,7 @@ fn rights(block: &Job) -> u32 {
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// Returns the job block of a process that had initialized MPI, since it has the most data on the job; without one, of the first process.
+/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, of the first process.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);
@@ -167,8 +166,7 @@ fn block_of(job: &mut [OfJob]) -> Option<Job> {
     })
 }
 
-/// Writes the trace to `file`, process by process, and returns what was written per spool. Messages on unreadable spools are added to
-/// `failed`.
+/// Writes the trace to `file`, process by process, and returns what was written per spool. Messages on unreadable spools are added to `failed`.
 fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<String>) -> Result<Vec<FromSpool>> {
     let mut encoder = Encoder::new()?;
     let (mut about, mut index) = (Vec::new(), Vec::new());
@@ -193,7 +191,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
                     of_spool.folded = recovered.process.info.missing;
                     about.push(of_spool.clone());
                 }
-                // The process has written its trace meanwhile.
+                // Nothing is left of this spool: the process has written its trace meanwhile.
                 Ok(None) => {}
                 Err(error) => failed.push(format!("{}: {error:#}", spool.display())),
             }
@@ -209,7 +207,7 @@ fn regions(job: &mut [OfJob], block: &Job, file: &mut File, failed: &mut Vec<Str
     Ok(about)
 }
 
-/// Writer that counts the bytes written and keeps the error that made it stop.
+/// Writer that counts the bytes written, and keeps the error that stopped it.
 struct Counted<W> {
     file: W,
     bytes: u64,
@@ -237,7 +235,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Returns `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.
+/// Returns the file name of a recovered trace: `<program>_<start>_<node>_<pid>_recovered.dxt`, with the number of processes if there are several.
 fn file_name(job: &[OfJob]) -> String {
     let Some(first) = job.first() else { return "recovered.dxt".into() };
     let exe = String::from_utf8_lossy(&first.exe);

@@ -1,6 +1,6 @@
-//! `recover`: makes traces from spools, the files in which processes keep their calls until their trace is written. Killed processes leave
-//! spools behind. `trace_format::spool` decodes spools; this module deals with what depends on the machine: clocks, processes that still
-//! run, files.
+//! Command `recover`: makes traces from spools, the files in which processes keep their calls until their trace is written. Killed
+//! processes leave spools behind. `trace_format::spool` decodes spools; this module handles what depends on the machine: clocks, running
+//! processes, files.
 
 mod job;
 mod spill;
@@ -31,45 +31,45 @@ use trace_format::spool::{Head, Recovered, Spool};
 pub struct FromSpool {
     /// Path of the spool.
     pub spool: PathBuf,
-    /// Key of the job.
+    /// Key of the job that the process belongs to.
     pub job: String,
     /// Host name of the node on which the process ran.
     pub node: String,
-    /// Process id.
+    /// Process id of the process that wrote the spool.
     pub pid: u32,
-    /// MPI rank, or -1.
+    /// MPI rank of the process, or -1 without MPI.
     pub rank: i32,
-    /// True if the spool's process is still running: the data is its progress so far.
+    /// True if the process is still running: the data is its progress so far.
     pub running: bool,
     /// Number of recovered segments.
     pub segments: u64,
-    /// Number of calls that are contained only in counters.
+    /// Number of calls that only counters contain.
     pub folded: u64,
-    /// Number of calls that are contained in segments and possibly in counters as well.
+    /// Number of calls that segments contain, and counters possibly contain as well.
     pub uncertain: u64,
-    /// Bytes that the process had used but that the file lacks, because it was truncated. The number of calls in these bytes is unknown.
+    /// Bytes that the process had used but that the file lacks, because the file was truncated. The number of calls in these bytes is unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_bytes: u64,
 }
 
-/// Outcome of recovering a set of spools.
+/// Result of recovering a set of spools.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recovery {
     /// Spools with recovered calls.
     pub spools: Vec<FromSpool>,
-    /// Spools without further calls: all their calls, if any, are in a trace already.
+    /// Spools without further calls: all their calls, if any, are already in a trace.
     pub empty: Vec<PathBuf>,
     /// Paths of the traces that were written.
     pub written: Vec<PathBuf>,
-    /// Error messages on spools, or on spill files beside them, that could not be read.
+    /// Error messages on spools that could not be read, or on the spill files beside them.
     pub failed: Vec<String>,
-    /// Truncated spools, with the reason, from which no trace was made; the files are kept.
+    /// Truncated spools from which no trace was made, with the reason; the files are kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
-    /// Spools whose header is incomplete, with the reason. `--stale` removes them, so that each is reported only once.
+    /// Spools with an incomplete header, with the reason. `--stale` removes these files, so that each is reported only once.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub without_header: BTreeMap<PathBuf, String>,
-    /// Files that were deleted on request (`--delete`), without making a trace from them.
+    /// Files that were deleted on request (`--delete`), without making a trace from their contents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
     /// Number of spools that are not stale: their process is running or ended recently.
@@ -95,12 +95,12 @@ struct Found {
     spill: Option<Bytes>,
 }
 
-/// Returns the contents of the spill file beside a spool; an empty source if there is none.
+/// Returns the contents of the spill file beside a spool; an empty source if there is no spill file.
 fn spill_or_nothing(spill: Option<&Bytes>) -> &dyn Source {
     spill.map_or(&[0_u8; 0], |spill| spill)
 }
 
-/// Result of reading one spool: calls that no trace contains yet, and the reason if its spill file is not included.
+/// Result of reading one spool: calls that no trace contains yet, and the reason if the spill file beside the spool is not included.
 struct Looked {
     what: Held,
     without_spill: Option<String>,
@@ -123,14 +123,13 @@ struct How {
     remove: bool,
     /// True to let traces replace files that this program did not write.
     force: bool,
-    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would regenerate the
-    /// same traces.
+    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would make the same traces again.
     cleans: bool,
-    /// True to give each trace to the user whose spools it was made from (`chown`).
+    /// True to give each trace to the user who owns the spools from which the trace was made (`chown`).
     gives: bool,
 }
 
-/// Lists the spools in `named`, sorted; a directory means all spools in it.
+/// Lists the spools in `named`, sorted; a directory stands for all spools in it.
 ///
 /// # Errors
 /// Fails with [`UsageError`] if a name matches no spool.
@@ -155,13 +154,13 @@ pub fn find(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// True if `output` is a directory: an existing directory, or a name without the extension `.dxt`.
+/// Returns true if `output` is a directory: an existing directory, or a name without the extension `.dxt`.
 fn is_directory(output: &Path) -> bool {
     output.is_dir() || output.extension().is_none_or(|extension| extension != "dxt")
 }
 
-/// Writes one trace per job of `spools`. If `output` is named `*.dxt`, it is the trace. Otherwise it is a directory, created if absent,
-/// in which traces get the names that the tracer would give them.
+/// Writes one trace per job of `spools`. If `output` is named `*.dxt`, it is the trace. Otherwise it is a directory, created if absent, in
+/// which traces get the names that the tracer would give them.
 ///
 /// `remove` deletes the spools of ended processes once their trace is written. `force` lets traces replace files of other origin.
 ///
@@ -176,7 +175,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
 fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();
-    // If there are many spools, only their summaries are kept: all contents at once might not fit in memory.
+    // With many spools, only their summaries are kept: all contents at once might not fit in memory.
     let keeps = spools.len() <= job::AT_ONCE;
     let read: Vec<_> =
         spools.par_iter().map(|(path, is)| (path, read(path, *is).map(|one| Known::of(one, keeps)))).collect();
@@ -228,8 +227,7 @@ fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How)
     Ok(result)
 }
 
-/// Reads one spool. With `is`, fails unless the file still has this identity: in a directory that others can write, names may change at
-/// any time.
+/// Reads one spool. With `is`, fails unless the file still has this identity: in a directory that others can write to, names may change at any time.
 fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     let Owned { file, owner } = Owned::open(path)?;
     let about = file.metadata().context("failed to read its metadata")?;
@@ -241,14 +239,14 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
     }
     let head = Head::read(&source)?;
     let is_finished = head.is_some();
-    // Checked before the rest is read: if the process ends later, it may have written its trace since.
+    // Checked before the rest is read: a process that ends later may have written its trace since.
     let running = head.is_some_and(|head| owner::is_of_this_boot(&head) && owner::is_running(&head));
     let spool = Spool::read(&source)?;
     let here = owner::is_of_this_boot(spool.head());
     let in_trace = spool.head().cut().is_some_and(|cut| written::is_there(&cut, owner));
     let (spill, without_spill) = match spill::read(path, spool.head(), owner)? {
         Spill::There(bytes) => (Some(bytes), None),
-        // The trace that the process wrote contains the spilled data as well.
+        // The trace that the process wrote also contains the spilled data.
         Spill::Gone(_) if in_trace => (None, None),
         Spill::None => (None, None),
         Spill::Gone(why) => (None, Some(format!("the spill beside {}: {why}", path.display()))),
@@ -257,7 +255,7 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
         spool.recover(spill_or_nothing(spill.as_ref()), clock::now(spool.head()).filter(|_| here), in_trace)?;
     let missing_bytes = spool.missing_bytes();
     if recovered.is_empty() {
-        // A running process may record more at any time.
+        // A running process may record more calls at any time.
         if running {
             bail!("its process {} runs and has recorded nothing", spool.head().pid());
         }

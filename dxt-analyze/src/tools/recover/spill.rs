@@ -1,5 +1,5 @@
-//! Spill file beside a spool, to which the process moved compressed segment blocks when memory was full. Checks that the file belongs to
-//! the spool, and opens it.
+//! Spill file beside a spool, to which the process moved compressed segment blocks when memory was full. Checks that the spill file belongs
+//! to the spool, and opens it.
 
 use crate::spools::files::{self, Bytes, Owned};
 use anyhow::{Context, Result, bail};
@@ -21,10 +21,7 @@ pub(super) enum Spill {
     Gone(String),
 }
 
-/// Opens the spill file of a spool; `head` is the spool's header, `owner` the user id of its owner.
-///
-/// # Errors
-/// Fails if the file belongs to the spool but is unreadable or damaged.
+/// Opens the spill file of the spool with header `head` and owner `owner` (user id). Fails if the spool's file is unreadable or damaged.
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
@@ -41,7 +38,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
-    // The tracer writes all blocks in sequence, so its file is not sparse. A sparse file can claim any size and is not the tracer's.
+    // The tracer writes all blocks in sequence, so its files are not sparse. A sparse file can claim any size, and was not written by the tracer.
     let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
     if about.len() > most {
         bail!(

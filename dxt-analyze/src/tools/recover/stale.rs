@@ -1,5 +1,5 @@
-//! `recover --stale`: recovers and removes the spools of processes that ended long ago, so that they do not fill a node's disk. Root does
-//! this for all users: each user's traces go to a directory that only root can change, and are given to the user.
+//! Option `recover --stale`: recovers and removes the spools of processes that ended long ago, so that they do not fill a node's disk. Root
+//! cleans up for all users: each user's traces go to a directory that only root can change, and are given to the user.
 
 use super::Recovery;
 use crate::exit::UsageError;
@@ -12,17 +12,17 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Options of a clean-up.
+/// Options of a clean-up of stale spools.
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
-    /// Minimum time since the last write to a file, for the file to be stale.
+    /// Minimum time since the last write to a file for the file to count as stale.
     pub older_than: Duration,
-    /// True to delete the files without making traces.
+    /// True to delete stale files without making traces.
     pub delete: bool,
 }
 
-/// Cleans up the directories `places`, by default those where the tracer puts spools. Traces go to the directory `output`. Spools that
-/// cannot be read, or whose trace cannot be written, are kept.
+/// Cleans up the directories `places`, by default the directories where the tracer puts spools. Traces go to the directory `output`. Spools
+/// that cannot be read, or whose trace cannot be written, are kept.
 ///
 /// # Errors
 /// Fails if no directory can be listed; fails with [`UsageError`] if root would write to a directory in which others can write.
@@ -47,7 +47,7 @@ pub fn stale(places: &[PathBuf], output: &Path, which: &Stale) -> Result<Recover
                 clean(&place, output, which, &mut result);
             }
             Err(error) if named => result.failed.push(format!("{error:#}")),
-            // Machines need not have all default directories.
+            // A default directory may be absent on this machine.
             Err(_) => {}
         }
     }
@@ -80,7 +80,7 @@ fn clean(place: &SpoolDirectory, output: &Path, which: &Stale, result: &mut Reco
             }
         }
     }
-    // Done after all spools are read: if a process changed its user, its spill file has another owner than its spool.
+    // Removed after all spools are read: if a process changed its user, its spill file and its spool have different owners.
     for file in place.left.iter().filter(|file| !stays.iter().any(|spool| is_of(file, spool))) {
         place.remove(file);
     }
@@ -103,7 +103,7 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
         let _ = std::fs::remove_dir(&folder);
     }
     let done = done?;
-    // A file that cannot be read may still be a spool, so it is kept and reported every time.
+    // A file that cannot be read may still be a spool, so it is kept and reported by every clean-up.
     let read = done.spools.iter().map(|one| &one.spool).chain(&done.empty);
     let dealt_with: BTreeSet<&PathBuf> = read.chain(done.without_header.keys()).collect();
     let running = done.spools.iter().filter(|one| one.running).map(|one| &one.spool);
@@ -118,8 +118,8 @@ fn recover(owner: u32, spools: &[&Left], output: &Path, result: &mut Recovery) -
     Ok(stays)
 }
 
-/// Creates a directory that only root can change, and checks its parents: a user who could change one of them could redirect root's
-/// writes. Returns the path with symbolic links resolved, since others could change these links.
+/// Creates a directory that only root can change, and checks its parents: a user who could change a parent could redirect root's writes.
+/// Returns the path with symbolic links resolved, since others could change these links.
 fn make(folder: &Path) -> Result<PathBuf> {
     let failed = || format!("failed to make {}", folder.display());
     if folder.symlink_metadata().is_err() {
@@ -137,8 +137,8 @@ fn make(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Checks that others cannot replace root's entries in this directory or in directories above it. A sticky directory such as /tmp is
-/// safe: others can create files there but not touch root's.
+/// Checks that others cannot replace root's entries in `folder` or in directories above it. A sticky directory such as /tmp is safe: others
+/// can create files there but not touch root's.
 fn check_above(folder: &Path) -> Result<()> {
     for folder in folder.ancestors() {
         let about = folder.symlink_metadata().with_context(|| format!("failed to look at {}", folder.display()))?;
@@ -158,7 +158,7 @@ fn others_may_change(folder: &Path) -> anyhow::Error {
     UsageError(why).into()
 }
 
-/// True if `file` is `spool` itself or its spill file.
+/// Returns true if `file` is `spool` itself or the spill file of `spool`.
 fn is_of(file: &Left, spool: &Path) -> bool {
     let stem = |path: &Path| {
         let name = path.file_name()?.to_str()?;

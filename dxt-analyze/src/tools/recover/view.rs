@@ -1,4 +1,4 @@
-//! `recover`: makes a trace from the spools of processes that could not write one.
+//! Options and report of `recover`, which makes traces from the spools of processes that could not write a trace.
 
 use crate::exit::Exit;
 use crate::render::Format;
@@ -9,7 +9,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// `recover`.
+/// Options of `recover`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Spools (*.spool), or directories with them; with --stale directories only (default: TMPDIR, /tmp, /dev/shm)
@@ -38,10 +38,10 @@ pub struct Args {
     pub format: Format,
 }
 
-/// Time units, longest first, in seconds.
+/// Units of time with their length in seconds, longest first.
 const UNITS: [(char, u64); 5] = [('w', 7 * 86_400), ('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// Parses a time such as `90s`, `30m`, `12h`, `7d` or `2w`.
+/// Parses a duration such as `90s`, `30m`, `12h`, `7d` or `2w`.
 fn age(text: &str) -> Result<Duration, String> {
     let seconds = |unit: char| UNITS.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| *seconds);
     let parts = text.char_indices().next_back().and_then(|(at, unit)| Some((text.get(..at)?, seconds(unit)?)));
@@ -49,14 +49,14 @@ fn age(text: &str) -> Result<Duration, String> {
     total.map(Duration::from_secs).ok_or_else(|| "expected a number with s, m, h, d or w, such as 12h or 7d".to_owned())
 }
 
-/// Formats a time in the longest unit of which it is a whole multiple.
+/// Formats a duration in the longest unit of which the duration is a whole multiple.
 fn age_text(time: Duration) -> String {
     let seconds = time.as_secs();
     let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit)).unwrap_or(&('s', 1));
     format!("{}{}", seconds / unit.1, unit.0)
 }
 
-/// Recovers the named spools.
+/// Recovers the spools that the arguments name.
 ///
 /// # Errors
 /// Fails as [`recover::recover`] does.

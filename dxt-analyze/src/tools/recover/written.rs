@@ -1,5 +1,5 @@
-//! Searches for the trace that a process was writing when it was killed. The trace may be finished all the same: by another rank, or by
-//! the process itself before it could mark its spool.
+//! Searches for the trace that a process was writing when it was killed. The trace may be finished all the same: by another rank, or by the
+//! process itself before it could mark its spool.
 
 use crate::spools::files::{Bytes, Owned};
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use trace_format::read::Trace;
 use trace_format::spool::Cut;
 
-/// True if the trace of a truncated spool exists and contains the spool's process. The trace may have a number appended to its name (if
-/// the name was taken). It must belong to `owner`, as the spool does: other users' files prove nothing about the spool.
+/// Returns true if the trace that `cut` describes exists and contains the spool's process. The trace may have a number appended to its name
+/// (if the name was taken). It must belong to `owner`, the owner of the spool: other users' files prove nothing about the spool.
 pub(crate) fn is_there(cut: &Cut, owner: u32) -> bool {
     let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };

@@ -17,7 +17,7 @@ pub struct Args {
     pub options: Options,
 }
 
-/// What can be asked of it.
+/// Options of the analysis
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
     /// Stripe layouts of files, for storage targets: see docs/layouts.md

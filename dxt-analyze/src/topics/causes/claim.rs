@@ -1,7 +1,7 @@
 //! A finding and the calls that it explains.
 
 use super::grid::Grid;
-use super::replay::Shortened;
+use super::replay::Savings;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::FileId;
 use crate::words::Words;
@@ -10,31 +10,31 @@ use crate::words::common::LostOn;
 /// A finding and the calls that it explains.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// What is said.
+    /// Finding; [`super::price::price`] sets its saving and severity.
     pub finding: Finding,
-    /// By how much which calls would be shorter.
-    pub shortened: Shortened,
-    /// What the run time would be shorter by besides: time in which ranks wait, ns.
+    /// Saving per cell, ns.
+    pub savings: Savings,
+    /// Run time saved besides, in waits of ranks, ns.
     pub waiting_ns: f64,
-    /// Time of calls of MPI-IO and HDF5 outside of system calls that it explains besides, ns, summed over processes.
+    /// Explained time of MPI-IO and HDF5 calls outside of system calls, ns, summed over processes.
     pub outside_ns: f64,
-    /// Whether it says why calls take as long as they do, where others of its code only tell how they are made.
+    /// True if the finding explains why calls are long, while others of its code only describe how calls are made.
     pub says_why: bool,
-    /// Whether it is of calls that wait at storage targets for each other.
+    /// True if the calls wait for each other at storage targets.
     pub is_load: bool,
-    /// Where what it saves is not known but between two bounds: these as parts of what it says.
+    /// Bounds of an uncertain saving, as parts of it: low, high.
     pub range: Option<(f64, f64)>,
-    /// How severe it is at most: what may be needful is no more than a warning, whatever it takes.
+    /// Upper bound of the severity: `Warn` if the calls may be necessary.
     pub at_most: Severity,
 }
 
 impl Claim {
-    /// Of calls that would be shorter.
+    /// Makes a claim about calls that would be shorter.
     #[must_use]
-    pub fn new(finding: Finding, shortened: Shortened) -> Self {
+    pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
             finding,
-            shortened,
+            savings,
             waiting_ns: 0.0,
             outside_ns: 0.0,
             says_why: false,
@@ -48,18 +48,18 @@ impl Claim {
     pub(super) fn on_files(
         grid: &Grid<'_>,
         code: Code,
-        shortened: Shortened,
+        savings: Savings,
         words: impl FnOnce(Option<LostOn>) -> Words,
     ) -> Self {
-        let words = words(lost_on(grid, &shortened));
-        Self::new(Finding::new(code, words), shortened)
+        let words = words(lost_on(grid, &savings));
+        Self::new(Finding::new(code, words), savings)
     }
 }
 
 /// Returns the file with most of the lost time.
-pub(super) fn lost_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> Option<LostOn> {
+pub(super) fn lost_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
-    for (index, ns) in shortened {
+    for (index, ns) in savings {
         if let Some(entry) = grid.entries.get(*index as usize) {
             *by.entry(entry.file).or_default() += ns;
         }

@@ -1,4 +1,4 @@
-//! Causes in a report: what is slow, for the verdict. They have no section of their own: they are its first screen.
+//! Causes in a report. The verdict, its first screen, uses them; they have no section of their own.
 
 use super::reading::cells::{self, Cells};
 use super::shape::aliasing::{self, Aliasing};

@@ -1,14 +1,15 @@
-//! Causes: which rank, node, storage target, moment or kind of call is slower than its like, and what the job's run time would be without.
-//! Everything is judged together, on the logarithm of durations, so that one slow thing is not taken for another.
+//! Causes: ranks, nodes, storage targets, time windows or kinds of calls that are slower than their peers, and the job's saving without them. All
+//! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
 //!
-//! * [`reading`]: what is read of the trace, as times of calls by process, moment, file, size and target.
-//! * [`grid`]: all of it, ready to compare.
-//! * [`slow`]: units that are slow: ranks, nodes, targets, moments, folders, files and parts of them.
-//! * [`long_calls`]: single calls that take far longer than their like.
-//! * [`sole_user`]: whether a slow file is told from the one rank that uses it.
-//! * [`shape`]: what costs time by the shape of the I/O: each finding is a module there.
-//! * [`replay`]: what the job's run time would be with some calls shortened.
-//! * [`claim`]: a finding and the calls that it explains; [`price`]: what it saves; [`named`]: what units are called; [`slow_as_finding`]: what is said of slow ones; [`result`], [`view`]: all of them, and how they look; [`codes`]: of findings; [`args`]: what can be asked for.
+//! * [`reading`]: sums calls by process, time window, file, size and target.
+//! * [`grid`]: all cells of a run, with their slowdown.
+//! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
+//! * [`long_calls`]: outliers among single calls.
+//! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
+//! * [`shape`]: findings about the shape of the I/O, one per module.
+//! * [`replay`]: the job's run time with savings applied.
+//! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`]: findings of slow
+//! units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
 
 pub mod args;
 pub mod claim;
@@ -30,4 +31,4 @@ pub mod view;
 pub use args::{Args, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::causes as verb;
+pub use view::causes as run;

@@ -1,4 +1,4 @@
-//! Names of units: as facts for sentences, and as subjects for programs.
+//! Names of units, for sentences and as subjects of findings.
 
 use super::grid::Grid;
 use super::slow::unit::Unit;
@@ -14,7 +14,7 @@ pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (Subject, About) {
         Unit::Target(ost) => (Subject::Target(ost), About { ost: Some(ost), ..About::default() }),
         Unit::Node(node) => {
             let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
-            // What a process leaves after its trace is written is a second one of the same.
+            // A process that continues after its trace is written has a second entry: count it once.
             let here = run.processes.iter().filter(|process| process.node == node);
             let each: BTreeSet<(i64, u32)> = here.map(|process| (i64::from(process.rank), process.pid)).collect();
             let ranks: BTreeSet<i64> = each.iter().map(|(rank, _)| *rank).filter(|rank| *rank >= 0).collect();

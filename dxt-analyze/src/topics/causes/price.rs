@@ -1,29 +1,29 @@
-//! What a finding saves of the job's run time, and how severe it is by that.
+//! Saving and severity of findings.
 
 use super::claim::Claim;
 use super::grid::Grid;
-use super::replay::{Shortened, Work, saved_alone};
+use super::replay::{Savings, Work, saved_alone};
 use crate::findings::{Explains, Saving, Severity};
 use crate::shared::ratio::share;
 
-/// What the job would save if calls were shortened.
+/// Returns the job's saving if calls are shorter by `savings` and ranks wait `waiting_ns` less.
 #[must_use]
-pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f64)], waiting_ns: f64) -> Saving {
+pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let counts = |(index, _): &&(u32, f64)| {
         grid.entries.get(*index as usize).is_none_or(|entry| !grid.has_time_left(entry.process))
     };
-    let counted: Shortened = shortened.iter().filter(counts).copied().collect();
+    let counted: Savings = savings.iter().filter(counts).copied().collect();
     let (low, high) = (phases.saved(grid, &counted), slots.saved(grid, &counted));
     let alone = grid.last_alone.filter(|_| !grid.slots.ranks_met).map_or(0.0, |last| saved_alone(grid, last, &counted));
     let low = low.max(alone);
-    // No more than there is: calls that begin in one slot may end in the next, so that slots can add up to more.
+    // At most the time of all calls: a call that begins in one time window may end in the next, so that windows can add up to more.
     let most = (phases.critical() + waiting_ns).min(grid.run.length_ns() as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
-    let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    // Where ranks are known to have met, there is no doubt.
+    let time: f64 = savings.iter().map(|(_, ns)| ns).sum();
+    // With recorded synchronization points of all ranks, the saving is certain.
     let range = !grid.slots.ranks_met && high as f64 > low as f64 * 1.1;
     Saving {
-        // Between the bounds: their geometric mean, which is off by the same factor from both.
+        // The geometric mean of the bounds is off by the same factor from both.
         saves_ns: if range { (low.max(1) as f64 * high as f64).sqrt() as u64 } else { low },
         saves_low_ns: range.then_some(low),
         saves_high_ns: range.then_some(high),
@@ -31,16 +31,17 @@ pub fn saving(grid: &Grid<'_>, phases: &Work, slots: &Work, shortened: &[(u32, f
     }
 }
 
-/// `ns` of calls into the kernel and `outside_ns` of libraries besides: as a share of all time in the former, or in all that the program calls.
+/// Returns explained time: `ns` of system calls and `outside_ns` of libraries, as a share of the time in system calls or, with `outside_ns`, in
+/// all calls of the program.
 fn explained(grid: &Grid<'_>, ns: f64, outside_ns: f64) -> Explains {
     let all = if outside_ns > 0.0 { grid.leaf_ns.max(grid.called_ns) } else { grid.leaf_ns };
     let ns = (ns + outside_ns) as u64;
     Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
 }
 
-/// Sets what a claim's finding saves, and how severe it is by that.
+/// Sets the saving and severity of a claim's finding.
 pub fn price(grid: &Grid<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
-    let mut saving = saving(grid, phases, slots, &claim.shortened, claim.waiting_ns);
+    let mut saving = saving(grid, phases, slots, &claim.savings, claim.waiting_ns);
     if claim.outside_ns > 0.0 {
         saving.explains = explained(grid, saving.explains.time_ns as f64, claim.outside_ns);
     }

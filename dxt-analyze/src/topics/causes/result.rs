@@ -1,4 +1,4 @@
-//! Slow units and single calls as findings, with what they cost the job.
+//! Findings about slow units, outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
 use super::grid::Grid;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What is slow in `grid`, and what else costs the job time, the most costly first.
+/// Returns all claims of a run, largest saving first, and the grid.
 #[must_use]
 pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Grid<'a>, Vec<Claim>) {
     let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
@@ -34,10 +34,10 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
         entry.left_ns = entry.cell.time_ns as f64;
     }
     let mut shapes = super::shape::claims(&grid, gaps);
-    // What many read of one block keeps its target busy.
+    // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
-        if !joins(blocks.map(|claim| &mut claim.shortened), &slow.shortened) {
+        if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
             out.push(of_unit(&grid, &slow));
         }
     }
@@ -53,32 +53,32 @@ pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Gr
     (grid, out)
 }
 
-/// Fewer syncs meet fewer long ones, but that some take far longer than others is a matter of its own: what `contrasts` explain is none of theirs.
+/// Removes savings that `contrasts` explain from claims about syncs and metadata: fewer syncs would mean fewer outliers, but those have findings.
 fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.shortened) {
+    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {
         *beyond.entry(*index).or_default() += ns;
     }
     let of_syncs = |claim: &&mut Claim| {
         [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH, Code::METADATA_SHARE]
             .contains(&claim.finding.code)
     };
-    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.shortened) {
+    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.savings) {
         *ns = (*ns - beyond.get(index).copied().unwrap_or_default()).max(0.0);
     }
     shapes
 }
 
-/// The claim of storage targets, by no more than they are busy for longer than others: meanwhile nobody waits for them.
+/// Limits the claim of storage targets to the time that they are busy longer than others: otherwise nobody waits for them.
 fn within_busy(grid: &Grid<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };
         slow.by.iter().map(|(class, ..)| AtOnce::of(grid, *class).longer_ns(*target)).sum::<Option<f64>>()
     };
     let Some(most) = slow.more.iter().chain([&slow.unit]).map(longer).sum::<Option<f64>>() else { return claim };
-    let saved = phases.saved(grid, &claim.shortened);
+    let saved = phases.saved(grid, &claim.savings);
     if saved > most {
-        claim.shortened.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
+        claim.savings.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
     }
     claim
 }

@@ -14,10 +14,10 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of what slow metadata calls cost from which one operation is named.
+/// Least part of the saving of slow metadata calls for an operation to be named.
 const ONE_OPERATION: f64 = 0.8;
 
-/// As a finding, with the calls that it explains.
+/// Makes a finding of a slow unit, with the calls that it explains.
 pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
     let run = grid.run;
     let (unit, mut about) = named(grid, slow.unit);
@@ -45,7 +45,7 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         about,
         more: slow.more.iter().map(|unit| named(grid, *unit)).collect(),
         ranks: processes.and_then(|processes| ranks(run, &processes)),
-        either: alike(grid, slow).into_iter().map(target).collect(),
+        either: similar(grid, slow).into_iter().map(target).collect(),
         calls: by.iter().map(|of| of_class(grid, slow, of)).collect(),
         sole_user,
         load,
@@ -60,18 +60,18 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) => (Code::SLOW_TARGET, words::slow_target(&facts)),
         Unit::File(_) | Unit::Folder(_) | Unit::Region(_) => (Code::SLOW_FILE, words::slow_file(&facts)),
     };
-    let words = words.on(lost_on(grid, &slow.shortened));
-    Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.shortened.clone()) }
+    let words = words.on(lost_on(grid, &slow.savings));
+    Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
-/// Returns how calls of a class stand against their peers.
+/// Returns the slowdown of a class of calls.
 fn of_class(grid: &Grid<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
     SlowCalls { class: *class, op: operation(grid, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
-/// Returns who alone uses a unit, and the first of them as the subject of a finding.
+/// Returns the sole users of a unit, and the first of them as the subject of a finding.
 fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
         let (first, about) = named(grid, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
@@ -93,7 +93,7 @@ fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Times what is asked of other targets, at least, if they are targets.
+/// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
 pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(grid, &classes);
@@ -104,8 +104,8 @@ pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
     slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Targets that just the same calls reach as the slow one: each may be the slow one.
-fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
+/// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
+fn similar(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let is = |entry: &&Entry| entry.leaf && classes.contains(&entry.class) && !entry.targets.is_empty();
@@ -129,7 +129,7 @@ fn alike(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
 /// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
 fn operation(grid: &Grid<'_>, slow: &Slow, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
-    for (index, ns) in &slow.shortened {
+    for (index, ns) in &slow.savings {
         let entry = grid.entries.get(*index as usize).filter(|entry| entry.class == class);
         if let Some(stream) = entry.and_then(|entry| grid.stream(entry)) {
             *by.entry(grid.run.op(stream).name.as_str()).or_default() += ns;
@@ -150,5 +150,5 @@ fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
 
 fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
     let of = |index: &u32| grid.entries.get(*index as usize).is_some_and(|entry| entry.class == class);
-    slow.shortened.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
+    slow.savings.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
 }

@@ -1,6 +1,6 @@
-//! Whose a slow file is that one process alone uses: with a file for each rank, rank and file are the same calls. The rank is the better guess where it has no
-//! other such file that would be fast, and where opens and closes, which ask another server, are slow as well. So it is with a storage target that one
-//! process alone reaches, and which is the only one that it reaches: either may be slow.
+//! Decides if a slow file or the one rank that uses it is slow: with a file per rank, both have the same calls. The rank is, if it uses no other
+//! such file, or if opens and closes (another server) are slow, too. The same holds for a storage target and the only process that reaches it,
+//! and only it.
 
 use super::grid::{Entry, Grid};
 use super::slow::Slow;
@@ -8,13 +8,13 @@ use super::slow::unit::Unit;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls on another file of its kind that tell what a process takes there, at least.
+/// Fewest calls on another file of the same kind that show the process's speed there.
 const FEWEST: u64 = 3;
-/// Times as long as their like that opens and closes take, at least, to be slow as well; and part of how far the file's other calls are above theirs, by the logarithm.
+/// Least slowdown of opens and closes to be slow, and least part of the log slowdown of the file's other calls that they reach.
 const SLOWER: f64 = 1.5;
 const AS_FAR: f64 = 0.5;
 
-/// What nothing tells from slow files.
+/// Units that cannot be distinguished from slow files or targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SoleUser {
     /// These processes are slow.
@@ -25,8 +25,8 @@ pub(super) enum SoleUser {
     EitherOnTarget(ProcessId, u32),
 }
 
-/// Who alone uses each of the files that are slow, or the storage target that is, or that the slow process uses; `None` if others use one of them, or
-/// something else is slow.
+/// Returns the sole users of the slow files, or of the slow storage target, or of the target of a slow process; `None` if there are other users,
+/// or another unit is slow.
 #[must_use]
 pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
     if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {
@@ -58,7 +58,7 @@ pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
     }
 }
 
-/// Which process alone has such calls on a storage target, and such calls on no other.
+/// Returns the process that alone has calls of the slow classes on a storage target, and on no other target.
 fn alone_on(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
     let is = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
     let all = || grid.entries.iter().filter(is);
@@ -76,7 +76,7 @@ fn alone_on(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
-/// Whether a process makes such calls on another file.
+/// True if the process makes enough such calls on another file.
 fn has_others(grid: &Grid<'_>, slow: &Slow, file: FileId, process: ProcessId) -> bool {
     let of_class = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
     let mine = || grid.entries.iter().filter(of_class).filter(|entry| entry.process == process);
@@ -86,7 +86,7 @@ fn has_others(grid: &Grid<'_>, slow: &Slow, file: FileId, process: ProcessId) ->
     others.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls)) >= FEWEST
 }
 
-/// Whether opens and closes of a file take far longer than their like.
+/// True if opens and closes of a file take far longer than their peers.
 fn opens_are_slow(grid: &Grid<'_>, slow: &Slow, file: FileId) -> bool {
     let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
     if slow.by.iter().any(|(class, ..)| is(*class)) {

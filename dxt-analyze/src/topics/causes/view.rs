@@ -1,4 +1,4 @@
-//! `causes`: two passes, and how it looks.
+//! The `causes` command: two passes over the segments, and their output.
 
 use super::args::Args;
 use super::claim::Claim;
@@ -24,35 +24,34 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 together!(
-    /// What the first reading is for.
+    /// Analyses of the first pass.
     First, FirstRead { phases, durations, questions, read_before }
 );
 
-/// All analyses of the first reading, and what they read.
+/// Analyses of the first pass, and their partial results.
 pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
-/// See above.
+/// Partial results of the first pass.
 pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
 
 impl ReadsFirst {
-    /// Of `run`.
     pub(super) fn new(run: &Run) -> Self {
         let (questions, read_before) = (Questions::new(run), ReadBefore::new(run));
         Self { phases: Phases::new(run), durations: Durations, questions, read_before }
     }
 }
 
-/// How the run is divided and what is usual in it.
+/// Division of a run into time windows, and usual durations.
 #[derive(Debug)]
 pub struct Frame {
-    /// Slots.
+    /// Time windows.
     pub slots: super::reading::slots::Slots,
-    /// By kind of calls.
+    /// Usual durations by kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,
-    /// How late ranks came to collective calls.
+    /// Lateness of ranks at collective calls.
     pub gaps: Vec<phases::Gaps>,
-    /// Files that processes asked for before they were there.
+    /// Files that processes queried before they existed.
     pub found: Vec<Found>,
-    /// Blocks that processes read and overwrite at once.
+    /// Blocks that processes overwrite right after reading them.
     pub read_before: read_before::Partial,
 }
 
@@ -65,29 +64,29 @@ impl Frame {
     }
 }
 
-/// The result.
+/// Result of `causes`.
 #[derive(Debug, Serialize)]
 pub struct Causes {
-    /// From the job's start to its last end, ns.
+    /// Run time from the job's start to the last process's end, ns.
     pub run_ns: u64,
-    /// Phases that it is divided into.
+    /// Number of phases.
     pub phases: usize,
-    /// Whether they end where all ranks met.
+    /// True if phases end at synchronization points of all ranks.
     pub ranks_met: bool,
-    /// What is missing.
+    /// Gaps of the trace.
     pub missing: Completeness,
-    /// What is slow, the most costly first.
+    /// Findings, largest saving first.
     pub findings: Vec<Finding>,
 }
 
-/// The result, and what it rests on: for who weighs it against other findings.
+/// Result of `causes` with its claims and cells, which the verdict weighs.
 #[derive(Debug)]
 pub struct CausesReport<'a> {
     /// The result.
     pub result: Causes,
-    /// The calls that each finding explains.
+    /// Findings with the calls that each explains.
     pub claims: Vec<Claim>,
-    /// All calls.
+    /// All cells of the run.
     pub grid: Grid<'a>,
 }
 
@@ -117,17 +116,17 @@ impl<'a> CausesReport<'a> {
     }
 }
 
-/// Loads and compares.
+/// Loads the inputs and analyses them.
 ///
 /// # Errors
-/// If nothing can be loaded, or the layouts make no sense.
+/// If nothing can be loaded, or the layouts are invalid.
 pub fn causes(args: &Args) -> Result<Causes> {
     let run = crate::session::open(&args.inputs)?;
     let layouts = certain(crate::session::layouts(&run, args.options.layout.as_deref())?);
     Ok(causes_of(&run, &layouts).result)
 }
 
-/// Of a run that is loaded.
+/// Analyses a loaded run.
 #[must_use]
 pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
     let bar = Bar::new(run.segments(), "baselines");

@@ -1,5 +1,5 @@
-//! Checks of load balance over ranks, by the imbalance percentage of DeRose, Homer & Johnson (Euro-Par 2007): (max - mean) / max * n / (n -
-//! 1). For any number n of ranks, it is 0 if all do the same and 1 if one does everything.
+//! Checks of load balance over ranks by the imbalance percentage of DeRose, Homer & Johnson (Euro-Par 2007): (max - mean) / max * n / (n -
+//! 1). For any number n of ranks, it is 0 if all have equal loads, and 1 if one has the whole load.
 
 use super::result::{Amount, Verdicts};
 use super::{Measured, share};
@@ -32,12 +32,12 @@ fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     (max as f64 - mean) / max as f64 * members as f64 / (members - 1) as f64
 }
 
-/// Returns the number of ranks to compare: with MPI all ranks of the trace, without MPI the processes that do I/O.
+/// Returns the number of ranks to compare: all ranks of the trace, or without MPI the processes that do I/O.
 fn members(m: &Measured<'_>) -> u64 {
     (m.run.ranks() + m.run.silent_ranks()).max(m.calls.ranks.len() as u64)
 }
 
-/// Checks if one of several ranks moves nearly all bytes; returns true if that is a finding.
+/// Checks if one of several ranks moves nearly all bytes; returns true for a finding.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
@@ -102,7 +102,7 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
         ranks.sort_by_key(|(process, value)| (std::cmp::Reverse(*value), *process));
         let most = ranks.first().map_or(0, |(_, value)| *value);
         let part = imbalance(ranks.iter().map(|(_, value)| *value), members(m));
-        // A rank that does everything already has a finding of its own.
+        // A rank that does everything has a finding of its own already.
         let found = part > least && most >= enough && !one;
         let mean = ranks.iter().map(|(_, value)| *value as f64).sum::<f64>() / members(m).max(1) as f64;
         let finding = found.then(|| {
@@ -225,7 +225,7 @@ mod tests {
         let of = |values: &[u64], members| imbalance(values.iter().copied(), members);
         assert_eq!(of(&[5, 5, 5, 5], 4), 0.0);
         assert_eq!((of(&[7], 2), of(&[7], 1000)), (1.0, 1.0));
-        // One of four has twice the value of the others: max 2, mean 1.25.
+        // One of four ranks has twice the value of the others: maximum 2, mean 1.25.
         assert!((of(&[1, 1, 2, 1], 4) - 0.75 / 2.0 * 4.0 / 3.0).abs() < 1e-12);
         assert_eq!(of(&[], 8), 0.0);
     }

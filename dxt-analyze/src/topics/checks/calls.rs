@@ -1,4 +1,4 @@
-//! Totals of calls by layer, rank and file, for the checks. Also covers calls that were only counted, not recorded individually.
+//! Totals of calls by layer, rank and file, for the checks, including calls that have only counters.
 
 use super::file_calls::is_collective;
 use super::file_calls::{FileCalls, ProcessFile};
@@ -12,11 +12,11 @@ use trace_format::op::{Layer, OpClass, OpMode};
 /// MPI-IO reads, or MPI-IO writes, by form of call.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
-    /// Collective calls: all ranks of a communicator together.
+    /// Calls that all ranks of a communicator make together.
     pub collective: Calls,
-    /// Independent calls: each rank by itself.
+    /// Calls that each rank makes by itself.
     pub independent: Calls,
-    /// Nonblocking and split calls, which return before the bytes have moved. They are also counted above, as collective or independent.
+    /// Nonblocking and split calls, which return before the bytes have moved; also included in `collective` or `independent`.
     pub nonblocking: Calls,
     /// Independent calls per file.
     pub independent_files: BTreeMap<FileId, Calls>,
@@ -30,7 +30,7 @@ impl Forms {
     }
 }
 
-/// Totals of one rank (or of a process without a rank).
+/// Totals of one rank, or of a process without a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
     /// Reads and writes made by the program itself.
@@ -39,14 +39,14 @@ pub struct Rank {
     pub metadata: Calls,
 }
 
-/// Totals of the whole run's calls.
+/// Totals over all calls of the run.
 #[derive(Clone, Debug, Default)]
 pub struct CallSums {
     /// Reads made by the program itself, at any layer.
     pub reads: Calls,
     /// Writes made by the program itself, at any layer.
     pub writes: Calls,
-    /// Calls on C streams (STDIO) among these reads and writes.
+    /// Reads and writes on C streams (STDIO) that the program itself made.
     pub stdio: Calls,
     /// All I/O calls made by the program itself.
     pub all: Calls,
@@ -72,14 +72,14 @@ fn calls(counters: &Counters) -> Calls {
     Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
 }
 
-/// Sums the streams' totals; `totals` must be grouped by process.
+/// Sums up the totals of streams; `totals` must be grouped by process.
 #[must_use]
 pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();
     for of_process in totals.chunk_by(|a, b| a.process == b.process) {
         let Some(number) = of_process.first().map(|total| total.process) else { continue };
         let Some(process) = run.process(number) else { continue };
-        // A record that stands for several ranks belongs to none of them.
+        // A record that stands for several ranks belongs to no single rank.
         let is_one = process.reduction.is_none();
         let mut files: BTreeMap<FileId, ProcessFile> = BTreeMap::new();
         for total in of_process {
@@ -111,7 +111,7 @@ impl CallSums {
                 let count = self.failed_files.entry(stream.file).or_default();
                 *count = count.saturating_add(calls.count);
             }
-            // Directories are opened to be listed, not to be read or written.
+            // Opens of directories do not count: they are opened to be listed, not to be read or written.
             (Some(OpClass::Open), false) if called && op.name != "opendir" => self.opens.merge(calls),
             _ => {}
         }

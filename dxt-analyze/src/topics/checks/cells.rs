@@ -1,26 +1,26 @@
-//! Bytes that several processes read. Each process's byte ranges are cut into cells: file regions of a fixed size. A cell stores the sum of
-//! its readers' bytes and the region within which they read; at least sum - length of this region bytes were read redundantly. The number
-//! of cells is bounded as described in [`crate::shared::sampled_table`].
+//! Counts bytes that several processes read. Each process's byte ranges are cut into cells: file regions of fixed size. A cell stores the
+//! sum of its readers' bytes and the region in which they read; sum - length of the region is a lower bound of the bytes read redundantly.
+//! The number of cells is bounded as described in [`crate::shared::sampled_table`].
 
 use crate::model::FileId;
 use crate::shared::sampled_table::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
-/// Size of a cell in bytes: small compared with data that is worth a broadcast, but large enough that a terabyte has few cells.
+/// Size of a cell in bytes: smaller than data that is worth a broadcast, but so large that a terabyte has few cells.
 pub const CELL_BYTES: u64 = 1 << 20;
-/// Maximum number of cells per process and file: reads beyond 4 TiB of one file are omitted.
+/// Maximum number of cells per process and file: reads beyond 4 TiB of a file are omitted.
 const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
 /// Reads of one cell by all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// Number of processes that read in the cell.
+    /// Number of processes that read from the cell.
     readers: u32,
-    /// Bytes read, summed over processes; each process counts every byte once.
+    /// Bytes read from the cell, summed over processes; each process counts every byte once.
     bytes: u64,
     /// Lowest offset that any process read.
     first: u64,
-    /// End (exclusive) of the highest byte that any process read.
+    /// Highest offset that any process read + 1.
     behind: u64,
 }
 
@@ -31,9 +31,9 @@ pub struct Cells(Followed<(FileId, u64), Cell>);
 /// Bytes of one file that several processes read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Redundant bytes: each byte counts once per process that read it, minus once.
+    /// Redundant bytes: for each byte, number of processes that read it minus 1.
     pub bytes: u64,
-    /// Maximum number of processes that read parts of the same cell.
+    /// Largest number of processes that read from one cell.
     pub readers: u32,
 }
 
@@ -58,9 +58,9 @@ impl Cells {
         Self(Followed::with_limit(limit))
     }
 
-    /// Adds the ranges that one process read of `file`; `ranges` must be disjoint and ascending. Call once per process and file.
+    /// Adds the ranges that one process read from `file`; `ranges` must be disjoint and ascending. Call once per process and file.
     pub fn add(&mut self, file: FileId, ranges: impl Iterator<Item = (u64, u64)>) {
-        // Ranges are sorted, so those of one cell are adjacent, and the process counts once as its reader.
+        // Sorted ranges of one cell are adjacent, so the process counts once as the cell's reader.
         let (mut open, mut left) = (None::<(u64, Cell)>, CELLS_OF_A_PROCESS);
         for (start, end) in ranges {
             let first = start / CELL_BYTES;
@@ -89,18 +89,18 @@ impl Cells {
         }
     }
 
-    /// Adds the cells of other processes.
+    /// Adds the cells that other processes read.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Returns the sampling factor: one cell in this many was tracked; 1 if all were.
+    /// Returns the sampling factor: one cell in this many is tracked; 1 if all are.
     #[must_use]
     pub fn followed_one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Returns the redundantly read bytes per file; estimates if not all cells were tracked.
+    /// Returns the redundantly read bytes per file; estimates if not all cells are tracked.
     #[must_use]
     pub fn common(&self) -> FxHashMap<FileId, Common> {
         let mut out: FxHashMap<FileId, Common> = FxHashMap::default();
@@ -123,7 +123,7 @@ mod tests {
         let mut cells = Cells::with_limit(100);
         let span = 3 * CELL_BYTES + 17;
         (0..5).for_each(|_| cells.add(FileId(7), [(100, span)].into_iter()));
-        // Each of two processes reads its own part of the same cell: nothing in common.
+        // Two processes read different parts of one cell: no redundant bytes.
         cells.add(FileId(8), [(0, 500), (600, 700)].into_iter());
         cells.add(FileId(8), [(700, 900)].into_iter());
         let common = cells.common();

@@ -1,5 +1,5 @@
-//! Adds calls that were only counted, not recorded individually, to the results of the pass over the segments, as precisely as counters
-//! allow; also adds counts of sequential accesses by another tool (Darshan).
+//! Adds calls that have only counters to the results of the pass over the segments, as precisely as counters allow; also adds Darshan's
+//! counts of sequential accesses.
 
 use super::sums::{Calls, Direction, FileSums};
 use crate::model::{FileId, Run};
@@ -10,8 +10,8 @@ use trace_format::counters::{Counters, SIZE_BOUNDS};
 use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 
-/// Adds calls that were only counted to the totals in `files`: request sizes from the counters' bins, random order from the stream's own
-/// counts.
+/// Adds calls that have only counters to the totals in `files`: sizes from the histogram of request sizes, random order from the counts of
+/// sequential calls.
 pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
@@ -35,7 +35,7 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
             let bytes = if sized { counters.bytes } else { 0 };
             direction.small.merge(&Calls { count: small, bytes, time_ns: share(counters.duration, small) });
             direction.small_unsized = direction.small_unsized.saturating_add(if sized { 0 } else { small });
-            // The first call has no predecessor, though it may count as sequential.
+            // The stream's first call has no predecessor, though it may count as sequential.
             let placed = counters.ordered().saturating_sub(1);
             let random = placed.saturating_sub(counters.sequential);
             if placed > 0 {
@@ -54,7 +54,7 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
     }
 }
 
-/// Adds counts of sequential accesses by another tool, which cover all accesses. `ranks`: each rank's first access has no predecessor.
+/// Adds Darshan's counts of sequential accesses, which cover all accesses. `ranks`: number of ranks, each of whose first access has no predecessor.
 fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     let placed = order.known.saturating_sub(ranks);
     let random = placed.saturating_sub(order.sequential);
@@ -64,8 +64,8 @@ fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     direction.random.merge(&Calls { count: random, bytes: 0, time_ns: time_ns.min(all.time_ns) });
 }
 
-/// Returns the number of calls in size bins whose largest size is below `limit`. The bin whose largest size is `limit` counts only if the
-/// mean size is below `limit`: requests of exactly 1 MiB share a bin with smaller ones.
+/// Returns the number of calls in size bins whose largest size is below `limit`. The bin whose largest size equals `limit` counts only if
+/// the mean size is below `limit`, since requests of exactly 1 MiB share a bin with smaller ones.
 fn small_by_bins(counters: &Counters, limit: u64) -> u64 {
     let mean = counters.bytes / counters.segments.max(1);
     let bins = counters.sizes.iter().zip(SIZE_BOUNDS);

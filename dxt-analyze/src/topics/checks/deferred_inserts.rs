@@ -1,5 +1,5 @@
-//! Deferred inserts of ranges with random offsets. Usually, their sorted positions are never needed, only the answer whether their bytes
-//! were seen before. Random accesses are mostly blocks of equal length at multiples of this length: the block number is enough for the
+//! Defers inserts of ranges with random offsets. Usually, callers never need their sorted positions, only the answer whether bytes were
+//! seen before. Random accesses are mostly blocks of equal length at multiples of that length, and the block number is enough for the
 //! answer.
 
 use super::strided_ranges::Comb;
@@ -8,19 +8,19 @@ use rustc_hash::FxHashSet;
 /// Maximum number of blocks that may exist when deferral begins.
 const MOST: u64 = 1 << 12;
 
-/// Set of blocks of `length` bytes at multiples of `length`, whose sorting is deferred.
+/// Set of blocks of `length` bytes at multiples of `length`; sorting them is deferred.
 #[derive(Clone, Debug)]
 pub(super) struct PutOff {
     length: u64,
     /// Block numbers (offset / `length`) of all blocks, including those inserted before deferral began.
     there: FxHashSet<u64>,
-    /// Deferred blocks in order of arrival: (first byte, time of access).
+    /// Deferred blocks in order of arrival: (first byte, time of the access).
     came: Vec<(u64, u64)>,
 }
 
 impl PutOff {
-    /// Starts deferral; `runs` are the existing ranges. Returns `None` if not all of them consist of blocks of `length` bytes, or if there
-    /// are too many.
+    /// Starts deferral, with `runs` as the existing ranges. Returns `None` if they do not all consist of blocks of `length` bytes, or if
+    /// there are too many blocks.
     pub(super) fn beside(mut runs: impl Iterator<Item = (u64, Comb)>, length: u64) -> Option<Self> {
         let mut there: FxHashSet<u64> = FxHashSet::default();
         let (mut left, is_even) = (MOST, |bytes: u64| bytes.is_multiple_of(length));
@@ -39,8 +39,7 @@ impl PutOff {
         self.came.len()
     }
 
-    /// Adds a range, and returns how many of its bytes were already in the set. Returns `None`, without adding the range, if it is not
-    /// exactly one block.
+    /// Adds a range, and returns how many of its bytes were already in the set; `None`, without adding the range, if it is not exactly one block.
     #[inline]
     pub(super) fn add(&mut self, start: u64, end: u64, time: u64) -> Option<u64> {
         if end - start != self.length || !start.is_multiple_of(self.length) {
@@ -50,12 +49,12 @@ impl PutOff {
         Some(if self.there.insert(start / self.length) { 0 } else { self.length })
     }
 
-    /// Iterates over the deferred blocks in order of arrival: (first byte, end (exclusive), time of access).
+    /// Iterates over the deferred blocks in order of arrival: (first byte, end (exclusive), time of the access).
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.came.iter().map(|(start, time)| (*start, start + self.length, *time))
     }
 
-    /// Iterates over all bytes of the set in order of offset, as maximal ranges that do not touch each other.
+    /// Iterates over the bytes of the set in order of offset, as maximal ranges that do not touch.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut blocks: Vec<u64> = self.there.iter().copied().collect();
         blocks.sort_unstable();

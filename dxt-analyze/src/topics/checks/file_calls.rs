@@ -1,4 +1,4 @@
-//! Counts of calls per file: opens, syncs and seeks, the processes that use the file, and the aggregators of collective calls.
+//! Counts calls per file: opens, syncs and seeks; processes that use the file; aggregators of collective calls.
 
 use super::sums::Calls;
 use crate::model::{ProcessId, Run, Stream, Within};
@@ -6,30 +6,30 @@ use std::collections::BTreeMap;
 use trace_format::op::OpMode;
 use trace_format::op::{Layer, OpClass};
 
-/// Totals of the calls on one file, over all processes.
+/// Totals of the calls on one file over all processes.
 #[derive(Clone, Debug, Default)]
 pub struct FileCalls {
-    /// POSIX syncs, made by the program or inside other layers.
+    /// POSIX syncs, made by the program or inside calls of other layers.
     pub syncs: Calls,
-    /// POSIX seeks, made by the program or inside other layers.
+    /// POSIX seeks, made by the program or inside calls of other layers.
     pub seeks: Calls,
-    /// POSIX reads, made by the program or inside other layers.
+    /// POSIX reads, made by the program or inside calls of other layers.
     pub reads: Calls,
-    /// POSIX writes, made by the program or inside other layers.
+    /// POSIX writes, made by the program or inside calls of other layers.
     pub writes: Calls,
-    /// Opens made by the program itself, over all processes.
+    /// Opens made by the program itself.
     pub opens: Calls,
-    /// Closes made by the program itself, over all processes.
+    /// Closes made by the program itself.
     pub closes: Calls,
-    /// Largest number of opens by one process, and this process.
+    /// Largest number of opens by one process, and that process.
     pub most_opens: (u64, ProcessId),
-    /// Number of reads and writes by the process in `most_opens`.
+    /// Number of reads and writes by the process with most opens.
     pub accesses_of_most: u64,
-    /// Bytes read by each process, counted at the layer that the program called.
+    /// Bytes read by each process, at the layer that the program called.
     pub read_by: BTreeMap<ProcessId, u64>,
-    /// Bytes written by each process, counted at the layer that the program called.
+    /// Bytes written by each process, at the layer that the program called.
     pub written_by: BTreeMap<ProcessId, u64>,
-    /// Independent POSIX and MPI-IO reads and writes (not collective) made by the program or by HDF5, not inside MPI-IO.
+    /// Independent POSIX and MPI-IO reads and writes made by the program or by HDF5, not inside MPI-IO.
     pub alone: Calls,
     /// Number of processes that made collective reads or writes on the file.
     pub collective_by: u32,
@@ -37,7 +37,7 @@ pub struct FileCalls {
     pub aggregators: Vec<ProcessId>,
 }
 
-/// Totals of one process's calls on one file.
+/// Totals of the calls of one process on one file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProcessFile {
     syncs: Calls,
@@ -84,7 +84,7 @@ impl ProcessFile {
                         *touched = true;
                     }
                 }
-                // Calls of HDF5 itself do not count: HDF5 decides whether MPI-IO moves their data collectively, and its MPI-IO calls count.
+                // HDF5 calls do not count here: HDF5 decides whether MPI-IO moves their data collectively, and its MPI-IO calls count.
                 if !collective && !stream.nested && matches!(op.layer, Some(Layer::Posix | Layer::Mpiio)) {
                     self.alone.merge(calls);
                 }

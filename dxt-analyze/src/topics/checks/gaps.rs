@@ -1,5 +1,5 @@
-//! Number of processes in I/O calls over time, in a fixed number of time windows. Detects gaps without I/O, and periods with one active
-//! process, that last at least one window. Gaps are exact to the nanosecond, since each window stores its first start and last end.
+//! Counts the processes in I/O calls over time, in a fixed number of time windows. Detects gaps without I/O, and periods with one active
+//! process, of at least one window. Gaps are exact to the ns, since each window stores its first start and last end.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block, Stretch};
@@ -12,9 +12,9 @@ pub const SLOTS: usize = 1 << 16;
 /// Number of active processes and metadata calls in one time window.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSlot {
-    /// Number of processes that are in any I/O call.
+    /// Number of processes in any I/O call during the window.
     pub processes: u32,
-    /// Number of processes that are in reads or writes that reach storage.
+    /// Number of processes in reads or writes that reach storage during the window.
     pub moving: u32,
     /// Number of opens, closes, stats and other metadata calls that begin in the window.
     pub metadata: u32,
@@ -34,21 +34,21 @@ impl Default for Edges {
     }
 }
 
-/// Activity in all time windows, collected by one thread process by process. Separate arrays, so that the data touched per call fits the
-/// processor's cache.
+/// Activity in all time windows, collected process by process by one thread of the analyzer. The arrays are separate, so that the data
+/// touched per call fits the processor's cache.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     edges: Vec<Edges>,
-    /// Number of metadata calls per window; empty until there is one.
+    /// Number of metadata calls per window; empty until the first metadata call.
     metadata: Vec<u32>,
     process: ProcessId,
-    /// Windows in which the current process is in calls other than those in `moving`; the two are merged when the process is complete.
+    /// Windows in which the current process is in calls other than those in `moving`; merged with `moving` when the process is complete.
     any: Seen,
     moving: Seen,
 }
 
 impl Slots {
-    /// Switches to `process`, or does nothing if it is the current one.
+    /// Makes `process` the current one, if it is not yet.
     fn of(&mut self, process: ProcessId) {
         if self.process != process {
             self.settle();
@@ -68,7 +68,7 @@ impl Slots {
         self.moving.settle();
     }
 
-    /// Returns the counts of all windows, including the current process.
+    /// Returns the counts of all windows, with the current process included.
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
@@ -82,11 +82,11 @@ impl Slots {
 /// Number of windows per word of [`Seen`].
 const BITS: usize = u64::BITS as usize;
 
-/// Set of windows in which the current process was active, one bit per window. All bits fit the L1 cache; the windows' counts do not.
+/// Set of windows in which the current process was active, one bit per window. All bits fit the L1 cache; counts per window would not.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
-    /// Number of active previous processes per window, as differences: count of each window minus count of the window before.
+    /// Number of processes active before per window, as differences: count of the window minus count of the window before.
     changes: Vec<i32>,
 }
 
@@ -119,7 +119,7 @@ impl Seen {
         }
     }
 
-    /// Adds the current process to the counts of its windows, and clears its bits. Only windows at which activity begins or ends need work.
+    /// Adds the current process to the counts of its windows, and clears its bits. Only windows in which activity begins or ends need work.
     fn settle(&mut self) {
         let mut before = 0;
         for (word, changes) in self.bits.iter_mut().zip(self.changes.chunks_mut(BITS)) {
@@ -181,8 +181,8 @@ impl Timeline {
         ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
     }
 
-    /// Adds calls of a stream. `metadata`: true for metadata calls; `storage`: true for calls that reach storage. A branch on "ends in the
-    /// window where it began" would be unpredictable, so only calls over more than two windows take a branch.
+    /// Adds calls of a stream. `metadata`: true for metadata calls; `storage`: true for calls that reach storage. Only calls over more than
+    /// two windows take a branch: a branch on "ends in the window where it began" would be unpredictable.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
         if metadata {
             partial.metadata.resize(SLOTS, 0);
@@ -269,7 +269,7 @@ impl Gap {
     }
 }
 
-/// Phases of the job, derived from the time windows: gaps, activity, metadata peak.
+/// Phases of the job, from the time windows: gaps, activity, metadata peak.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     /// Gaps without I/O of at least one window, longest first.
@@ -282,7 +282,7 @@ pub struct Phases {
     pub alone_ns: u64,
     /// Total length of the windows in which at least one process moves bytes, ns.
     pub moving_ns: u64,
-    /// Peak of metadata calls per second (over any one second, or one time window if longer), and when it begins, ns since the job's start.
+    /// Peak of metadata calls per second (over one second, or one time window if longer), and its start, ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 
@@ -318,8 +318,7 @@ pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     out
 }
 
-/// Returns the peak of metadata calls per second over any one second (or one time window, if longer), and when it begins, ns since the
-/// job's start.
+/// Returns the peak of metadata calls per second (over one second, or one time window if longer), and its start, ns since the job's start.
 fn peak(timeline: &Timeline, slots: &[TimeSlot]) -> (f64, u64) {
     let window = (1_000_000_000 / timeline.width_ns()).clamp(1, slots.len().max(1) as u64) as usize;
     let seconds = (window as u64 * timeline.width_ns()).max(1_000_000_000) as f64 / 1e9;
@@ -381,7 +380,7 @@ mod tests {
         let timeline = Timeline { from: 0, width: StrengthReducedU64::new(250_000_000) };
         let calls: Vec<(u64, u64)> = (0..40).map(|i| (2_100_000_000 + i, 2_100_000_001 + i)).collect();
         let slots = filled(&timeline, &[calls, vec![(2_900_000_000, 2_900_000_001), (0, 1)]].concat());
-        // The one-second period that first holds all calls ends with the time window of the last call.
+        // The first one-second period with all calls ends with the time window of the last call.
         assert_eq!(phases(&timeline, &slots).metadata_peak, (41.0, 2_000_000_000));
     }
 }

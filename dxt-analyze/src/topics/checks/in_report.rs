@@ -9,7 +9,7 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// Analyses that run in the report's first pass over the trace.
+    /// Analyses that share the report's first pass over the trace.
     First, Partial { walk, timeline }
 );
 

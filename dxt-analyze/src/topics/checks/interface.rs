@@ -51,7 +51,7 @@ fn mpi_io(m: &Measured<'_>, out: &mut Verdicts) {
     if ranks < 2 {
         return out.skip(check, code, least, "the program has fewer than two MPI ranks");
     }
-    // Files used by only one rank gain nothing from MPI-IO.
+    // Files used by a single rank gain nothing from MPI-IO.
     let by_hand = |file: &super::file_calls::FileCalls| {
         let several = file.read_by.len() > 1 || file.written_by.len() > 1;
         if several { file.alone.bytes } else { 0 }
@@ -103,7 +103,7 @@ fn collective(
     out.also("calls", Amount::Count(all), Amount::Count(m.least.collective_min));
 }
 
-/// Minimum number of gaps without I/O for a program to have separate I/O phases.
+/// Minimum number of gaps without I/O at which a program has separate I/O phases.
 const GAPS: u64 = 2;
 
 fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
@@ -134,7 +134,7 @@ fn blocking(m: &Measured<'_>, out: &mut Verdicts) {
     out.also("blocking calls", Amount::Ratio(share(all.saturating_sub(nonblocking), all)), Amount::Ratio(1.0));
 }
 
-/// Minimum number of nodes at which the share of nodes with an aggregator is meaningful.
+/// Minimum number of nodes at which the share of nodes with an aggregator means anything.
 const SEVERAL: u64 = 2;
 
 fn aggregators(m: &Measured<'_>, out: &mut Verdicts) {

@@ -1,5 +1,5 @@
-//! Checks: rules of thumb about a job's I/O, and facts that only individually recorded calls prove. One pass over the trace in call order
-//! serves all checks. `docs/checks.md` lists them beside Drishti's.
+//! Checks: rules of thumb about a job's I/O, and facts that only single recorded calls prove. All checks share one pass over the trace in
+//! call order. `docs/checks.md` lists them beside Drishti's.
 //!
 //! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
 //! * `gaps`: number of active processes over time.
@@ -35,7 +35,7 @@ pub mod writers;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::checks as verb;
+pub use view::checks as run;
 
 pub use codes::CODES;
 
@@ -70,8 +70,7 @@ pub struct Measured<'a> {
     pub writers: Writers,
     /// Gaps without I/O and other phases of the job.
     pub phases: Phases,
-    /// Number of accesses whose memory buffer address is known, and number of those not at a multiple of the alignment (8 bytes by
-    /// default).
+    /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by default).
     pub memory: (u64, u64),
 }
 
@@ -89,28 +88,28 @@ pub fn judge(measured: &Measured<'_>) -> Verdicts {
 }
 
 impl Measured<'_> {
-    /// Returns the severity of a cost of `ns`, by its share of the time in all of the program's calls.
+    /// Returns the severity of a cost in ns, by its share of the time in all of the program's calls.
     fn severity(&self, ns: u64) -> Severity {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Returns a finding that costs `ns`, with further facts.
+    /// Returns a finding that costs `ns` ns, with further facts.
     fn costly(&self, code: Code, words: Words, about: About, ns: u64) -> Finding {
         let about = About { time_ns: Some(ns), ..about };
         Finding { severity: self.severity(ns), cost_ns: Some(ns), ..Finding::new(code, words).with(about) }
     }
 
-    /// If the trace has no individually recorded calls, returns the reason why checks that need them are not applicable.
+    /// Returns the reason why checks that need segments are not applicable; `None` if the trace has segments.
     fn no_segments(&self) -> Option<&'static str> {
         (self.run.segments() == 0).then_some("the trace has no single operations")
     }
 
-    /// True if the program is known to have one rank, which cannot benefit from collective calls.
+    /// True if the program is known to have a single rank, which cannot benefit from collective calls.
     fn single_rank(&self) -> bool {
         self.run.info.mpi.as_ref().is_some_and(|mpi| mpi.ranks == 1)
     }
 
-    /// If ranks cannot be compared, returns the reason why checks that compare them are not applicable.
+    /// Returns the reason why checks that compare ranks are not applicable; `None` if ranks can be compared.
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {
             return Some("ranks were reduced to one record: `summary` shows the fastest and the slowest");
@@ -126,7 +125,7 @@ impl Measured<'_> {
         words::Example { process: self.run.process_name(of.process), offset: of.offset, length: of.length }
     }
 
-    /// Returns the few files with the largest amounts, by `of`, with these amounts; files with an amount of 0 are omitted.
+    /// Returns the few files with the largest amounts, with the amount that `of` returns for each; files with 0 are omitted.
     fn most<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(FileId, u64)> {
         let mut all: Vec<(FileId, u64)> = files.iter().map(|(file, sums)| (*file, of(sums))).collect();
         all.retain(|(_, amount)| *amount > 0);
@@ -135,7 +134,7 @@ impl Measured<'_> {
         all
     }
 
-    /// Returns the names of the files of [`Self::most`], with their amounts.
+    /// Returns the names and amounts of the files of [`Self::most`].
     fn named<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(&str, u64)> {
         self.most(files, of).into_iter().map(|(file, amount)| (self.name(file), amount)).collect()
     }

@@ -1,4 +1,4 @@
-//! Checks of activity over time: gaps without I/O, and periods in which one process does I/O alone.
+//! Checks of activity over time: gaps without I/O, and periods in which a single process does I/O.
 
 use super::result::{Amount, Verdicts};
 use super::{Measured, share};

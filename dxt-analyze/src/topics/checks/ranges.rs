@@ -1,6 +1,6 @@
-//! Set of the bytes of a file that a process has touched, as disjoint ranges. Equally long ranges at a constant distance, as strided
-//! programs access them, are stored as one entry (a run), however many they are. The set is exact until memory runs out. Then, the runs
-//! with the fewest bytes are forgotten: overlaps can be missed, but are never invented. Forgotten bytes are counted.
+//! Set of the bytes of a file that a process has touched, as disjoint ranges. Ranges of equal length at a constant distance (strided
+//! access) are stored as one entry (a run), regardless of their number. The set is exact until memory runs out: then the runs with the
+//! fewest bytes are forgotten, and counted. Overlaps can be missed, but never invented.
 
 use super::deferred_inserts::PutOff;
 use super::sorted::{Position, Sorted};
@@ -8,29 +8,29 @@ use super::strided_ranges::Comb;
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
 
-/// Set of bytes, as disjoint ranges that do not touch each other. Runs do not interleave: no run has a range between two ranges of another.
+/// Set of bytes as disjoint ranges that do not touch. Runs do not interleave: no run has a range between two ranges of another run.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
     /// Start of the range that contains the most recently inserted bytes.
     newest: u64,
     forgotten_bytes: u64,
-    /// Randomness score: number of runs created by inserts, minus number of inserts that continued a run; never below 0.
+    /// Randomness score, at least 0: number of runs created by inserts, minus number of inserts that continued a run.
     apart: usize,
-    /// Inserts that are deferred because `apart` reached [`AT_RANDOM`]; not in `runs` yet.
+    /// Inserts that are deferred because `apart` reached [`AT_RANDOM`] and not in `runs` yet.
     put_off: Option<Box<PutOff>>,
-    /// True if inserts must not be deferred any more.
+    /// True if inserts must not be deferred any more, since a caller needed sorted ranges.
     at_once: bool,
 }
 
-/// Value of `apart` from which offsets are considered random, and inserts are deferred.
+/// Value of `apart` at which offsets count as random, and inserts are deferred.
 const AT_RANDOM: usize = 64;
 
 impl Ranges {
-    /// Returns an upper bound of the number of stored runs (groups of strided ranges), the measure of memory use.
+    /// Returns an upper bound of the number of stored runs, the measure of memory use.
     #[must_use]
     pub fn len(&self) -> usize {
-        // A deferred range may split a run, if it falls between two of its ranges: three runs instead of one.
+        // A deferred range may split a run in which it falls between two ranges: three runs instead of one.
         self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
@@ -46,21 +46,21 @@ impl Ranges {
         self.forgotten_bytes
     }
 
-    /// Iterates over the ranges in order of offset, as (first byte, end (exclusive)).
+    /// Iterates over the ranges in order of offset as (first byte, end), end exclusive.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let put_off = self.put_off.as_ref().map(|put_off| put_off.ranges());
         let runs = if put_off.is_some() { None } else { Some(self.sorted_in()) };
         put_off.into_iter().flatten().chain(runs.into_iter().flatten())
     }
 
-    /// Iterates over the ranges in `runs` in order of offset, without those whose insertion is still deferred.
+    /// Iterates over the ranges in `runs` in order of offset, without ranges whose insertion is still deferred.
     fn sorted_in(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().flat_map(|(first, run)| {
             (0..run.count).map(move |i| (first + i * run.stride, first + i * run.stride + run.length))
         })
     }
 
-    /// Adds the bytes `start..end`, accessed at `time`. Returns how many of them were already in the set.
+    /// Adds the bytes `start..end`, accessed at time `time`. Returns how many of these bytes were already in the set.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, time: u64) -> u64 {
         if start >= end {
@@ -79,7 +79,7 @@ impl Ranges {
         self.insert_now(start, end, time)
     }
 
-    /// Inserts all deferred ranges, and stops deferring for good: a caller that needs sorted ranges once will need them again.
+    /// Inserts all deferred ranges, and ends deferral for good: a caller that needs sorted ranges once will need them again.
     pub fn sort_in(&mut self) {
         let Some(put_off) = self.put_off.take() else { return };
         self.at_once = true;
@@ -88,7 +88,7 @@ impl Ranges {
         }
     }
 
-    /// Inserts a range at once, without deferral; see [`Self::insert`].
+    /// Inserts a range without deferral; see [`Self::insert`].
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);
@@ -97,7 +97,7 @@ impl Ranges {
     }
 
     fn insert_one(&mut self, start: u64, end: u64, time: u64) -> u64 {
-        // File written or read sequentially: its last range grows.
+        // In a file written or read sequentially, the last range grows.
         if let Some((place, (first, run))) = self.runs.last()
             && run.count == 1
             && start == first + run.length
@@ -107,13 +107,13 @@ impl Ranges {
             self.runs.set(place, first, Comb { length: end - first, time: run.time.max(time), ..run });
             return 0;
         }
-        // Last run, in order of first bytes, that can touch the new range.
+        // Run with the highest first byte that can touch the new range.
         let place = self.runs.floor(end);
         match place.and_then(|place| Some((place, self.runs.get(place)?))) {
             Some((place, (first, run))) if run.end(first) >= start => {
                 self.insert_near(place, first, run, start, end, time)
             }
-            // Next range of a strided pattern: by far the most frequent case.
+            // The next range of a strided pattern is by far the most frequent case.
             Some((place, (first, run)))
                 if run.count > 1 && start == run.last(first) + run.stride && end - start == run.length =>
             {
@@ -133,10 +133,10 @@ impl Ranges {
         }
     }
 
-    /// Adds the first calls of `calls`, as [`Self::insert`] does, while they continue the last run of the file; returns how many were
-    /// added. Stops at the first call whose length is outside of `lengths` (which must not contain 0) or that does not continue the run. A
-    /// call continues the run if it begins where the run's only range ends, or one stride after its last range. Such a call overlaps
-    /// nothing, so no other run has to be looked up.
+    /// Adds the first calls of `calls`, as [`Self::insert`] does, as long as they continue the last run of the file; returns how many were
+    /// added. Stops at the first call that does not continue the run, or whose length is not in `lengths` (which must not contain 0). A
+    /// call continues the run if it begins where the run's only range ends, or one stride after its last range: then it overlaps no other
+    /// range, and no other run has to be looked up.
     pub fn go_on(&mut self, calls: Stretch<'_>, lengths: &RangeInclusive<u64>) -> usize {
         let Some((place, (first, mut run))) = self.runs.last().filter(|_| self.put_off.is_none()) else { return 0 };
         let mut taken = 0;
@@ -163,15 +163,14 @@ impl Ranges {
         taken
     }
 
-    /// Adds a range that touches no other range, after the run at `place`.
+    /// Adds a range that touches no other range, behind the run at `place`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and after it if they form one strided
-    /// pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one strided pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -181,7 +180,7 @@ impl Ranges {
         }
     }
 
-    /// Adds a range that `run` may touch: the run begins at or before `end`, and ends at or after `start`.
+    /// Adds a range that `run` may touch: `run` begins at or before `end`, and ends at or after `start`.
     fn insert_near(&mut self, place: Position, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
@@ -197,7 +196,7 @@ impl Ranges {
                 return known;
             }
         }
-        // The new range lies between two ranges of the run, as is usual for random offsets: the run is split there.
+        // As usual for random offsets, the new range lies between two ranges of the run, which is split there.
         if let (true, Some((_, lower)), Some((begins, upper))) =
             (from == behind, run.part(first, 0, from), run.part(first, from, run.count))
         {
@@ -211,7 +210,7 @@ impl Ranges {
         self.insert_among(start, end, time)
     }
 
-    /// Adds a range, and merges with it all ranges that it touches.
+    /// Adds a range, and merges it with all ranges that it touches.
     fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
         while let Some((place, first, run)) = self.last_reaching(end, start) {
@@ -234,20 +233,20 @@ impl Ranges {
         known
     }
 
-    /// Returns the last run that begins at or before `last` and ends at or after `start`; `None` if there is none.
+    /// Returns the last run that begins at or before `last` and ends at or after `start`; `None` if no run does.
     fn last_reaching(&self, last: u64, start: u64) -> Option<(Position, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
         (run.end(first) >= start).then_some((place, first, run))
     }
 
-    /// Merges the run at `place` with the run before it if they form one strided pattern. Returns the position of the resulting run.
+    /// Merges the run at `place` with the run before it if both form one strided pattern. Returns the position of the resulting run.
     fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
         let stride = b - one.last(a);
         let fits = |run: &Comb| run.count == 1 || run.stride == stride;
-        // Two single ranges form a pattern only if one of them is the newest: ranges that are neighbours by chance form none.
+        // Two single ranges form a pattern only if one is the newest: ranges that are neighbours by chance form none.
         let is_pattern = one.count > 1 || two.count > 1 || self.newest == a || self.newest == b;
         if one.length != two.length || !fits(&one) || !fits(&two) || !is_pattern {
             return Some(place);
@@ -258,7 +257,7 @@ impl Ranges {
         Some(before)
     }
 
-    /// Returns how many bytes of `start..end` are in runs whose latest access was at or before time `until`.
+    /// Returns how many bytes of `start..end` are in runs whose latest access was not after time `until`.
     #[must_use]
     pub fn overlap(&mut self, start: u64, end: u64, until: u64) -> u64 {
         self.sort_in();
@@ -299,13 +298,13 @@ impl Ranges {
         }
     }
 
-    /// Removes all ranges: the file was truncated or replaced.
+    /// Removes all ranges, since the file was truncated or replaced.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.put_off = None;
     }
 
-    /// Forgets the half of the runs with the fewest bytes; among runs of equal size, those at lower offsets first.
+    /// Forgets half of the runs: those with the fewest bytes, and of equal runs those at lower offsets.
     pub fn forget_half(&mut self) {
         self.sort_in();
         let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();
@@ -442,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_pattern_takes_the_room_of_one_range() {
-        // Forwards, backwards, in alternating halves, and with the gaps filled afterwards.
+        // Patterns: forwards, backwards, in alternating halves, and with the gaps filled afterwards.
         let mut ranges = Ranges::default();
         (0..1000).for_each(|i| assert_eq!(ranges.insert(i * 100, i * 100 + 10, i), 0));
         assert_eq!((ranges.len(), ranges.insert(500, 520, 5)), (1, 10));

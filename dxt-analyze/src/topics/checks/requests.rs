@@ -1,4 +1,4 @@
-//! Checks of single requests: size, order, and the syncs and seeks between them.
+//! Checks of single requests: size and order, and syncs and seeks between requests.
 
 use super::result::{Amount, Verdicts};
 use super::sums::{Direction, FileSums};
@@ -36,7 +36,7 @@ struct Which {
 }
 
 impl Which {
-    /// Returns the facts of a number of calls.
+    /// Returns the subject of a finding about `calls` calls of this direction.
     fn about(&self, calls: u64) -> About {
         About { calls: Some(calls), operation: Some(self.word.into()), ..About::default() }
     }
@@ -153,10 +153,10 @@ fn small_of(
     out.also("small calls", Amount::Count(all.small.count), Amount::Count(enough));
 }
 
-/// Divisor of the minimum number of small calls if slow small calls take most of the time; see [`enough`].
+/// Divisor of the minimum number of small calls for a finding, if slow small calls take most of the time.
 const OF_SLOW: u64 = 10;
-/// Minimum mean size in bytes of slow small calls at which [`OF_SLOW`] applies. For shorter calls, [`crate::topics::causes::shape::tiny`]
-/// reports the cost, however few they are.
+/// Minimum mean size of slow small calls, bytes, at which [`OF_SLOW`] applies. The cost of shorter calls is reported by
+/// [`crate::topics::causes::shape::tiny`], however few they are.
 const NOT_TINY: u64 = 16 << 10;
 /// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for [`OF_SLOW`] to apply.
 const TWICE: u64 = 2;
@@ -177,7 +177,7 @@ fn merging(m: &Measured<'_>) -> words::Merging {
     words::Merging { collective: !m.single_rank(), hdf5: has(Layer::Hdf5), mpi_io: has(Layer::Mpiio) }
 }
 
-/// Minimum share of backward requests at which the order is called reversed; in random order, about half of the requests go backward.
+/// Minimum share of backward requests at which the order counts as reversed; in random order, about half go backward.
 const BACKWARD: f64 = 0.8;
 
 fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
@@ -192,7 +192,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         let files = m.named(&m.files, |sums| (which.of)(sums).random.count);
         let words = words::random_requests(which.word, part, part >= BACKWARD, &files, !m.single_rank());
         let finding = m.costly(code, words, which.about(all.random.count), all.random.time_ns);
-        // A time of 0 means that it is unknown, as it can be for calls that are only counted.
+        // A time of 0 means unknown, which is possible for calls that have only counters.
         Finding { cost_ns: finding.cost_ns.filter(|&ns| ns > 0), ..finding }
     });
     let looked = format!("{}, {} random", units::counted(all.placed, which.singular), units::count(all.random.count));
@@ -226,11 +226,11 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     out.add(check, code, Amount::Count(all.saved), least, looked, found);
 }
 
-/// Minimum number of slow small writes for a finding, if they are very slow and take most of the write time.
+/// Minimum number of slow small writes for a finding if they are very slow and take most of the write time.
 const A_FEW: u64 = 10;
-/// Multiple of `slow_small_ns` from which the mean time counts as very slow.
+/// Multiple of `slow_small_ns` at which the mean time of slow small writes counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share of the time that counts as most of the time.
+/// Minimum share that counts as most of the time.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
@@ -243,7 +243,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no small writes");
     }
     let part = share(all.slow_small.count, all.small.count);
-    // A few slow writes suffice if they take most of the write time.
+    // A few slow writes suffice for a finding if they take most of the write time.
     let each = all.slow_small.time_ns / all.slow_small.count.max(1);
     let very_slow = each >= m.least.slow_small_ns.saturating_mul(VERY) && all.slow_small.count >= A_FEW;
     let dominate = very_slow && share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT;
@@ -261,7 +261,7 @@ fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {
 
 fn syncs(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("syncs per write", Code::SYNC_PER_WRITE, m.least.sync_share);
-    // Per file: otherwise, large files without syncs would hide a small log that is synced after each write.
+    // The ratio is per file: otherwise, large files without syncs would hide a small log that is synced after each write.
     let files = || m.calls.files.iter().filter(|(_, file)| file.syncs.count > 0);
     let worst = files().max_by_key(|(file, calls)| (calls.syncs.count, std::cmp::Reverse(**file)));
     let Some((&file, calls)) = worst else { return out.skip(check, code, Amount::Ratio(least), "no syncs") };

@@ -1,4 +1,4 @@
-//! Result of the checks: one row per check, with its verdict.
+//! Result of `checks`: one row per check, with its verdict.
 
 use crate::findings::{Code, Finding};
 use crate::shared::completeness::Completeness;
@@ -9,15 +9,15 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "unit", content = "value", rename_all = "snake_case")]
 pub enum Amount {
-    /// Ratio or share; 1.0 is 100 %.
+    /// Ratio or share; 1.0 means 100 %.
     Ratio(f64),
-    /// Number of calls or other things.
+    /// Number of calls, files or ranks.
     Count(u64),
     /// Number of bytes.
     Bytes(u64),
     /// Duration in ns.
     Ns(u64),
-    /// Number per second.
+    /// Number of calls per second.
     PerSecond(f64),
 }
 
@@ -45,10 +45,10 @@ impl Verdict {
     }
 }
 
-/// Second condition for a finding, besides the check's threshold: a minimum amount.
+/// Second condition for a finding: a minimum amount, besides the check's threshold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
-    /// Name of the amount, as in `small reads`.
+    /// Name of the amount, such as `small reads`.
     pub what: &'static str,
     /// Measured value of the amount.
     pub measured: Amount,
@@ -59,17 +59,17 @@ pub struct Condition {
 /// Result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// Short name of the check, as in tables.
+    /// Short name of the check for tables.
     pub check: &'static str,
     /// Code of the check's finding.
     pub code: Code,
     /// Measured value; `None` if the check is not applicable.
     pub measured: Option<Amount>,
-    /// Threshold of the measured value for a finding.
+    /// Value of `measured` from which the check has a finding.
     pub threshold: Amount,
-    /// Second condition for a finding, if the check has one: a large share of a tiny amount is no finding.
+    /// Second condition for a finding, if the check has one, since a large share of a tiny amount is no finding.
     pub also: Option<Condition>,
-    /// Data that was examined, or the reason why the check does not apply.
+    /// Data that was examined, or the reason why the check is not applicable.
     pub looked_at: String,
     /// Verdict of the check.
     pub verdict: Verdict,
@@ -82,12 +82,11 @@ pub struct Checks {
     pub checks: Vec<Checked>,
     /// Longest periods in which no process was in an I/O call.
     pub gaps: Vec<Gap>,
-    /// Sampling factor for redundant reads: one cell (fixed-size region of a file) in this many was tracked. Above 1, redundant reads are
-    /// estimates.
+    /// Sampling factor of redundant reads: one file region of fixed size (cell) in this many was tracked. Above 1, redundant reads are estimates.
     pub cells_followed_one_in: u64,
     /// Number of bytes whose accesses were forgotten to limit memory. If above 0, bytes reread, read back or overwritten are lower bounds.
     pub forgotten_bytes: u64,
-    /// Missing parts of the trace, and why.
+    /// Missing parts of the trace, with reasons.
     pub missing: Completeness,
     /// Findings of all checks.
     pub findings: Vec<Finding>,
@@ -103,7 +102,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Adds the result of a check that applied; with `found`, it also has a finding.
+    /// Adds the result of a check that applied; `found` is its finding, if any.
     pub fn add(
         &mut self,
         check: &'static str,
@@ -132,7 +131,7 @@ impl Verdicts {
         });
     }
 
-    /// Adds a second condition to the last added check: a finding requires that `measured` is at least `least`.
+    /// Adds a second condition to the check added last: a finding requires that `measured` is at least `least`.
     pub fn also(&mut self, what: &'static str, measured: Amount, least: Amount) {
         if let Some(row) = self.rows.last_mut() {
             row.also = Some(Condition { what, measured, least });

@@ -1,16 +1,16 @@
-//! Roles of streams in the pass in call order: the effect of a stream's calls on the checks.
+//! Roles of streams in the pass in call order: effects of a stream's calls on the checks.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Kind of MPI-IO call, which decides how system reads made inside it are attributed.
+/// Kind of MPI-IO call, which decides how system reads inside it are attributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     Read,
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Reads inside cannot be attributed to a single call.
+    /// Call whose inner reads cannot be attributed to a single call.
     Other,
 }
 
@@ -22,8 +22,8 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// True if another tool counted the order of these calls (sequential, consecutive).
-        told: bool,
+        /// True if Darshan counted the order of these calls (sequential, consecutive).
+        reported: bool,
     },
     Sync,
     /// Call that gives the file new content or a new name.
@@ -40,7 +40,7 @@ impl Role {
         match op.class {
             Some(class @ (OpClass::Read | OpClass::Write)) if stream.storage => {
                 let requests = matches!(op.layer, Some(Layer::Posix | Layer::Mpiio));
-                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, told: false }
+                Self::Data { writes: class == OpClass::Write, requests, nested: stream.nested, reported: false }
             }
             Some(class @ (OpClass::Read | OpClass::Write)) if op.layer == Some(Layer::Mpiio) && !stream.nested => {
                 Self::Caller(match (op.mode, class) {

@@ -1,11 +1,11 @@
-//! Runs of small requests: each request begins where the same thread's previous request on the stream ended. One larger request could
-//! replace a run. A sync ends a run: the program needed the bytes on storage at that point.
+//! Finds runs of small requests: each begins where the same thread's previous request on the stream ended. One larger request could replace
+//! a run. A sync ends a run, since the program needed the bytes on storage at that point.
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
 use crate::scan::Stretch;
 
-/// Run of small requests in progress.
+/// Run of small requests that is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     calls: Calls,
@@ -15,8 +15,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds a small request to the run if it continues the run; otherwise ends the run, adds it to `into`, and begins a new one. `syncs`:
-    /// number of syncs of the file so far. `goal`: length in bytes that a merged request should have.
+    /// Adds a small request to the run if it continues the run; otherwise ends the run, adds it to `into`, and begins a new run. `syncs`:
+    /// number of syncs of the file so far. `goal`: length of a merged request, bytes.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "a request and where it is counted")]
     pub fn small(
@@ -37,8 +37,8 @@ impl Run {
         self.calls.add(length, time_ns);
     }
 
-    /// Adds all of `calls` except for the first, which was added last; `sum` is their total. If each call begins where the previous one
-    /// ended, they belong to the first call's run. If none does, each would be a run of one request, and these are not counted.
+    /// Adds all of `calls` but the first, which was added before; `sum` is their total. If each call begins where the previous one ended,
+    /// all belong to the current run. Otherwise, each would be a run of one request, which does not count.
     pub fn go_on(&mut self, calls: Stretch<'_>, sum: &Calls) {
         let next = calls.offset.get(1).map(|offset| offset.cast_unsigned());
         if next == Some(self.end)
@@ -49,14 +49,14 @@ impl Run {
         }
     }
 
-    /// Ends the run and adds it to `into`; `goal` is the length in bytes that a merged request should have.
+    /// Ends the run and adds it to `into`; `goal` is the length of a merged request, bytes.
     #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         if self.calls.count == 0 {
             return;
         }
         let Self { calls, start, .. } = std::mem::take(self);
-        // Most small requests that do not belong to a longer run stand alone.
+        // Requests that stand alone are the most frequent case.
         if calls.count <= 1 {
             return;
         }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn calls_saved_are_those_beyond_the_larger_requests() {
         let (mut run, mut sums) = (Run::default(), Direction::default());
-        // 25 requests of 10 bytes in a row; 3 further on; one alone.
+        // The requests are 25 of 10 bytes in a row, 3 further on, and one alone.
         (0..25).for_each(|i| run.small(&mut sums, ProcessId(7), 1000 + i * 10, 10, 4, 0, 100));
         (0..3).for_each(|i| run.small(&mut sums, ProcessId(7), 5000 + i * 10, 10, 4, 0, 100));
         run.small(&mut sums, ProcessId(7), 9000, 10, 4, 0, 100);

@@ -1,14 +1,14 @@
 //! Ordered map from first byte to strided ranges ([`Comb`]), in chunks that fit the processor's cache. An insert at the end is nearly free;
-//! one elsewhere takes two short searches. A `BTreeMap` takes three times as long at 100,000 entries.
+//! elsewhere it takes two short searches. A `BTreeMap` is three times as slow at 100,000 entries.
 
 use super::strided_ranges::Comb;
 
 /// Maximum number of entries per chunk.
 const CHUNK: usize = 64;
-/// Step of the first scan in a chunk: every 8th key is compared first, then the keys in between.
+/// Step of the first scan in a chunk: compares every 8th key, then the keys in between.
 const STEP: usize = 8;
 
-/// Key (first byte) and value, kept together because a search for the key is always followed by a read of the value.
+/// Key (first byte) and value, stored together because each search for a key is followed by a read of its value.
 type Entry = (u64, Comb);
 
 #[derive(Clone, Debug, Default)]
@@ -19,14 +19,14 @@ pub(super) struct Sorted {
     len: usize,
 }
 
-/// Position of an entry; valid until the map is modified.
+/// Position of an entry, valid until the map is modified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     chunk: usize,
     index: usize,
 }
 
-/// Returns the index of the last chunk whose lowest key is at most `key`; `None` if there is none.
+/// Returns the index of the last chunk whose lowest key is at most `key`; `None` if no chunk has one.
 #[inline]
 fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
     if lowest.last().is_some_and(|last| *last <= key) {
@@ -35,8 +35,8 @@ fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
     lowest.partition_point(|one| *one <= key).checked_sub(1)
 }
 
-/// Returns the index of the last entry of `chunk` whose key is at most `key`. No binary search: not all chunks fit a cache, so each of its
-/// steps would wait for memory, while the loads of this scan are independent of each other and overlap.
+/// Returns the index of the last entry of `chunk` whose key is at most `key`. Not by binary search: not all chunks fit a cache, so each
+/// step would wait for memory, while the loads of this scan are independent and overlap.
 #[inline]
 fn last_in(chunk: &[Entry], key: u64) -> Option<usize> {
     if chunk.last().is_some_and(|last| last.0 <= key) {
@@ -62,7 +62,7 @@ impl Sorted {
         *self = Self::default();
     }
 
-    /// Returns the position of the last entry whose key is at most `key`; `None` if there is none.
+    /// Returns the position of the last entry whose key is at most `key`; `None` if no entry has one.
     #[inline]
     pub(super) fn floor(&self, key: u64) -> Option<Position> {
         let chunk = last_at_most(&self.lowest, key)?;
@@ -114,7 +114,7 @@ impl Sorted {
         self.insert_behind(self.floor(key), key, run);
     }
 
-    /// Adds an entry after `place`, or before all others if `place` is `None`; returns its position.
+    /// Adds an entry behind `place`, or before all others if `place` is `None`; returns its position.
     pub(super) fn insert_behind(&mut self, place: Option<Position>, key: u64, run: Comb) -> Position {
         self.len += 1;
         let mut at = match place {
@@ -134,8 +134,8 @@ impl Sorted {
         at
     }
 
-    /// Adds two entries after `place`, like two calls of [`Self::insert_behind`], but usually moves later entries only once. Returns the
-    /// first one's position.
+    /// Adds two entries behind `place`, as two calls of [`Self::insert_behind`] do, but usually moves later entries only once. Returns the
+    /// position of the first.
     pub(super) fn insert_two_behind(&mut self, place: Option<Position>, two: [Entry; 2]) -> Position {
         if let Some(place) = place
             && let Some(chunk) = self.chunks.get_mut(place.chunk).filter(|chunk| chunk.len() + two.len() <= CHUNK)
@@ -151,14 +151,14 @@ impl Sorted {
         self.insert_behind(place, first.0, first.1)
     }
 
-    /// Makes room for one entry at `at`, which is in a full chunk or past the last chunk; returns the position to use.
+    /// Makes room for one entry at `at`, in a full chunk or past the last chunk; returns the position to use.
     fn make_room(&mut self, at: Position) -> Position {
         let Some(chunk) = self.chunks.get_mut(at.chunk) else {
             self.lowest.push(0);
             self.chunks.push(Vec::new());
             return at;
         };
-        // An insert at the end starts a new chunk, so that chunks filled in ascending order stay full.
+        // An insert at the end starts a new chunk, so chunks filled in ascending order stay full.
         let middle = if at.index >= CHUNK { CHUNK } else { CHUNK / 2 };
         let upper = chunk.split_off(middle);
         self.lowest.insert(at.chunk + 1, upper.first().map_or(0, |(key, _)| *key));

@@ -1,31 +1,30 @@
 //! Strided ranges: byte ranges of equal length at a constant distance, stored as one entry.
 
-/// Strided ranges: `count` ranges of `length` bytes that begin `stride` bytes apart and do not touch each other. The first byte is stored
-/// elsewhere.
+/// Strided ranges: `count` ranges of `length` bytes that begin `stride` bytes apart and do not touch. The first byte is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Comb {
     pub(super) length: u64,
-    /// Distance between the starts of consecutive ranges, in bytes; 0 for a single range.
+    /// Distance between the starts of consecutive ranges, bytes; 0 for a single range.
     pub(super) stride: u64,
     pub(super) count: u64,
-    /// Latest time at which one of the ranges was accessed.
+    /// Latest time of an access to any of the ranges.
     pub(super) time: u64,
 }
 
 impl Comb {
-    /// Creates an entry that consists of one range.
+    /// Creates an entry for a single range.
     #[inline]
     pub(super) fn single(length: u64, time: u64) -> Self {
         Self { length, stride: 0, count: 1, time }
     }
 
-    /// Returns the start of the last range; `first` is the start of the first.
+    /// Returns the start of the last range; `first` is the start of the first range.
     #[inline]
     pub(super) fn last(&self, first: u64) -> u64 {
         first + (self.count - 1) * self.stride
     }
 
-    /// Returns the end (exclusive) of the last range; `first` is the start of the first.
+    /// Returns the end (exclusive) of the last range; `first` is the start of the first range.
     #[inline]
     pub(super) fn end(&self, first: u64) -> u64 {
         self.last(first) + self.length
@@ -36,8 +35,7 @@ impl Comb {
         self.length.saturating_mul(self.count)
     }
 
-    /// Returns the indices (from, end) of the ranges that overlap or touch `start..end`, end exclusive. `first` is the start of the first
-    /// range.
+    /// Returns the indices (first, end exclusive) of the ranges that overlap or touch `start..end`; `first` is the start of the first range.
     #[inline]
     pub(super) fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
         let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };
@@ -47,7 +45,7 @@ impl Comb {
         (from.min(self.count), behind.min(self.count))
     }
 
-    /// Counts the bytes of `start..end` that lie in the ranges with indices `from..behind`, all of which must touch `start..end`.
+    /// Counts the bytes of `start..end` in the ranges with indices `from..behind`, all of which must touch `start..end`.
     #[inline]
     pub(super) fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
         if from >= behind {
@@ -57,7 +55,7 @@ impl Comb {
         (behind - from) * self.length - start.saturating_sub(begins) - ends.saturating_sub(end)
     }
 
-    /// Returns the ranges with indices `from..behind` as an entry of their own, with its first byte; `None` if there are none.
+    /// Returns the ranges with indices `from..behind` as a separate entry, with its first byte; `None` if the interval is empty.
     #[inline]
     pub(super) fn part(&self, first: u64, from: u64, behind: u64) -> Option<(u64, Self)> {
         let count = behind.checked_sub(from).filter(|count| *count > 0)?;

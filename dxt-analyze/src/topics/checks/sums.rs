@@ -1,5 +1,5 @@
-//! Totals per file from the pass in call order: integers that add up over processes, and one example of each kind, chosen independently of
-//! the order of processes.
+//! Totals per file from the pass in call order: integers that add up over processes, and one example of each kind, chosen regardless of the
+//! order of processes.
 
 use crate::model::ProcessId;
 use crate::sum::Sum;
@@ -7,17 +7,17 @@ use crate::sum::Sum;
 /// Example call that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Size of the example, in bytes or calls. The example with the largest size is reported.
+    /// Size of the example in bytes or calls; the largest example is reported.
     pub amount: u64,
     /// Process that made the call, as an index.
     pub process: ProcessId,
-    /// Offset of the call in the file.
+    /// Offset of the call in the file, bytes.
     pub offset: u64,
-    /// Length of the call in bytes.
+    /// Length of the call, bytes.
     pub length: u64,
 }
 
-/// Replaces `mine` by `other` if that is larger; of equal ones, the first process at the lowest offset wins.
+/// Replaces `mine` by `other` if `other` is larger, or equal and of an earlier process or at a lower offset.
 pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     let order = |one: &Example| (one.amount, std::cmp::Reverse((one.process, one.offset)));
     if other.as_ref().map(order) > mine.as_ref().map(order) {
@@ -32,18 +32,18 @@ pub struct Calls {
     pub count: u64,
     /// Bytes that the calls moved.
     pub bytes: u64,
-    /// Time in the calls, ns.
+    /// Time in the calls, summed over processes, ns.
     pub time_ns: u64,
 }
 
 impl Calls {
-    /// Adds one call that moved `bytes` in `time_ns`.
+    /// Adds one call that moved `bytes` bytes in `time_ns` ns.
     #[inline]
     pub fn add(&mut self, bytes: u64, time_ns: u64) {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
-    /// Adds the totals of `other`.
+    /// Adds the totals of other calls.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
@@ -57,27 +57,26 @@ impl Calls {
 pub struct Direction {
     /// All reads or writes.
     pub all: Calls,
-    /// Small calls: at least one byte, and below the threshold for small requests. Never calls on C streams, which gather bytes in a
-    /// buffer.
+    /// Small calls: at least one byte, and below the threshold for small requests. Excludes calls on C streams, whose buffers gather bytes.
     pub small: Calls,
-    /// Number of small calls whose bytes are unknown, because counters sum them with those of larger calls.
+    /// Number of small calls of unknown size: counters sum their bytes with those of larger calls.
     pub small_unsized: u64,
-    /// Random calls: begin before the end of the thread's previous call (neither consecutive nor sequential), but not at the same offset as
-    /// that call, since repeated access to one place is not random.
+    /// Random calls: calls that begin before the end of the thread's previous call, but not at that call's offset (repeated access to one
+    /// place is not random).
     pub random: Calls,
-    /// Number of calls whose previous call is known.
+    /// Number of calls whose order relative to the thread's previous call is known.
     pub placed: u64,
     /// Number of runs of contiguous small requests that one larger request could replace.
     pub runs: u64,
-    /// Calls that belong to these runs.
+    /// Calls that belong to runs of contiguous small requests.
     pub in_runs: Calls,
     /// Number of calls that larger requests would save.
     pub saved: u64,
-    /// Time that larger requests would save, ns: the saved calls' share of the runs' time.
+    /// Time that larger requests would save, ns: the runs' time x share of their calls that would be saved.
     pub saved_ns: u64,
-    /// Longest run; its `amount` is a number of calls.
+    /// Longest run of contiguous small requests; its `amount` is a number of calls.
     pub longest_run: Option<Example>,
-    /// Small calls that took at least `slow_small_ns`, the time of an access to storage.
+    /// Small calls that took at least `slow_small_ns` ns, the time of an access to storage.
     pub slow_small: Calls,
 }
 
@@ -103,16 +102,16 @@ impl Direction {
 pub struct Repeated {
     /// Number of bytes moved repeatedly.
     pub bytes: u64,
-    /// Share of the calls' time that these bytes account for, ns.
+    /// Time of the calls in proportion to the bytes moved repeatedly, ns.
     pub time_ns: u64,
     /// Number of processes that moved bytes repeatedly.
     pub processes: u64,
-    /// First call that moved bytes repeatedly, of the process with most such bytes; its `amount` is this process's number of them.
+    /// First call that moved bytes repeatedly, of the process with most such bytes; its `amount` is that number of bytes.
     pub example: Option<Example>,
 }
 
 impl Repeated {
-    /// Adds a call of `length` bytes at `offset` that took `time_ns`, of which `bytes` had been moved before.
+    /// Adds a call of `length` bytes at `offset` that took `time_ns` ns, of whose bytes `bytes` had been moved before.
     pub fn add(&mut self, process: ProcessId, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
             return;
@@ -133,18 +132,18 @@ impl Repeated {
     }
 }
 
-/// Bytes that MPI-IO read from the system inside its calls, compared with the bytes that these calls requested (data sieving).
+/// Bytes that MPI-IO read by system calls inside its calls, compared with the bytes requested (data sieving).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// Inside independent reads: bytes read minus bytes requested, if positive.
+    /// Bytes read minus bytes requested, if positive, inside independent reads.
     pub independent: Sum,
-    /// Inside writes: bytes that MPI-IO read in order to write them back (read-modify-write).
+    /// Bytes that MPI-IO read inside writes in order to write them back (read-modify-write).
     pub inside_writes: Sum,
-    /// Inside collective reads: all bytes read.
+    /// Bytes read inside collective reads.
     pub collective_read: Sum,
-    /// Bytes requested by the collective reads.
+    /// Bytes that the collective reads requested.
     pub collective_asked: Sum,
-    /// Time in system reads that returned more than was requested, ns.
+    /// Time in system reads inside calls that requested fewer bytes, ns.
     pub time_ns: Sum,
 }
 
@@ -157,8 +156,8 @@ impl Sieve {
         self.time_ns += other.time_ns;
     }
 
-    /// Returns the bytes that MPI-IO read but no call requested. Collective reads count only with the excess over the requests of all
-    /// ranks.
+    /// Returns the bytes that MPI-IO read although no call requested them. For collective reads, that is the excess over the requests of
+    /// all ranks together.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         let collective = self.collective_read.get().saturating_sub(self.collective_asked.get());
@@ -166,29 +165,28 @@ impl Sieve {
     }
 }
 
-/// Totals of one file, from all its accesses in call order.
+/// Totals of one file over all its accesses in call order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSums {
     /// Reads at the layer that reaches storage, except on C streams.
     pub reads: Direction,
     /// Writes at the layer that reaches storage, except on C streams.
     pub writes: Direction,
-    /// All individually recorded reads that reach storage.
+    /// Reads with segments at the layer that reaches storage.
     pub read: Calls,
-    /// All individually recorded writes that reach storage.
+    /// Writes with segments at the layer that reaches storage.
     pub written: Calls,
-    /// Bytes that a process read more than once without changing them in between.
+    /// Bytes that a process read more than once without writing them in between.
     pub reread: Repeated,
     /// Bytes that a process read back after it wrote them.
     pub read_back: Repeated,
-    /// Bytes that a process overwrote after it wrote them.
+    /// Bytes that a process wrote more than once.
     pub overwritten: Repeated,
-    /// Bytes reread, read back or overwritten that are not counted above: several threads of a process read and wrote the file, and their
-    /// order is unknown.
+    /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown order.
     pub unordered: Sum,
-    /// Bytes whose accesses were forgotten to limit memory.
+    /// Bytes whose offsets were forgotten to limit memory.
     pub forgotten: Sum,
-    /// Reads that MPI-IO made inside its calls.
+    /// Bytes that MPI-IO read inside its calls, compared with requests.
     pub sieve: Sieve,
     /// Number of processes that wrote the file.
     pub writers: u32,
@@ -199,13 +197,13 @@ pub struct FileSums {
 }
 
 impl FileSums {
-    /// Returns the totals of writes if `writes`, else of reads.
+    /// Returns the totals of writes if `writes` is true, else of reads.
     #[inline]
     pub fn direction(&mut self, writes: bool) -> &mut Direction {
         if writes { &mut self.writes } else { &mut self.reads }
     }
 
-    /// Adds the totals of another process.
+    /// Adds the totals of the file in another process.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);

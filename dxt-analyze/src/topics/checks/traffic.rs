@@ -1,4 +1,4 @@
-//! Checks for bytes that move more often than necessary. They need the offsets of individually recorded calls.
+//! Checks for bytes that move more often than necessary. They need offsets, so only calls with segments count.
 
 use super::result::{Amount, Verdicts};
 use super::sums::{FileSums, Repeated};
@@ -34,13 +34,13 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     sieving(measured, out);
 }
 
-/// Kind of repeated transfer that is checked: reread, read back or overwritten bytes.
+/// Kind of repeated transfer: reread, read back or overwritten bytes.
 struct Kind {
     check: &'static str,
     code: Code,
     of: fn(&FileSums) -> &Repeated,
     all: fn(&FileSums) -> u64,
-    /// Returns true for files that can be judged. In other files, other processes may have changed the bytes in between.
+    /// Returns true if a file can be judged: no other process can have changed the bytes in between.
     is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
     words: fn(&words::Repeated<'_>) -> Words,
 }
@@ -164,7 +164,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes read by MPI-IO beyond requests", Code::UNASKED, m.least.traffic_share);
-    // Bytes requested by collective calls are complete only if the trace has all ranks and calls.
+    // The bytes requested by collective calls are complete only if the trace has all ranks and calls.
     let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
     let unasked = |sums: &FileSums| {
         let mut sieve = sums.sieve;
@@ -178,7 +178,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
     let moved = m.files.values().map(unasked).sum::<Sum>().get();
-    // Only files that were accessed through MPI-IO.
+    // Only files accessed through MPI-IO count.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
             let forms = [&m.calls.mpi_reads, &m.calls.mpi_writes];

@@ -1,4 +1,4 @@
-//! Command `checks`: one pass over the trace in call order, then all checks, and the output of their results.
+//! Command `checks`: one pass over the trace in call order, all checks, and the output of their results.
 
 use super::args::{Args, Options};
 use crate::findings::{self, Finding};
@@ -25,13 +25,13 @@ const LISTED_GAPS: usize = 100;
 /// Maximum number of gaps without I/O in the terminal's table.
 const SHOWN_GAPS: usize = 5;
 
-/// Result of `checks`, and how much of it to display.
+/// Result of `checks`, with the choice of rows to display.
 #[derive(Debug, Serialize)]
 pub struct ChecksReport {
     /// Result of the checks.
     #[serde(flatten)]
     pub result: Checks,
-    /// True to display also checks that did not apply.
+    /// True to display checks that were not applicable as well.
     #[serde(skip)]
     pub all: bool,
 }
@@ -56,7 +56,7 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
 }
 
-/// Runs all checks on the data of a finished pass.
+/// Runs all checks on the results of a finished pass.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,
@@ -151,13 +151,13 @@ impl ChecksReport {
     }
 }
 
-/// Formats the second condition of a check (minimum amount, measured amount), as in `1,000 small calls, here 465`.
+/// Formats the second condition of a check (minimum amount, measured amount), such as `1,000 small calls, here 465`.
 fn both(also: &Condition) -> String {
     let words = |amount| table::human(&cell(amount));
     format!("{} {}, here {}", words(also.least), also.what, words(also.measured))
 }
 
-/// Returns the name of an amount's unit, for CSV.
+/// Returns the name of an amount's unit for CSV.
 fn unit(amount: Amount) -> &'static str {
     match amount {
         Amount::Ratio(_) => "ratio",
@@ -170,7 +170,7 @@ fn unit(amount: Amount) -> &'static str {
 
 fn cell(amount: Amount) -> Cell {
     match amount {
-        // Ratios of counts can exceed 1 and are displayed as a multiple; shares cannot.
+        // Ratios of counts can exceed 1 and are displayed as a multiple; shares cannot exceed 1.
         Amount::Ratio(value) if value > 1.0 => Cell::Times(value),
         Amount::Ratio(value) => Cell::Share(value),
         Amount::Count(value) => Cell::Count(value),

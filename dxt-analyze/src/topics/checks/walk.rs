@@ -1,5 +1,5 @@
-//! Pass over each process's calls in call order: thread by thread, in the order in which the calls returned. Memory: totals per file, and,
-//! for the process that is being read, at most [`crate::limits::HELD_RANGES`] byte ranges.
+//! Pass of the checks over each process's calls, thread by thread, in the order in which the calls returned. Memory: totals per file, and
+//! at most [`crate::limits::HELD_RANGES`] byte ranges of the process being read.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -17,15 +17,15 @@ use trace_format::counters::Counters;
 use trace_format::meta::WholeDef;
 use trace_format::op::Layer;
 
-/// Number of calls processed one by one after a call that breaks the access pattern, before processing in bulk is tried again.
+/// Number of calls processed singly after a call that breaks the access pattern, before processing in bulk is tried again.
 const IN_VAIN: usize = 8;
 
 /// Pass of the checks over all calls in call order.
 #[derive(Debug)]
 pub struct Walk<'a> {
-    /// Limits for small and slow requests.
+    /// Thresholds, such as those for small and slow requests.
     thresholds: &'a Thresholds,
-    /// Files for which [`Writers`] are tracked: several processes write them, and at least one of these reads them.
+    /// Files for which [`Writers`] are tracked: several processes write them, and at least one of these also reads them.
     written_by_several: FxHashSet<FileId>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Data collected by one thread of the analyzer.
+/// Data collected by one thread of the analyzer, for several processes.
 #[derive(Debug)]
 pub struct Partial {
     /// Totals of calls per file.
@@ -49,7 +49,7 @@ pub struct Partial {
     current: Option<Current>,
 }
 
-/// State of the process that is being read.
+/// State of the process whose calls are being read.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
@@ -73,19 +73,19 @@ impl Current {
             (Role::of(run, stream), place)
         });
         let mut roles: Vec<(Role, u32)> = roles.collect();
-        let told: FxHashMap<FileId, &WholeDef> =
+        let reported: FxHashMap<FileId, &WholeDef> =
             run.whole(process).filter(|def| def.layer == Layer::Posix).map(|def| (FileId(def.file), def)).collect();
-        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !told.is_empty()) {
-            let def = told.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
-            if let (Role::Data { writes, told, .. }, Some(def)) = (role, def) {
-                *told = def.order(*writes).known > 0;
+        for ((role, _), stream) in roles.iter_mut().zip(&process.streams).filter(|_| !reported.is_empty()) {
+            let def = reported.get(&stream.file).filter(|_| run.op(stream).layer == Some(Layer::Posix));
+            if let (Role::Data { writes, reported, .. }, Some(def)) = (role, def) {
+                *reported = def.order(*writes).known > 0;
             }
         }
         let runs = vec![SmallRun::default(); roles.len()];
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
 
-    /// Ends the state that belongs to one thread of the process, after the thread's last call.
+    /// Ends the per-thread state of the process, after the thread's last call.
     fn end_thread(&mut self, least: &Thresholds) {
         for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
             if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {
@@ -108,8 +108,7 @@ impl Current {
             let taken = self.going_on(calls.part(from, count), (role, place), least);
             from += taken;
             if taken == 0 {
-                // Calls that break the pattern rarely occur alone: several are processed one by one before processing in bulk is tried
-                // again.
+                // Calls that break the pattern rarely come alone, so several are processed singly before the next try in bulk.
                 let some = calls.part(from, count.min(from + IN_VAIN));
                 some.rows().for_each(|row| self.row(&row, (role, place), least));
                 from += some.start.len();
@@ -117,9 +116,9 @@ impl Current {
         }
     }
 
-    /// Adds the first calls of `calls` in bulk while they continue the access pattern; returns how many were added.
+    /// Adds the first calls of `calls` in bulk as long as they continue the access pattern; returns how many were added.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
-        let Role::Data { writes, requests, nested, told } = role else { return 0 };
+        let Role::Data { writes, requests, nested, reported } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))
         else {
             return 0;
@@ -127,7 +126,7 @@ impl Current {
         if nested && !writes {
             return 0;
         }
-        // In bulk, either all requests are small or none is.
+        // In bulk, all requests must be small, or none.
         let small = calls.length.first().is_some_and(|length| *length < least.small_request_bytes);
         let lengths = match (requests, small) {
             (false, _) => 1..=u64::MAX,
@@ -136,7 +135,7 @@ impl Current {
         };
         let taken = slot.bytes_that_go_on(calls, writes, self.thread, &lengths);
         if requests && taken > 0 {
-            slot.requests_that_go_on(run, calls.part(0, taken), (writes, told, small), self.number, least);
+            slot.requests_that_go_on(run, calls.part(0, taken), (writes, reported, small), self.number, least);
         }
         taken
     }
@@ -154,11 +153,11 @@ impl Current {
                 slot.written.clear();
             }
             Role::Caller(caller) => slot.call_returned(caller, row),
-            Role::Data { writes, requests, nested, told } => {
+            Role::Data { writes, requests, nested, reported } => {
                 let Some(run) = self.runs.get_mut(row.stream.index()) else { return };
                 let before = slot.read.len() + slot.written.len();
                 if requests {
-                    slot.request(run, row, (writes, told), self.number, least);
+                    slot.request(run, row, (writes, reported), self.number, least);
                 }
                 if nested && !writes {
                     slot.add_inside(row);
@@ -185,7 +184,7 @@ impl Current {
 }
 
 impl Partial {
-    /// Completes the process that was read last; must be called after the last block.
+    /// Completes the process that was read last. Call after the last block.
     pub fn finish(&mut self, least: &Thresholds) {
         if let Some(mut current) = self.current.take() {
             current.end_thread(least);

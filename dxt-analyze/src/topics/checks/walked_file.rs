@@ -1,5 +1,4 @@
-//! State of a file while one of its processes is read: end of the last access, bytes touched, and system reads inside an unfinished MPI-IO
-//! call.
+//! State of a file while the calls of one process are read: end of the last access, bytes touched, and system reads inside an unfinished MPI-IO call.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -14,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::ops::RangeInclusive;
 use trace_format::counters::Counters;
 
-/// Threads of the process that accessed a file.
+/// Threads of the process that accessed the file: none, one or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Who {
     #[default]
@@ -33,7 +32,7 @@ impl Who {
     }
 }
 
-/// System reads made inside an MPI-IO call that has not returned yet.
+/// System reads inside an MPI-IO call that has not returned yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct InsideCall {
     bytes: u64,
@@ -46,22 +45,22 @@ pub(super) struct WalkedFile {
     pub(super) file: FileId,
     /// True if several processes write the file and at least one of them reads it.
     pub(super) shared: bool,
-    /// True if the file was truncated or replaced after bytes were written; the bytes written before are not in `written`.
+    /// True if the file was truncated or replaced after bytes were written; `written` lacks the bytes written before.
     pub(super) replaced: bool,
     pub(super) sums: FileSums,
     pub(super) read: Ranges,
     pub(super) written: Ranges,
     pub(super) read_by: Who,
     pub(super) written_by: Who,
-    /// Start and end offset of the thread's last read and of its last write.
+    /// Start and end offset of the thread's last read (index 0) and last write (index 1).
     pub(super) last: [Option<(u64, u64)>; 2],
     pub(super) syncs: u32,
     pub(super) inside: InsideCall,
 }
 
 impl WalkedFile {
-    /// Adds reads, or writes, to the totals; `alone` provides their sums if they are known already. Each call is also passed to
-    /// [`Self::bytes`], and to [`Self::request`] if `requests` is true.
+    /// Adds reads, or writes, to the totals; `alone` provides their sums if known. Each call is also passed to [`Self::bytes`], and to
+    /// [`Self::request`] if `requests` is true.
     pub(super) fn all(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, writes: bool, requests: bool) {
         let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
         match alone {
@@ -78,15 +77,15 @@ impl WalkedFile {
         if writes { &mut self.sums.written } else { &mut self.sums.read }.merge(&sum);
     }
 
-    /// Adds one read or write to the request statistics: its size, and its position relative to the previous one. `told`: true if another
-    /// tool (Darshan) has counted the order of accesses already.
+    /// Adds one read or write to the request statistics: its size, and its offset relative to the previous one. `reported`: true if Darshan
+    /// has counted the order of accesses.
     // Called for every call that does not continue the one before.
     #[inline(always)]
     pub(super) fn request(
         &mut self,
         run: &mut SmallRun,
         row: &Row,
-        (writes, told): (bool, bool),
+        (writes, reported): (bool, bool),
         process: ProcessId,
         least: &Thresholds,
     ) {
@@ -106,7 +105,7 @@ impl WalkedFile {
             }
             None => run.finish(sums, process, least.small_request_bytes),
         }
-        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !told), last) {
+        if let (Some(offset), Some(last)) = (offset.filter(|_| row.length > 0 && !reported), last) {
             if let Some((begin, end)) = *last {
                 sums.placed += 1;
                 if offset < end && offset != begin {
@@ -118,21 +117,21 @@ impl WalkedFile {
     }
 
     /// Adds calls in bulk, with the same result as [`Self::request`] for each. Requires that all or none are `small`, and that
-    /// [`super::ranges::Ranges::go_on`] accepted them: each begins where the previous one ended, or each begins after a gap. Calls between
-    /// the second and the last are equivalent, so only their sums are added.
+    /// [`super::ranges::Ranges::go_on`] accepted them: each begins where the previous one ended, or each begins after a gap. The calls
+    /// between the second and the last are equivalent, so only their sums are added.
     pub(super) fn requests_that_go_on(
         &mut self,
         run: &mut SmallRun,
         calls: Stretch<'_>,
-        (writes, told, small): (bool, bool, bool),
+        (writes, reported, small): (bool, bool, bool),
         process: ProcessId,
         least: &Thresholds,
     ) {
         let count = calls.start.len();
         let between = calls.part(2, count.saturating_sub(1).max(2));
-        calls.part(0, count.min(2)).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+        calls.part(0, count.min(2)).rows().for_each(|row| self.request(run, &row, (writes, reported), process, least));
         let sums = self.sums.direction(writes);
-        sums.placed += if told { 0 } else { between.start.len() as u64 };
+        sums.placed += if reported { 0 } else { between.start.len() as u64 };
         if small && !between.start.is_empty() {
             let mut sum = Calls::default();
             for row in between.rows() {
@@ -146,11 +145,14 @@ impl WalkedFile {
             run.go_on(calls.part(1, count - 1), &sum);
         }
         if count > 2 {
-            calls.part(count - 1, count).rows().for_each(|row| self.request(run, &row, (writes, told), process, least));
+            calls
+                .part(count - 1, count)
+                .rows()
+                .for_each(|row| self.request(run, &row, (writes, reported), process, least));
         }
     }
 
-    /// Adds the first calls of `calls` in bulk, as [`Self::bytes`] does, while they continue the access pattern and their length is in
+    /// Adds the first calls of `calls` in bulk, as [`Self::bytes`] does, as long as they continue the access pattern and their length is in
     /// `lengths`; returns how many were added.
     #[inline]
     pub(super) fn bytes_that_go_on(
@@ -160,7 +162,7 @@ impl WalkedFile {
         thread: u32,
         lengths: &RangeInclusive<u64>,
     ) -> usize {
-        // Bytes touched before in the other direction would have to be compared with each call.
+        // Bulk processing is impossible if bytes were touched in the other direction: each call would have to be compared with them.
         let (own, other, by) = if writes {
             (&mut self.written, &self.read, &mut self.written_by)
         } else {
@@ -173,8 +175,7 @@ impl WalkedFile {
         taken
     }
 
-    /// Compares the bytes of one read or write with all bytes that the process touched before: counts reread, read back and overwritten
-    /// bytes.
+    /// Compares the bytes of one read or write with all bytes that the process touched before, and counts reread, read back and overwritten bytes.
     #[inline]
     pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };
@@ -191,8 +192,8 @@ impl WalkedFile {
             self.read_by.add(thread);
             let known = self.read.insert(start, end, row.end);
             repeated(&mut sums.reread, known);
-            // Bytes count as read back only when read for the first time; later reads count as reread. It is not known which of the bytes
-            // were read before, so as many as possible are excluded.
+            // Bytes count as read back only at their first read; later reads count as reread. The bytes read before are known only in
+            // number, so as many as possible are excluded.
             if !self.written.is_empty() {
                 let own = self.written.overlap(start, end, row.start);
                 repeated(&mut sums.read_back, own.saturating_sub(known));
@@ -208,7 +209,7 @@ impl WalkedFile {
         inside.time_ns = inside.time_ns.saturating_add(row.duration_ns());
     }
 
-    /// Attributes system reads since the start of an MPI-IO call to this call, which has just returned.
+    /// Attributes system reads since the start of an MPI-IO call to that call, which has just returned.
     pub(super) fn call_returned(&mut self, caller: Caller, row: &Row) {
         let inside = std::mem::take(&mut self.inside);
         let bytes = if inside.since >= row.start { inside.bytes } else { 0 };
@@ -238,7 +239,7 @@ impl WalkedFile {
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
         sums.both = sums.readers & sums.writers;
         sums.forgotten = Sum(self.read.forgotten_bytes()) + self.written.forgotten_bytes();
-        // Threads are read one after another: if one thread writes while another reads, their order is unknown.
+        // Threads are read one after the other: if one thread writes and another reads, their order is unknown.
         let in_order = match (self.read_by, self.written_by) {
             (_, Who::Nobody) | (Who::Nobody, _) => true,
             (reader, writer) => reader == writer && reader != Who::Several,

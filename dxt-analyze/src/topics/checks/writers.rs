@@ -1,5 +1,5 @@
-//! Byte ranges written by each process in files that several processes write. If no byte has two writers, it is known which of its own
-//! bytes a process reads back. Memory: at most [`HELD_RANGES`] ranges over all files; beyond that, nothing is known about any file.
+//! Tracks the byte ranges that each process wrote in files with several writers. If no byte has two writers, the bytes that a process reads
+//! back are known to be its own. Memory: at most [`HELD_RANGES`] ranges over all files; beyond that, nothing is known about any file.
 
 use super::ranges::Ranges;
 use super::walked_file::WalkedFile;
@@ -8,9 +8,9 @@ use crate::model::{FileId, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::OpClass;
 
-/// Returns the files that several processes write and at least one of them reads.
+/// Returns the files that several processes write, at least one of which also reads them.
 pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
-    // Number of processes that write the file, capped at 2, and true if one of them reads it.
+    // Number of processes that write the file, at most 2, and true if one of these reads it.
     let mut all: FxHashMap<FileId, (u8, bool)> = FxHashMap::default();
     for process in &run.processes {
         let mut uses: FxHashMap<FileId, [bool; 2]> = FxHashMap::default();
@@ -32,8 +32,7 @@ pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
 pub struct Writers {
     /// Written ranges per file; `None` if two processes wrote, or may have written, the same byte.
     files: FxHashMap<FileId, Option<Ranges>>,
-    /// Number of ranges added. Above the limit, nothing is known about any file, so that the result does not depend on the order of
-    /// processes.
+    /// Number of ranges added. Above the limit, nothing is known about any file, so the result does not depend on the order of processes.
     given: usize,
 }
 
@@ -53,7 +52,7 @@ impl Writers {
         self.put(slot.file, all.then_some(ranges.into_iter()));
     }
 
-    /// Adds the bytes written by the processes that another thread read.
+    /// Adds the bytes written by processes that another thread of the analyzer read.
     pub(super) fn merge(&mut self, other: Self) {
         self.given = self.given.saturating_add(other.given);
         for (file, ranges) in other.files {

@@ -1,5 +1,5 @@
-//! Matching of the files of two runs: first by path; then by path below the common folder of all unmatched files; then with numbers in the
-//! path (job IDs, dates) ignored, if the match is unambiguous.
+//! Matches the files of two runs: first by path; then by path below the common folder of all unmatched files; then by path with numbers
+//! (job IDs, dates) ignored, if the match is unambiguous.
 
 use crate::sum::Sum;
 use serde::Serialize;
@@ -13,9 +13,9 @@ pub enum How {
     Path,
     /// Identical path below the folder that all unmatched files of the run share.
     Folder,
-    /// Identical path once numbers in it are ignored.
+    /// Identical path if numbers in it are ignored.
     Numbers,
-    /// Set of files that hold the same data as a set of another size in the other run (one file per rank, one shared file).
+    /// Set of files that holds as many bytes as a set of a different number of files in the other run (one file per rank, one shared file).
     #[serde(rename = "data set")]
     DataSet,
 }
@@ -38,20 +38,20 @@ impl How {
 pub struct Matched {
     /// Matched files: index in the first run, index in the second run, and the criterion of the match.
     pub pairs: Vec<(usize, usize, How)>,
-    /// Files that only the first run has.
+    /// Indices of files that only the first run has.
     pub gone: Vec<usize>,
-    /// Files that only the second run has.
+    /// Indices of files that only the second run has.
     pub new: Vec<usize>,
-    /// Files of the first run that together hold the same data as these files of the second run (one file per rank versus one shared file).
+    /// Two sets of files (first run, second run) that hold the same data in different numbers of files: one file per rank versus one shared file.
     pub set: Option<(Vec<usize>, Vec<usize>)>,
 }
 
-/// Maximum relative difference in bytes between two sets of files with the same data (headers, padding).
+/// Maximum relative difference in bytes between two sets of files with the same data; headers and padding differ.
 const SET_BYTES: f64 = 0.1;
 
 impl Matched {
-    /// Treats all unmatched files that moved data as one data set if their number differs between the runs, but their bytes are about the
-    /// same. `before` and `after` return the bytes of a file.
+    /// Treats all unmatched files that moved data as one data set if the two runs have different numbers of such files with about the same
+    /// bytes. `before` and `after` return the bytes of a file.
     pub fn find_set(&mut self, before: impl Fn(usize) -> u64, after: impl Fn(usize) -> u64) {
         let with_data = |places: &[usize], bytes: &dyn Fn(usize) -> u64| {
             let kept: Vec<usize> = places.iter().copied().filter(|&place| bytes(place) > 0).collect();
@@ -59,8 +59,8 @@ impl Matched {
             (kept, sum)
         };
         let ((one, of_one), (two, of_two)) = (with_data(&self.gone, &before), with_data(&self.new, &after));
-        let alike = (of_one - of_two).abs() <= SET_BYTES * of_one.max(of_two);
-        if one.is_empty() || two.is_empty() || one.len() == two.len() || !alike {
+        let similar = (of_one - of_two).abs() <= SET_BYTES * of_one.max(of_two);
+        if one.is_empty() || two.is_empty() || one.len() == two.len() || !similar {
             return;
         }
         self.gone.retain(|place| !one.contains(place));
@@ -101,7 +101,7 @@ fn step(
     };
     let (ours, theirs) = (by_key(before, &out.gone), by_key(after, &out.new));
     for (key, group) in &ours {
-        // With equal counts on both sides, the order of the numbers decides the pairs. Otherwise pairs would be a guess.
+        // With equal counts on both sides, the order of numbers in the paths decides the pairs. Otherwise pairs would be a guess.
         let Some(other) = theirs.get(key).filter(|other| other.len() == group.len()) else { continue };
         out.pairs.extend(group.iter().zip(other).map(|((_, one), (_, two))| (*one, *two, how)));
     }
@@ -110,7 +110,7 @@ fn step(
     out.new.retain(|place| !theirs.contains(place));
 }
 
-/// Returns the length in bytes of the deepest folder that contains all `paths`, including its trailing slash.
+/// Returns the length in bytes of the deepest folder that contains all `paths`, including the folder's trailing slash.
 fn common_folder(paths: &[&str]) -> usize {
     let Some((first, rest)) = paths.split_first() else { return 0 };
     let folder = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
@@ -170,7 +170,7 @@ mod tests {
         let found = matched(&before, &after);
         let numbers = How::Numbers;
         assert_eq!(found.pairs, [(0, 2, numbers), (1, 1, numbers), (2, 0, numbers)]);
-        // Three against two: the pairs are ambiguous.
+        // Three files against two: the pairs are ambiguous.
         let found = matched(&["/s/a1", "/s/a2", "/s/a3"], &["/s/a4", "/s/a5"]);
         assert_eq!((found.pairs.len(), found.gone.len(), found.new.len()), (0, 3, 2));
     }
@@ -181,7 +181,7 @@ mod tests {
         let mut found = left();
         found.find_set(|place| [100, 100, 100, 0][place], |place| [310, 0][place]);
         assert_eq!((found.set, found.gone, found.new), (Some((vec![0, 1, 2], vec![0])), vec![3], vec![1]));
-        // Different bytes, or the same number of files.
+        // Sets with different bytes, or with equal numbers of files, are not matched.
         for (ours, theirs) in [([100, 100, 100, 0], [200, 0]), ([100, 0, 0, 0], [100, 0]), ([0; 4], [0; 2])] {
             let mut found = left();
             found.find_set(|place| ours[place], |place| theirs[place]);

@@ -1,29 +1,28 @@
-//! I/O interfaces of both sides (before, after): the layer that the program called, its time, and the share of lower layers in it.
+//! I/O interfaces of both sides (before, after): the layer that the program called, its time, and the share of lower layers in that time.
 
 use crate::shared::bandwidth::LayerRow;
 use crate::text::units;
 use crate::topics::scaling::measure::RunRow;
 use serde::Serialize;
 
-/// Interface through which one side reads or writes, with its bytes, time and bandwidth.
+/// Interface through which one side's runs read or write, with bytes, time and bandwidth.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Way {
-    /// Layer called by the program; if several, the one with most bytes.
+    /// Layer called by the program; if several, the layer with most bytes.
     pub interface: String,
-    /// Bytes moved. This and all following fields are means over the side's runs.
+    /// Bytes moved, mean over the side's runs (as are the times and the bandwidth).
     pub bytes: f64,
     /// Time in the interface's calls, summed over processes, ns.
     pub time_ns: f64,
     /// Time in calls of lower layers made inside the interface's calls: (layer name, ns).
     pub inside: Vec<(String, f64)>,
-    /// Bandwidth in bytes/s, by the slowest process's time; by the sum of all processes' times if the slowest is unknown on one of the
-    /// sides.
+    /// Bandwidth in bytes/s by the slowest process's time, or by the sum of all processes' times if the slowest is unknown on either side.
     pub bandwidth: f64,
     /// True if `bandwidth` is based on the slowest process's time, false if on the sum of times.
     pub is_by_slowest: bool,
 }
 
-/// Reads, or writes, of both sides.
+/// Comparison of the reads, or of the writes, of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
     /// `read` or `write`.
@@ -72,7 +71,7 @@ fn words(way: &Way) -> String {
     parts.join(", ")
 }
 
-/// Returns the interface of a side of several runs: that of the first run that moves data, with means over the runs that use it.
+/// Returns the interface of a side of several runs: that of the first run that moves data, with means over all runs that use it.
 fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
     let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
     let interface = all.first()?.interface.clone();

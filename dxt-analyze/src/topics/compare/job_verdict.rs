@@ -1,4 +1,4 @@
-//! Findings on the job as a whole: a different I/O interface, and a run time that differs by more than repeated runs do.
+//! Findings on the whole job: a different I/O interface, and a run time that differs by more than repeated runs do.
 
 use super::interfaces::{Direction, Way};
 use super::result::{Comparison, OperationRow};
@@ -8,7 +8,7 @@ use crate::topics::scaling::measures;
 use crate::topics::scaling::spread::Spread;
 use crate::words::compare as words;
 
-/// If the second run uses another I/O interface, replaces the findings on single operations by one finding: all calls differ then.
+/// Replaces the findings on single operations by one finding if the second run uses another I/O interface: then all calls differ.
 pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Finding>, least: &Thresholds) {
     let other: Vec<&Direction> = result.job.directions.iter().filter(|one| one.is_other_interface()).collect();
     if other.is_empty() {
@@ -37,12 +37,12 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
     });
 }
 
-/// Returns a finding if the run time grew by more than it varies between repeats. Needs repeats on both sides.
+/// Returns a finding if the run time grew by more than it varies between repeated runs; needs repeats on both sides.
 pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Finding> {
     let row = result.job.number(&measures::RUN_TIME).filter(|row| row.beyond_scatter == Some(true))?;
     let (before, after) = row.before.zip(row.after)?;
     let longer = after.mean - before.mean;
-    // With a different number of ranks, the amount of work may differ as well.
+    // Runs with different numbers of ranks may do different amounts of work.
     if after.mean < before.mean * least.min_slowdown || result.before.ranks != result.after.ranks {
         return None;
     }

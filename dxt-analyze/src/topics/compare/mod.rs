@@ -23,6 +23,6 @@ pub mod verdict;
 pub mod view;
 
 pub use args::Args;
-pub use view::compare as verb;
+pub use view::compare as run;
 
 pub use codes::CODES;

@@ -1,5 +1,5 @@
-//! Comparison of the operations of two runs: durations of single calls by a rank-sum test; each rank's mean, paired by rank, by a
-//! signed-rank test. Calls within a run are not independent, so a small p is not enough: a difference must be large as well.
+//! Compares the operations of two runs: durations of single calls by a rank-sum test; each rank's mean, paired by rank, by a signed-rank
+//! test. Calls within a run are not independent, so a difference must be large as well as significant.
 
 use super::result::{Judged, OperationRow, Over, Totalled};
 use super::side::{Operation, Side};
@@ -11,10 +11,10 @@ use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum relative difference of the mean request sizes at which calls are compared by duration instead of bandwidth.
+/// Maximum relative difference of mean request sizes at which durations are compared; above it, bandwidths.
 const SAME_LENGTH: f64 = 0.05;
 
-/// Returns one row per operation found in either run. `q` still equals `p`: a later step corrects it for multiple tests.
+/// Returns one row per operation found in either run. `q` still equals `p`; [`super::verdict::judge`] corrects it for multiple tests.
 #[must_use]
 pub fn rows(before: &Side, after: &Side, least: &Thresholds) -> Vec<OperationRow> {
     let groups: BTreeSet<&Group> = before.operations.keys().chain(after.operations.keys()).collect();
@@ -47,8 +47,8 @@ fn totalled(operation: &Operation) -> Totalled {
     Totalled { calls: operations, bytes, time_ns }
 }
 
-/// Returns the metric for comparing calls: duration if mean request sizes differ by at most [`SAME_LENGTH`], or if bandwidths are unknown
-/// in either run (no bytes, or no individually recorded calls); else bandwidth.
+/// Returns the metric for comparing calls: duration if mean request sizes differ by at most [`SAME_LENGTH`], or if either run's bandwidths
+/// are unknown (no bytes, or no segments); else bandwidth.
 fn metric(before: &Operation, after: &Operation) -> Metric {
     let mean = |sum: &UnitSum| sum.bytes as f64 / sum.operations.max(1) as f64;
     let (one, two) = (mean(&before.sum), mean(&after.sum));
@@ -90,7 +90,7 @@ fn ranks(
 }
 
 /// Tests pairs (first run, second run) of positive values by the logarithm of their ratio. Larger values count as slower, or as faster if
-/// `more_is_faster`.
+/// `more_is_faster`. Returns `None` if there are too few pairs.
 #[must_use]
 pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds) -> Option<Over> {
     let kept: Vec<(f64, f64)> = pairs.iter().copied().filter(|(one, two)| *one > 0.0 && *two > 0.0).collect();
@@ -127,8 +127,8 @@ pub fn over_pairs(pairs: &[(f64, f64)], more_is_faster: bool, least: &Thresholds
     })
 }
 
-/// Returns the excess time of the second run, in ns: its time minus the time for as many calls (or bytes) at the first run's mean. Negative
-/// if the second run is faster.
+/// Returns the excess time of the second run, ns: its time minus the time for as many calls (or bytes) at the first run's mean. Negative if
+/// the second run is faster.
 fn extra(metric: Metric, before: &Operation, after: &Operation) -> i64 {
     let (one, two) = (&before.sum, &after.sum);
     let share = match metric {

@@ -1,4 +1,4 @@
-//! Figure of two runs on top of each other: bytes transferred over time; both runs begin at time 0.
+//! Figure that overlays two runs: bytes transferred over time; both runs begin at time 0.
 
 use super::repeats::Job;
 use crate::model::Run;
@@ -17,7 +17,7 @@ use crate::topics::timeline::span::Span;
 const BINS: u32 = 240;
 /// Vertical resolution of a panel, in steps.
 const HEIGHT: u32 = 1000;
-/// Number of intervals between time labels below the time axis.
+/// Number of intervals between labels of the time axis.
 const TIMES: u64 = 5;
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const NAMES: [&str; 2] = ["before", "now"];
@@ -32,7 +32,7 @@ fn bins(run: &Run, span: Span) -> Vec<Bin> {
     series::bins(&span, &slices, &grids)
 }
 
-/// Returns the figure, or nothing if neither run moved data or the job's times are unknown.
+/// Returns the overlay figure; empty if neither run moved data or the job's times are unknown.
 pub(super) fn figures(runs: [&Run; 2], job: &Job) -> Vec<Figure> {
     let until = runs.map(|run| run.processes.iter().map(|process| process.end_ns).max().unwrap_or(0).max(run.span().1));
     let span = Span::new(0, until[0].max(until[1]), BINS);

@@ -1,5 +1,4 @@
-//! Job-level comparison of both sides (before, after): interfaces used, and the measures of `scaling` with their variation over repeated
-//! runs, if there are any.
+//! Compares both sides (before, after) at job level: interfaces used, and the measures of `scaling` with their variation over repeated runs, if any.
 
 use super::interfaces::{Direction, directions};
 use crate::shared::significance::false_discovery_rates;
@@ -10,10 +9,10 @@ use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 use serde::Serialize;
 
-/// Job-level measure, compared between the two sides.
+/// Job-level measure, such as the run time, compared between the two sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct NumberRow {
-    /// Measure that is compared, as in run time.
+    /// Measure that is compared, such as the run time.
     pub measure: Measure,
     /// Mean and range over the runs of the first side.
     pub before: Option<Spread>,
@@ -23,8 +22,8 @@ pub struct NumberRow {
     pub change: Option<f64>,
     /// False discovery rate of the difference of means (Welch's test, two-sided), over all measures; `None` without repeats on both sides.
     pub q: Option<f64>,
-    /// True if the difference is larger than the variation between repeats: `q` ≤ `compare_q`, and the ranges of both sides do not overlap.
-    /// `None` without repeats on both sides.
+    /// True if the difference exceeds the variation between repeats: `q` ≤ `compare_q`, and the ranges of both sides do not overlap. `None`
+    /// without repeats on both sides.
     pub beyond_scatter: Option<bool>,
 }
 
@@ -37,7 +36,7 @@ pub struct Job {
     pub runs_after: u64,
     /// Interface, time and bandwidth of reads and of writes.
     pub directions: Vec<Direction>,
-    /// Measures compared, one row each.
+    /// Measures that were compared, one row each.
     pub numbers: Vec<NumberRow>,
 }
 
@@ -86,7 +85,7 @@ fn row(measure: Measure, before: &[RunRow], after: &[RunRow]) -> Option<NumberRo
     let (one, two) = (values(before), values(after));
     let spread = |values: &[f64]| Spread::of(values.iter().map(|value| Some(*value)));
     let (before, after) = (spread(&one), spread(&two));
-    // A measure that is 0 in all runs does not differ.
+    // A measure that is 0 in all runs cannot differ.
     if [before, after].into_iter().flatten().all(|spread| spread.most <= 0.0) {
         return None;
     }
@@ -108,7 +107,7 @@ fn welch(one: &[f64], two: &[f64]) -> Option<f64> {
     let (of_one, of_two) = (error(one, a, m), error(two, b, n));
     let sum = of_one + of_two;
     if sum <= 0.0 {
-        // Counts are usually identical in each run, so their variance is 0.
+        // Counts are usually identical in all repeats, so their variance is 0.
         return Some(if (a - b).abs() > 0.0 { 0.0 } else { 1.0 });
     }
     let freedom = sum * sum / (of_one * of_one / (m - 1.0) + of_two * of_two / (n - 1.0));

@@ -1,4 +1,4 @@
-//! Result of a comparison.
+//! Result of `compare`.
 
 use super::files::How;
 use super::repeats::Job;
@@ -36,10 +36,10 @@ pub struct Over {
     pub before: f64,
     /// Median of the second run's values, in ns or bytes per second.
     pub after: f64,
-    /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 is faster.
+    /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 means faster.
     pub slower: f64,
-    /// Probability that a call of the second run is slower than a call of the first; for paired values, the share of pairs with a slower
-    /// second run. 0.5 means no difference.
+    /// Probability that a call of the second run is slower than a call of the first; for pairs, the share with a slower second run. 0.5
+    /// means no difference.
     pub likelier: f64,
     /// Two-sided p-value of the test.
     pub p: f64,
@@ -47,7 +47,7 @@ pub struct Over {
     pub q: f64,
 }
 
-/// Verdict on an operation that was compared between two runs.
+/// Verdict of comparing one operation between two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judged {
@@ -94,11 +94,11 @@ pub struct OperationRow {
     pub after: Totalled,
     /// Metric by which single calls are compared (duration or bandwidth).
     pub metric: Metric,
-    /// Test over single calls (rank-sum test); `None` if there are too few calls, or no individually recorded ones.
+    /// Rank-sum test over single calls; `None` if there are too few calls, or none with segments.
     pub calls: Option<Over>,
-    /// Test over each rank's mean, paired by rank (signed-rank test); `None` if there are too few ranks.
+    /// Signed-rank test over each rank's mean, paired by rank; `None` if there are too few ranks.
     pub ranks: Option<Over>,
-    /// Verdict on the operation: same, slower, faster, ...
+    /// Verdict on the operation, such as same, slower or faster.
     pub verdict: Judged,
     /// Excess time of the second run, ns: its time minus the time for as many calls or bytes at the first run's mean. Negative if faster.
     pub extra_ns: i64,
@@ -113,13 +113,13 @@ pub struct UnitRow {
     pub other: Option<String>,
     /// Criterion by which the file was matched; `None` for ranks and unmatched files.
     pub matched_by: Option<How>,
-    /// Totals in the first run; `None` if absent there.
+    /// Totals in the first run; `None` if only the second run has the rank or file.
     pub before: Option<Totalled>,
-    /// Totals in the second run; `None` if absent there.
+    /// Totals in the second run; `None` if only the first run has the rank or file.
     pub after: Option<Totalled>,
-    /// Slowdown: time per byte (or per call, if no bytes move) of the second run / of the first run.
+    /// Slowdown: time per byte of the second run / that of the first run.
     pub slower: Option<f64>,
-    /// Modified z-score of this rank's or file's slowdown among all ranks or files, positive if slow; `None` if there are too few.
+    /// Modified z-score of this rank's or file's log slowdown among all ranks or files, positive if slow; `None` if there are too few.
     pub z: Option<f64>,
     /// True if this rank or file slowed down significantly more than the others did.
     pub outlier: bool,
@@ -128,16 +128,16 @@ pub struct UnitRow {
 /// Comparison of all ranks, or of all files, between two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Units {
-    /// Test over all pairs of ranks or files: time per byte in reads and writes (signed-rank test).
+    /// Signed-rank test over all pairs of ranks or files: time per byte in reads and writes.
     pub test: Option<Over>,
-    /// One row per rank or file: outliers first, then by change of the time, largest first.
+    /// One row per rank or file: outliers first, then by change of the time in calls, largest first.
     pub rows: Vec<UnitRow>,
 }
 
-/// Non-numeric property that differs between the runs.
+/// Non-numeric property that differs between the runs, such as the MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Name of the property, as in `ranks per node`.
+    /// Name of the property, such as `ranks per node`.
     pub what: String,
     /// Value of the property in the first run.
     pub before: String,
@@ -148,28 +148,28 @@ pub struct Changed {
 /// Identity, size and completeness of one of the two runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPart {
-    /// Job key: the job's identifier.
+    /// Job key: identifier of the job.
     pub key: String,
     /// Number of MPI ranks.
     pub ranks: u64,
     /// Number of processes.
     pub processes: u64,
-    /// Number of nodes, if known.
+    /// Number of nodes; `None` if not known.
     pub nodes: Option<u64>,
     /// Time in all I/O calls that the program itself made, summed over processes, ns.
     pub time_ns: u64,
-    /// Missing parts of the trace, and why.
+    /// Missing parts of the trace, with reasons.
     pub missing: Completeness,
 }
 
 /// Result of comparing two runs (or two sides of repeated runs).
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Comparison at the level of the whole job.
+    /// Comparison of the whole job.
     pub job: Job,
-    /// Identity and size of the first run.
+    /// Identity, size and completeness of the first run.
     pub before: RunPart,
-    /// Identity and size of the second run.
+    /// Identity, size and completeness of the second run.
     pub after: RunPart,
     /// Differences in program, MPI and settings.
     pub setup: Vec<Changed>,
@@ -179,11 +179,11 @@ pub struct Comparison {
     pub layouts: Vec<Changed>,
     /// Comparison of each operation.
     pub operations: Vec<OperationRow>,
-    /// Comparison of the ranks.
+    /// Comparison of the ranks, matched by number.
     pub ranks: Units,
-    /// Comparison of the files.
+    /// Comparison of the files, matched by path.
     pub files: Units,
-    /// Number of statistical tests over which false discovery rates are computed.
+    /// Number of statistical tests over which the false discovery rates are computed.
     pub tests: u64,
     /// Findings on the differences.
     pub findings: Vec<Finding>,

@@ -1,4 +1,4 @@
-//! Differences in non-numeric properties: program, MPI, tracer, settings, and files' striping and hints.
+//! Differences in non-numeric properties: program, MPI, tracer, settings, and striping and hints of files.
 
 use super::files::Matched;
 use super::result::Changed;
@@ -42,7 +42,7 @@ pub fn setup(before: &Run, after: &Run) -> Vec<Changed> {
     out
 }
 
-/// Returns the difference in the number of processes that read or write on behalf of MPI-IO (aggregators); `None` if equal.
+/// Returns the difference in the number of aggregators (processes that read or write on behalf of MPI-IO); `None` if equal.
 #[must_use]
 pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
     differing(
@@ -52,7 +52,7 @@ pub fn aggregators(before: &Users, after: &Users) -> Option<Changed> {
     )
 }
 
-/// Formats the number of ranks per node, as in `32` or `1 to 32`; `unknown` if the trace does not record the ranks' nodes.
+/// Formats the number of ranks per node, such as `32` or `1 to 32`; `unknown` if the trace does not record the ranks' nodes.
 fn ranks_per_node(run: &Run) -> String {
     let mut all: BTreeMap<u32, u64> = BTreeMap::new();
     let known = |process: &&crate::model::Process| process.rank >= 0 && (process.node as usize) < run.nodes.len();
@@ -66,7 +66,7 @@ fn ranks_per_node(run: &Run) -> String {
     }
 }
 
-/// Returns the differences in striping between matched files. Target numbers (OSTs) are ignored: they differ with every file.
+/// Returns the differences in striping between matched files. OST numbers are ignored: they differ with every file.
 #[must_use]
 pub fn layouts(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     let of = |run: &Run, file: FileId| {

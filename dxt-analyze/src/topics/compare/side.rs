@@ -1,4 +1,4 @@
-//! Measurement of one of the two runs: totals and samples of its operations, ranks and files, collected in one pass.
+//! Measures one of the two runs: totals and samples of its operations, ranks and files, in one pass.
 
 use super::sums::{UnitSum, by_rank};
 use crate::model::{FileId, Run, Users, Within};
@@ -13,7 +13,7 @@ use trace_format::op::OpClass;
 /// Totals and samples of one operation in one run.
 #[derive(Clone, Debug, Default)]
 pub struct Operation {
-    /// Successful calls, their bytes and time, including calls that were only counted and not recorded individually.
+    /// Number, bytes and time of successful calls, including calls that have only counters and no segment.
     pub sum: UnitSum,
     /// True if the operation moves bytes.
     pub is_data: bool,
@@ -21,7 +21,7 @@ pub struct Operation {
     pub durations: Sample,
     /// Sample of the bandwidths of single reads or writes, bytes per second.
     pub bandwidths: Sample,
-    /// Totals of the operation per rank.
+    /// Totals of the operation, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
 }
 
@@ -39,7 +39,7 @@ pub struct FileSum {
 }
 
 impl FileSum {
-    /// Adds the sums of another file.
+    /// Adds the totals of another file.
     pub fn merge(&mut self, other: &Self) {
         self.calls.merge(&other.calls);
         self.read = self.read.saturating_add(other.read);
@@ -59,9 +59,9 @@ impl FileSum {
 pub struct Side {
     /// Totals and samples of each operation.
     pub operations: BTreeMap<Group, Operation>,
-    /// Totals of the program's own reads and writes per rank.
+    /// Totals of the program's own reads and writes, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
-    /// Totals of the program's own calls per file.
+    /// Totals of the program's own calls, by file.
     pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write on behalf of MPI-IO.
     pub aggregators: Users,
@@ -71,7 +71,7 @@ pub struct Side {
     pub lost: Lost,
 }
 
-/// Measures a run in one pass.
+/// Measures a run in one pass over its segments.
 #[must_use]
 pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let all: Vec<Option<Group>> =

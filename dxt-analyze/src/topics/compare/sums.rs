@@ -12,12 +12,12 @@ pub struct UnitSum {
     pub operations: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// Time in the calls, ns.
+    /// Time in the calls, summed over processes, ns.
     pub time_ns: u64,
 }
 
 impl UnitSum {
-    /// Adds the totals of `other`.
+    /// Adds the totals of another unit.
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -25,10 +25,10 @@ impl UnitSum {
     }
 }
 
-/// Base of the map keys of processes without a rank; larger than any rank.
+/// Base of the keys of processes without a rank, larger than any rank number.
 const WITHOUT_RANK: u64 = 1 << 32;
 
-/// Returns totals per operation and rank. A process without a rank gets a key of its own; records that stand for several ranks are omitted.
+/// Returns totals per operation and rank. Processes without a rank get keys of their own; records that stand for several ranks are omitted.
 #[must_use]
 pub fn by_rank(run: &Run, groups: &[Option<Group>], totals: &[StreamTotal]) -> BTreeMap<Group, BTreeMap<u64, UnitSum>> {
     let mut out: BTreeMap<Group, BTreeMap<u64, UnitSum>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Comparison of the ranks and files of two runs: all pairs together by a signed-rank test; each one against the others by the modified
+//! Compares the ranks and files of two runs: all pairs together by a signed-rank test; each rank or file with the others by the modified
 //! z-score of ln(slowdown).
 
 use super::files::{How, Matched};
@@ -18,7 +18,7 @@ struct Unit {
     data: Option<(UnitSum, UnitSum)>,
 }
 
-/// Compares ranks, matched by rank number.
+/// Compares ranks, matched by rank number, between two runs.
 #[must_use]
 pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     let all: BTreeSet<u64> = before.ranks.keys().chain(after.ranks.keys()).copied().collect();
@@ -30,7 +30,7 @@ pub fn ranks(before: &Side, after: &Side, least: &Thresholds) -> Units {
     judged(units.collect(), least)
 }
 
-/// Compares files as paired by `matched`, whose indices refer to the two lists in `kept`.
+/// Compares files as paired by `matched`, whose indices refer to the two lists of files in `kept`.
 #[must_use]
 pub fn files(
     runs: (&Run, &Run),
@@ -93,7 +93,7 @@ fn data(sum: &FileSum) -> UnitSum {
 }
 
 fn judged(mut units: Vec<Unit>, least: &Thresholds) -> Units {
-    // Time per byte; ranks and files that move no bytes are omitted.
+    // The measure is time per byte, so ranks and files that move no bytes are omitted.
     let value = |sum: &UnitSum| (sum.bytes > 0 && sum.time_ns > 0).then(|| sum.time_ns as f64 / sum.bytes as f64);
     let pair = |unit: &Unit| unit.data.and_then(|(one, two)| Some((value(&one)?, value(&two)?)));
     let pairs: Vec<(f64, f64)> = units.iter().filter_map(pair).collect();
@@ -106,7 +106,7 @@ fn judged(mut units: Vec<Unit>, least: &Thresholds) -> Units {
         if let Some(robust) = &robust {
             let z = robust.z(log);
             unit.row.z = Some(z);
-            // Slower than in the first run, and slowed down more than the others.
+            // Outliers are slower than in the first run, and slowed down more than the others.
             let against_rest = (log - robust.median).exp();
             unit.row.outlier =
                 z >= least.modified_z && ratio >= least.min_slowdown && against_rest >= least.min_slowdown;

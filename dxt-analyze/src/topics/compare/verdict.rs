@@ -1,4 +1,4 @@
-//! Findings of a comparison. A difference is reported if it is large (thresholds) and significant (false discovery rate over all tests).
+//! Findings of `compare`: differences that are large (thresholds) and significant (false discovery rate over all tests).
 
 use super::job_verdict;
 use super::result::{Changed, Comparison, Judged, OperationRow, Over, Totalled, UnitRow};
@@ -8,7 +8,7 @@ use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use crate::words::compare as words;
 
-/// Computes q-values, verdicts and findings.
+/// Computes the q-values, verdicts and findings of a comparison.
 pub fn judge(result: &mut Comparison, least: &Thresholds) {
     let rows = result.operations.iter_mut().flat_map(|row| [&mut row.calls, &mut row.ranks]);
     let mut tests: Vec<&mut Over> =
@@ -75,7 +75,7 @@ fn slower(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Option
     Some(Finding { severity, cost_ns: cost, ..finding.with(About { operation: Some(title), ..About::default() }) })
 }
 
-/// Returns findings on an operation with more calls or bytes than before; compared per rank if the number of ranks differs.
+/// Returns findings on an operation with more calls or bytes in the second run; compared per rank if the numbers of ranks differ.
 fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Finding> {
     let (one, two) = (result.before.ranks, result.after.ranks);
     let per_rank = one != two && one > 0 && two > 0;

@@ -1,4 +1,4 @@
-//! Command `compare`: two runs of the same program, and the output of their differences.
+//! Command `compare`: loads two runs of the same program and displays their differences.
 
 use super::args::Args;
 use crate::findings::{self, Finding};
@@ -23,13 +23,13 @@ use std::path::PathBuf;
 /// Result of `compare`, and how many rows to display.
 #[derive(Debug, Serialize)]
 pub struct CompareReport {
-    /// Result of the comparison, with findings.
+    /// Comparison, including findings.
     #[serde(flatten)]
     pub result: Comparison,
     /// Maximum number of ranks and files in a table.
     #[serde(skip)]
     pub top: usize,
-    /// With repeats: the two runs compared in detail, that with the median run time of each side. `None` without repeats.
+    /// Paths of the two runs compared in detail: of each side, the run with the median run time. `None` without repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detailed: Option<[String; 2]>,
     #[serde(skip)]
@@ -51,7 +51,7 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
         time: None,
         thresholds: args.thresholds.clone(),
     };
-    // An HTML page has figures, for which each run is read once more.
+    // The figures of an HTML page need one more pass over each run.
     let draw = args.page.output.is_some();
     let ([one], [two]) = (before, after) else { return repeats(before, after, inputs, (args.top, draw)) };
     let [before, after] = crate::session::open_both([&inputs(one), &inputs(two)])?;
@@ -62,7 +62,7 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
     Ok(report)
 }
 
-/// Compares repeated runs: statistics over all of them, and in detail the run with the median run time of each side.
+/// Compares repeated runs: statistics over all of them, and details of each side's run with the median run time.
 fn repeats(
     before: &[PathBuf],
     after: &[PathBuf],
@@ -104,7 +104,7 @@ pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     detailed([before, after], (measured(before), measured(after)), top)
 }
 
-/// Compares two runs in detail. `measured` contains the sets of repeated runs that they represent; these are compared at job level.
+/// Compares two runs in detail, and at job level the repeated runs `measured` that each of the two represents.
 fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));

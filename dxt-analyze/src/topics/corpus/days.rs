@@ -1,6 +1,6 @@
-//! Incremental corpus: one directory per day of job start, with the tables of that day's jobs, and their source files, so that a later run
-//! knows what was already read. A day is built beside its final place and swapped in atomically. After any interruption, each job's rows
-//! are there once or not yet.
+//! Incremental corpus: one directory per day of job start, with the tables of that day's jobs and a list of their source files, so that a
+//! later run knows which files were read. A day is built in another directory and swapped in atomically: after any interruption, a job's
+//! rows exist once or not yet.
 
 use super::parquet::Tables;
 use super::places::Places;
@@ -21,19 +21,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// File with the rows of a day's jobs as read, one job per line, compressed. The day's tables are rebuilt from it when jobs are added.
+/// File with the rows of a day's jobs, one job per line, compressed. The day's tables are rebuilt from this file when jobs are added.
 const ROWS: &str = ".rows.jsonl.zst";
-/// File with the call durations over each run of a day, in the same format. Later runs are compared with them.
+/// File with the call durations over each run of a day, one run per line, compressed. Later runs are compared with these runs.
 const PACES: &str = ".paces.jsonl.zst";
 /// File that lists the source files of a day's jobs.
 const SOURCES: &str = ".sources.jsonl";
-/// Directory for days being built; and (next constant) directory for days being replaced.
+/// Directories for days being built (`NEW`) and for days being replaced (`OLD`).
 const NEW: &str = ".new";
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
-/// Maximum number of files with job rows open at once.
+/// Maximum number of files of job rows open at once.
 const OPEN: usize = 16;
-/// Number of most recent days with jobs in which earlier runs are searched.
+/// Number of days (latest first, only days with jobs) in which earlier runs are searched.
 const DAYS_BACK: usize = 60;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,15 +44,15 @@ struct Kept {
 
 pub(super) struct Days {
     place: PathBuf,
-    /// Lock on the corpus, held for the whole run.
+    /// Lock on the corpus, held as long as this process runs.
     _lock: File,
-    /// Source files by absolute path: state when read, and key of the job in its traces.
+    /// Source files by absolute path: state when read, and the job's key in its traces.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,
     places: Places,
 }
 
 impl Days {
-    /// Opens the corpus in directory `place`, created if missing, and repairs what an interrupted run left.
+    /// Opens the corpus in directory `place`, creating it if missing, and repairs traces of an interrupted run.
     ///
     /// # Errors
     /// Fails if another run is using the corpus, or if the corpus cannot be read.
@@ -62,7 +62,7 @@ impl Days {
         let lock = lock_file(&place.join(".lock")).with_context(failed)?;
         let alone = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
         ensure!(alone, "another run is collecting into {}", place.display());
-        // Readers of `*/jobs.parquet` could not distinguish directories per day from single tables.
+        // Readers of `*/jobs.parquet` could not distinguish day directories from single tables.
         ensure!(
             !place.join("jobs.parquet").exists(),
             "{} has tables that were not collected with --incremental: name another directory",
@@ -84,20 +84,20 @@ impl Days {
         Ok(Self { place: place.to_owned(), _lock: lock, known, places })
     }
 
-    /// Takes the keys and day directories of the known jobs; a second call returns none.
+    /// Takes the keys and day directories of the known jobs out of `self`; a second call returns none.
     pub(super) fn places(&mut self) -> Places {
         std::mem::take(&mut self.places)
     }
 
-    /// Returns the job of an unchanged source file (inner `None` for a Darshan log); `None` if the file is new or has changed.
+    /// Returns the job of an unchanged source file (inner `None` for a Darshan log); outer `None` if the file is new or has changed.
     pub(super) fn known(&self, path: &Path) -> Option<Option<OfJob>> {
         let now = Source::of(path).ok()?;
         let (source, key) = self.known.get(&now.path)?;
         (*source == now).then(|| key.clone().map(|key| (source.owner, key)))
     }
 
-    /// Adds earlier runs to `groups`, latest days first. Skips jobs in `again`, which are being read again. Days whose runs cannot be read
-    /// are added to `unread`.
+    /// Adds earlier runs to `groups`, latest days first. Skips the jobs `again`, which are being read again. Days whose stored runs cannot
+    /// be read are added to `unread`.
     ///
     /// # Errors
     /// Fails if the corpus cannot be listed.
@@ -122,7 +122,7 @@ impl Days {
         Ok(())
     }
 
-    /// Returns a collector for the rows of newly read jobs; [`Incoming::settle`] moves them to their days.
+    /// Returns a collector for the rows of newly read jobs; [`Incoming::settle`] moves the rows to the jobs' days.
     pub(super) fn incoming(&self) -> Result<Incoming<'_>> {
         let folder = self.place.join(NEW);
         std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
@@ -130,7 +130,7 @@ impl Days {
     }
 }
 
-/// Stored run whose call durations are parsed only if needed.
+/// Stored run; its call durations are parsed only if needed.
 #[derive(Deserialize)]
 struct AboutRun<'a> {
     program: Program,
@@ -139,10 +139,10 @@ struct AboutRun<'a> {
     paces: &'a RawValue,
 }
 
-/// Days whose stored runs cannot be read, with the error. Rows of jobs are in other files and not affected.
+/// Days whose stored runs cannot be read, with the error. Job rows are in other files and not affected.
 pub(super) type Unread = BTreeMap<String, anyhow::Error>;
 
-/// Reads each stored run of a day, and passes it with its line of text to `take`. Days written before runs were stored have none.
+/// Passes each stored run of a day, with its line of text, to `take`. Days written by versions that did not store runs have none.
 ///
 /// # Errors
 /// Fails if the runs cannot be read; the runs before the error have been passed.
@@ -188,7 +188,7 @@ impl Paces {
 pub(super) struct Incoming<'a> {
     place: &'a Path,
     days: BTreeMap<String, FxHashSet<String>>,
-    /// Open files of the most recently used days. An archive has more days than a process may have open files.
+    /// Open files of the most recently used days; an archive has more days than a process may have open files.
     open: VecDeque<(String, BufWriter<File>)>,
 }
 
@@ -220,8 +220,8 @@ impl Incoming<'_> {
         self.place.join(NEW).join(format!("{day}.jsonl"))
     }
 
-    /// Rebuilds each day that got new jobs, from its old jobs (except those read again) and the new ones. `slow` has the keys of the new
-    /// jobs that were slow. If the stored runs of a day cannot be read, they are dropped, and the day is added to `unread`.
+    /// Rebuilds each day that got new jobs from its old jobs (except jobs read again) and the new jobs. `slow` contains the keys of new
+    /// jobs that were slow. Stored runs of a day that cannot be read are dropped, and the day is added to `unread`.
     pub(super) fn settle(mut self, slow: &FxHashSet<String>, unread: &mut Unread) -> Result<()> {
         while !self.open.is_empty() {
             self.close_oldest()?;
@@ -232,7 +232,7 @@ impl Incoming<'_> {
             let old = self.place.join(&day).join(ROWS);
             match input::open_no_link(&old) {
                 Ok(file) => {
-                    // Notes the access rights of the old rows: traces of these jobs may no longer exist.
+                    // Notes the access rights of the old rows, since traces of these jobs may no longer exist.
                     input::note(&file.metadata().with_context(failed)?);
                     let lines = zstd::stream::read::Decoder::new(file).with_context(failed)?;
                     all.extend(kept(BufReader::new(lines), &old)?);
@@ -291,7 +291,7 @@ fn kept(lines: impl BufRead, file: &Path) -> Result<Vec<Kept>> {
     lines.lines().map(|line| parse(&line?, file)).collect()
 }
 
-/// Writes the tables of a day to the new directory `folder`, and syncs them to disk.
+/// Writes the tables of a day to the new directory `folder`, and syncs the directory to disk.
 fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     let mut tables = Tables::new(folder, false)?;
     for Kept { done, .. } in jobs {
@@ -313,7 +313,7 @@ fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     sync_folder(folder)
 }
 
-/// Swaps the finished day directory `made` into place, and removes the old one.
+/// Swaps the finished day directory `made` into place, and removes the old directory.
 fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     let target = place.join(day);
     if !target.exists() {
@@ -321,7 +321,7 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
         return sync_folder(place);
     }
     if renameat_with(CWD, made, CWD, &target, RenameFlags::EXCHANGE).is_err() {
-        // Without RENAME_EXCHANGE the swap takes two renames; the next run repairs an interruption between them.
+        // Without RENAME_EXCHANGE, the swap takes two renames; the next run repairs an interruption between them.
         let old = place.join(OLD);
         std::fs::create_dir_all(&old)?;
         std::fs::rename(&target, old.join(day))?;
@@ -333,7 +333,7 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     Ok(std::fs::remove_dir_all(made)?)
 }
 
-/// Repairs the corpus after an interrupted run: moves back a day that was being replaced and has no successor, and removes unfinished days.
+/// Repairs the corpus after an interrupted run: moves back days that were being replaced and have no successor, and removes unfinished days.
 fn repair(place: &Path) -> Result<()> {
     let old = place.join(OLD);
     for day in days(&old).unwrap_or_default() {
@@ -373,7 +373,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let read = |name: &str| std::fs::read_to_string(at(name).join("x")).unwrap();
-        // Day 1 was interrupted between the two renames, day 2 after both.
+        // Day 1 was interrupted between the two renames, day 2 after the second.
         day(&at(".old/day=1"), "one");
         day(&at(".new/day=1"), "one and more");
         day(&at(".old/day=2"), "two");

@@ -1,5 +1,5 @@
-//! Comparison of repeated runs of one program at equal progress. Calls of each kind are divided into pieces of equal call count. So piece i
-//! is the same work in every run, regardless of when the run got there.
+//! Compares repeated runs of one program at equal progress: the calls of each kind are divided into pieces of equal call count, so piece i
+//! is the same work in every run, whenever the run reaches it.
 
 use super::pace::{Course, Does, Kind, Paces};
 use super::pieces::{Piece, cut};
@@ -9,34 +9,33 @@ use crate::thresholds::Thresholds;
 use crate::topics::causes::slow::odd::{FEW, odd};
 use std::ops::Range;
 
-/// Minimum number of runs to compare: with two, there is no telling which one is slow.
+/// Minimum number of runs to compare: with two, either could be the slow one.
 pub(super) const FEWEST: usize = 3;
-/// Minimum calls per piece of a run; and (next constant) maximum pieces into which the calls of one kind are divided.
+/// Minimum number of calls per piece of a run (`CALLS_OF_PART`), and maximum number of pieces per kind of calls (`PARTS`).
 const CALLS_OF_PART: u64 = 4;
 const PARTS: usize = 16;
-/// Minimum share of a run's I/O time that a kind of calls must have, in at least one run, to be compared.
+/// Minimum share of a run's I/O time, in at least one run, for a kind of calls to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown factor of a slow run. Next constants: minimum if it is compared with few others (only two, or at most [`FEW`] after
-/// slow ones were excluded), and minimum for its reads, writes or syncs to be named.
+/// Minimum slowdown factor of a slow run: `SLOWER`; `SLOWER_OF_FEW` if it is compared with few others (two, or at most [`FEW`] after slow
+/// runs were excluded); `NAMED` for naming its reads, writes or syncs.
 const SLOWER: f64 = 1.5;
 const SLOWER_OF_FEW: f64 = 2.0;
 const NAMED: f64 = 1.2;
-/// Minimum share of the run's total lost time for its reads, writes or syncs to be named.
+/// Minimum share of the run's total lost time at which reads, writes or syncs are named as slow.
 const LOST: f64 = 0.01;
-/// Maximum share of the time lost in reads, writes or syncs that may lie before the start of the slow span, and after its end.
+/// Maximum share of the time lost in reads, writes or syncs that may lie before the slow span's start, and after its end.
 const OUTSIDE: f64 = 0.05;
-/// Cap on the slowdown factor of each piece of a run in the search for the slow span, so that very slow reads do not hide when slow writes
-/// began.
+/// Cap on the slowdown factor of a piece in the search for the slow span: very slow reads must not hide when slow writes began.
 const MOST: f64 = 2.0;
-/// Minimum distance between a slow run and the others, as a multiple of the others' range (max - min). Next constant: minimum with only two
-/// others, or with at most [`FEW`] after slow ones were excluded.
+/// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum). `RANGES_OF_FEW` applies with
+/// only two others, or at most [`FEW`] after slow runs were excluded.
 const RANGES: f64 = 1.0;
 const RANGES_OF_FEW: f64 = 3.0;
 /// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
 /// Minimum number of other runs for which quartiles are used.
 const FENCED: usize = 15;
-/// Maximum number of runs from which the random scatter is estimated, evenly sampled from all.
+/// Maximum number of runs (evenly sampled) from which the random scatter is estimated.
 const MEASURED: usize = 128;
 /// Assumed standard error of a run's mean log duration.
 const ERROR: f64 = 0.05;
@@ -45,10 +44,10 @@ pub(super) struct HeldAgainst<'a> {
     group: &'a [(Known, Paces)],
     /// Pieces (consecutive calls of one kind) of each run, in the same order for all runs.
     pieces: Vec<Vec<Piece>>,
-    /// Values of each piece over all runs, sorted: mean log durations, and times in ns.
+    /// Sorted values of each piece over all runs: mean log durations, and times in ns.
     usual: Vec<[Usual; 2]>,
     lengths: Usual,
-    /// Random scatter between pieces (see `noise()`), computed once if there are many runs.
+    /// Random scatter between pieces (see `noise()`), computed once for all runs if there are many.
     noise: Option<f64>,
     ranks: u64,
     least: &'a Thresholds,
@@ -71,7 +70,7 @@ impl<'a> HeldAgainst<'a> {
                 group.iter().filter_map(|(_, paces)| Some((paces.course(kind)?, paces.length_ns))).collect();
             let fewest = courses.iter().map(|(course, _)| course.all().calls).min().unwrap_or(0);
             let parts = usize::try_from(fewest / CALLS_OF_PART).unwrap_or(PARTS).min(PARTS);
-            // A kind of calls that some run lacks or hardly uses cannot be compared.
+            // A kind of calls that a run lacks or hardly uses cannot be compared.
             if courses.len() < group.len() || parts == 0 {
                 continue;
             }
@@ -90,12 +89,12 @@ impl<'a> HeldAgainst<'a> {
         Self { group, pieces, usual, lengths, noise, ranks, least }
     }
 
-    /// True if the group has so many runs that no single run moves the median.
+    /// True if the group has so many runs that no single run shifts the median.
     pub(super) const fn is_many(&self) -> bool {
         self.noise.is_some()
     }
 
-    /// Returns the calls that are slow in a run, given by its index; `None` if the run is not slow.
+    /// Returns the slow calls of a run, given by its index; `None` if the run is not slow.
     pub(super) fn slow(&self, run: usize) -> Option<SlowRun> {
         let mine = self.pieces.get(run)?;
         let mut order: Vec<usize> = (0..mine.len()).collect();
@@ -159,7 +158,7 @@ impl<'a> HeldAgainst<'a> {
         Some(slow)
     }
 
-    /// Returns the random scatter of single pieces in `runs`: the standard deviation of log durations, after subtracting the mean of each
+    /// Returns the random scatter of single pieces in `runs`: the standard deviation of log durations after subtracting the means of each
     /// run and of each piece.
     fn noise(&self, runs: &[usize]) -> f64 {
         if let Some(noise) = self.noise {
@@ -180,13 +179,13 @@ impl<'a> HeldAgainst<'a> {
     }
 
     /// True if a run is an outlier: its mean log duration over the pieces `slow` exceeds that of other runs by more than these differ among
-    /// themselves. The run is compared with one of:
+    /// themselves. The other runs are one of:
     ///
     /// - all others,
     /// - the fast majority, if a gap separates it from the rest,
     /// - the middle half, if there are many runs.
     ///
-    /// This keeps slow runs from hiding each other.
+    /// These choices keep slow runs from hiding each other.
     fn is_odd(&self, run: usize, slow: &[usize]) -> bool {
         let level = |run: usize| {
             let pieces = self.pieces.get(run).map_or(&[][..], Vec::as_slice);
@@ -200,7 +199,7 @@ impl<'a> HeldAgainst<'a> {
         others.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let Some((low, _)) = others.first().copied() else { return false };
         let is_all = |fast: usize| fast == others.len();
-        // Compares with the `fast` fastest others, which need a gap above them.
+        // Compares with the `fast` fastest others if there is a gap above them.
         let stands_apart = |fast: usize| {
             let top = others[fast - 1].0;
             let few = all <= FEWEST || !is_all(fast) && fast <= FEW;
@@ -218,9 +217,9 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// True if the run's value `mine` exceeds the values of `others` by more than chance.
+    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
-        // Corrected for selection: the slow span was chosen as the slowest one, and some short span is always above the median by chance.
+        // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
         let error = libm::hypot(ERROR, self.noise(&runs) / (slow.len() as f64).sqrt());
         let values: Vec<f64> = others.iter().map(|(value, _)| *value).chain([mine]).collect();
@@ -231,7 +230,7 @@ impl<'a> HeldAgainst<'a> {
     }
 }
 
-/// Sorted values of all runs, from which the median of all runs but one is found.
+/// Sorted values of all runs; gives the median over all runs but one.
 #[derive(Debug)]
 struct Usual(Vec<f64>);
 
@@ -241,7 +240,7 @@ impl Usual {
         Self(values)
     }
 
-    /// Returns the median over the runs except the one with this value.
+    /// Returns the median over all runs except the run with this value.
     fn without(&self, value: f64) -> Option<f64> {
         let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
         let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
@@ -254,8 +253,8 @@ fn level(pieces: &[Piece]) -> f64 {
     mean(pieces.iter().map(|piece| piece.mean))
 }
 
-/// Returns the random scatter as [`HeldAgainst::noise`] does, but robustly, for many runs: medians replace means, so that a few slow runs
-/// do not matter.
+/// Returns the random scatter as [`HeldAgainst::noise`] does, but for many runs and with medians instead of means, which a few slow runs do
+/// not shift.
 fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     let measured = pieces.len().min(MEASURED);
     let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
@@ -275,8 +274,8 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of log slowdowns in excess of
-/// `ln(NAMED)`. Unlike `causes`, which sees a single run, this need not assume that half of the run is normal.
+/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`). Other
+/// runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -291,8 +290,8 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
-/// Trims both ends of a span where hardly any time is lost in slow reads, writes or syncs. Otherwise, calls that are slightly slow by
-/// chance before the very slow ones would set the start.
+/// Trims the parts at both ends of a span in which hardly any time is lost in reads, writes or syncs. Otherwise, calls that chance makes
+/// slightly slow before the very slow ones would set the start.
 fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     let within = &lost[range.clone()];
     let mut kept = None::<Range<usize>>;
@@ -309,7 +308,7 @@ fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
 }
 
-/// Returns the index at which the running sum of `values` exceeds `bound`.
+/// Returns the first index at which the running sum of `values` exceeds `bound`.
 fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
     let mut sum = 0.0;
     let found = values.find(|(_, value)| {
@@ -324,7 +323,7 @@ mod tests {
     use super::super::pace::{SLOTS, Sum};
     use super::*;
 
-    /// Reproducible generator of random numbers from 0 to 1.
+    /// Reproducible generator of random numbers, uniform in [0, 1).
     struct Chance(u64);
 
     impl Chance {
@@ -333,14 +332,14 @@ mod tests {
             (self.0 >> 11) as f64 / (1_u64 << 53) as f64
         }
 
-        /// Returns an approximately normally distributed number (mean 0, variance 1).
+        /// Returns an approximately normally distributed random number (mean 0, variance 1).
         fn normal(&mut self) -> f64 {
             (0..12).map(|_| self.next()).sum::<f64>() - 6.0
         }
     }
 
-    /// Returns a synthetic run that writes in its first half and reads in its second. Calls in each time window take `times(window)` their
-    /// usual duration.
+    /// Returns a synthetic run that writes in its first half and reads in its second. Calls in each time window take `times(window)` times
+    /// their usual duration.
     fn run(number: usize, times: impl Fn(usize) -> f64) -> (Known, Paces) {
         let text = format!("run-{number}");
         let (job, source) = (text.clone(), text);
@@ -379,7 +378,7 @@ mod tests {
     #[test]
     fn calls_as_usual_before_a_slow_one_do_not_tell_when_it_began() {
         let mut group: Vec<(Known, Paces)> = (0..5).map(|number| run(number, |_| 1.0)).collect();
-        // A piece covers two time windows; here the second one of a piece is the first slow one.
+        // A piece covers two time windows; the second window of one piece is the first slow one.
         group[1] = run(1, |slot| if slot < 21 { 1.0 } else { 47.0 });
         let least = Thresholds::default();
         let slow = HeldAgainst::new(&group, 2, &least).slow(1).expect("it is slow");
@@ -419,7 +418,7 @@ mod tests {
         }
     }
 
-    /// Slow runs are found for any number of them below half, and for any number of runs.
+    /// Tests that slow runs are found for any number of them below half, and for any number of runs.
     #[test]
     fn slow_runs_do_not_hide_each_other() {
         let mut chance = Chance(11);
@@ -429,7 +428,7 @@ mod tests {
             for number in 0..all {
                 let by_run = chance.normal() * 0.03;
                 let by_slot: Vec<f64> = (0..SLOTS).map(|_| chance.normal() * 0.1).collect();
-                // Some runs are slow from the start, others only later.
+                // Even-numbered runs are slow from the start, odd-numbered runs only later.
                 let from = if number % 2 == 0 { 0 } else { 20 };
                 let times = move |slot: usize| if number < slow && slot >= from { 8.0 } else { 1.0 };
                 group.push(run(number, |slot| (by_run + by_slot[slot]).exp() * times(slot)));

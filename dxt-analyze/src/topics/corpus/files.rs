@@ -1,4 +1,4 @@
-//! Rows that describe the files of a job, and file counts by size and sharing.
+//! Rows of `corpus` that describe the files of a job, and counts of files by size and by sharing.
 
 use super::interface::{Interface, sums as interface_sums};
 use crate::model::{File, Run};
@@ -6,7 +6,7 @@ use crate::shared::sums::{self, Called, Sums};
 use crate::shared::totals::StreamTotal;
 use serde::{Deserialize, Serialize};
 
-/// Size classes of files: inclusive upper bounds in bytes, mostly powers of 16, and names. Larger files are in the last class.
+/// Size classes of files: (inclusive upper bound in bytes, name). Larger files are in the last class.
 pub const FILE_SIZES: [(u64, &str); 10] = [
     (0, "empty"),
     (4 << 10, "<= 4 KiB"),
@@ -20,20 +20,20 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
     (u64::MAX, "> 1 TiB"),
 ];
 
-/// Number of ranks that used a file, in a job with several ranks.
+/// Class of the number of ranks that used a file, in a job with several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// Used by one rank, as with one file per process.
+    /// Used by one rank, for example one file per process.
     One,
-    /// Used by several ranks, but not all.
+    /// Used by several but not all ranks.
     Some,
     /// Used by all ranks.
     All,
 }
 
 impl Sharing {
-    /// All variants, with their names.
+    /// All sharing classes with their names.
     pub const ALL: [(Self, &'static str); 3] = [(Self::One, "one"), (Self::Some, "some"), (Self::All, "all")];
 
     /// Classifies a file that `processes` of the job's `ranks` used; `None` for a job with one rank.
@@ -54,44 +54,44 @@ impl Sharing {
     }
 }
 
-/// Row that describes one file of a job. Operations, bytes and times are those of the layer that the program called.
+/// File of a job. Operations, bytes and times are those of the layer that the program called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
     /// Path of the file.
     pub file: String,
-    /// Mount point and type of the file system that contains the file.
+    /// Mount point and type of the file system that holds the file.
     pub place: String,
-    /// Highest byte read or written, plus one: a lower bound of the file size. `None` without data transfer.
+    /// Highest byte read or written + 1, a lower bound of the file size; `None` without data transfer.
     pub size: Option<u64>,
     /// Number of processes that used the file.
     pub processes: u64,
     /// Sharing class of the file; `None` for a job with one rank.
     pub sharing: Option<Sharing>,
-    /// Interface through which the program used the file; if several, the one with most bytes, then most time.
+    /// Interface through which the program used the file; if several, that with most bytes, then most time.
     pub interface: Option<Interface>,
-    /// Stripe size (bytes) and stripe count of the layout's first component, if known.
+    /// Stripe size (bytes) and stripe count of the first layout component; `None` if not known.
     pub stripe: Option<(u64, u32)>,
-    /// Calls that the program made on the file.
+    /// Calls that the program itself made on the file.
     #[serde(flatten)]
     pub called: Called,
 }
 
 impl JobFile {
-    /// Returns the approximate memory use of the row, in bytes.
+    /// Returns the approximate memory use of the row, bytes.
     #[must_use]
     pub fn held(&self) -> usize {
         size_of::<Self>() + self.file.len() + self.place.len()
     }
 }
 
-/// Totals over the calls on one file.
+/// Totals of the streams of one file, and its size.
 #[derive(Default)]
 struct Use<'a> {
     totals: Vec<&'a StreamTotal>,
     size: Option<u64>,
 }
 
-/// Returns the files that the job used, sorted by path. `ranks` is the job's number of ranks.
+/// Returns the files that the job used, sorted by path. `ranks` is the number of ranks of the job.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
     let mut uses: Vec<Use<'_>> = run.files.iter().map(|_| Use::default()).collect();
@@ -100,7 +100,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], ranks: u64) -> Vec<JobFile> {
         let Some(stream) = process.and_then(|process| process.stream(total.stream)) else { continue };
         let Some(of_file) = uses.get_mut(stream.file.index()) else { continue };
         of_file.totals.push(total);
-        // The layer that reaches storage has the actual offsets.
+        // Only the layer that reaches storage has actual file offsets.
         let size = u64::try_from(total.all.max_end_offset).ok().filter(|_| stream.storage);
         of_file.size = of_file.size.max(size);
     }
@@ -132,9 +132,9 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
 pub struct SizeSum {
     /// Number of files in the class.
     pub files: u64,
-    /// Total bytes read from these files.
+    /// Bytes read from the files of the class.
     pub bytes_read: u64,
-    /// Total bytes written to these files.
+    /// Bytes written to the files of the class.
     pub bytes_written: u64,
 }
 
@@ -151,12 +151,12 @@ impl SizeSum {
     }
 }
 
-/// Totals over the files of one or many jobs, by size class and by sharing class.
+/// Totals over files by size class and by sharing class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Totals by size class, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],
-    /// Totals over the files without data transfer.
+    /// Totals over files without data transfer.
     pub no_data: SizeSum,
     /// Totals over the files of multi-rank jobs, in the order of [`Sharing::ALL`].
     pub sharing: [SizeSum; Sharing::ALL.len()],
@@ -171,7 +171,7 @@ impl Tally {
     }
 }
 
-/// Computes the totals over `files`, by size class and by sharing class.
+/// Sums up `files` by size class and by sharing class.
 #[must_use]
 pub fn tally(files: &[JobFile]) -> Tally {
     let mut out = Tally::default();

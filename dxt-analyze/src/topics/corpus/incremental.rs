@@ -1,4 +1,4 @@
-//! `corpus --incremental`: reads only jobs that are new or changed since the last run; the rows of all other jobs stay.
+//! Implements `corpus --incremental`: reads only jobs that are new or changed since the last run; the rows of all other jobs stay.
 
 use super::args::Args;
 use super::days::{Days, Unread};
@@ -15,7 +15,7 @@ use crate::topics::corpus::Together;
 use anyhow::Result;
 use std::path::Path;
 
-/// Job to read: its files, the key in its traces, and the state of the files before reading.
+/// Job to read: its files, its key in the traces, and the state of the files before reading.
 struct Wanted {
     files: JobFiles,
     key: Option<String>,
@@ -23,7 +23,7 @@ struct Wanted {
 }
 
 /// Reads new or changed jobs, and adds their rows to the corpus in directory `place`. Returns the result over the jobs read, and the number
-/// of other jobs in the corpus.
+/// of all other jobs in the corpus.
 ///
 /// # Errors
 /// Fails if nothing is found, or the corpus cannot be read or written.

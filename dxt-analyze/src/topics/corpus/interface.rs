@@ -14,9 +14,9 @@ pub enum Interface {
     Posix,
     /// C streams (stdio).
     Stdio,
-    /// MPI-IO, independent calls.
+    /// Independent MPI-IO calls.
     MpiioIndependent,
-    /// MPI-IO, collective calls, including split collective and ordered ones.
+    /// Collective MPI-IO calls, including split collective and ordered ones.
     MpiioCollective,
     /// HDF5.
     Hdf5,
@@ -24,7 +24,7 @@ pub enum Interface {
     Pnetcdf,
 }
 
-/// All interfaces, with their names in columns.
+/// All interfaces with their names in columns.
 pub const INTERFACES: [(Interface, &str); 6] = [
     (Interface::Posix, "posix"),
     (Interface::Stdio, "stdio"),
@@ -50,7 +50,7 @@ impl Interface {
         }
     }
 
-    /// Returns the interface's name, as used in columns.
+    /// Returns the name of the interface for columns.
     #[must_use]
     pub fn name(self) -> &'static str {
         INTERFACES.iter().find(|(interface, _)| *interface == self).map_or("?", |(_, name)| name)
@@ -60,13 +60,13 @@ impl Interface {
 /// Totals over the calls through one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceSum {
-    /// Number of calls, of every kind, that the program made.
+    /// Number of calls of every kind that the program made through the interface.
     pub calls: u64,
-    /// Bytes read and written by these calls.
+    /// Bytes read and written by calls through the interface.
     pub bytes: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in calls through the interface, summed over processes, ns.
     pub time_ns: u64,
-    /// True if the program or a library (e.g. HDF5 calling MPI-IO) used the interface. Calls inside MPI-IO do not count.
+    /// True if the program or a library (HDF5 calling MPI-IO, for example) used the interface. Calls inside MPI-IO do not count.
     pub used: bool,
 }
 
@@ -80,7 +80,7 @@ impl InterfaceSum {
     }
 }
 
-/// Returns the totals over the calls in `totals`, by interface.
+/// Returns the totals of `totals` by interface.
 #[must_use]
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();

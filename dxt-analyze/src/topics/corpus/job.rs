@@ -1,4 +1,4 @@
-//! Row of a corpus that describes one job.
+//! Row of `corpus` that describes one job.
 
 use super::interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
 use super::share::{ShareOfTime, slowest_ns};
@@ -12,7 +12,7 @@ use crate::topics::summary::result::Summary;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// Input format of a job.
+/// Format of a job's input files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -23,7 +23,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Returns the name of the format, as used in columns.
+    /// Returns the name of the format for columns.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Form {
 /// Row that describes one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRow {
-    /// Job key, as in `export`. Darshan logs with equal job id and start are numbered: `~2` and so on is appended to later ones.
+    /// Job key, as in `export`. Of Darshan logs with equal job id and start, later ones get `~2`, `~3`, ... appended.
     pub job: String,
     /// Path of the first input file.
     pub source: String,
@@ -44,11 +44,11 @@ pub struct JobRow {
     pub sources: u64,
     /// Input format of the job.
     pub form: Form,
-    /// Scheduler's job id; rows share it if a batch job ran several programs.
+    /// Job id of the batch scheduler; rows share it if a batch job ran several programs.
     pub batch: String,
-    /// User id, if known.
+    /// User id of the job's owner; `None` if not known.
     pub uid: Option<u32>,
-    /// User name, if this machine knows it.
+    /// User name of the job's owner; `None` if this machine does not know it.
     pub user_name: Option<String>,
     /// Name of the program: last part of the executable's path.
     pub program: String,
@@ -56,45 +56,45 @@ pub struct JobRow {
     pub exe: String,
     /// Start of the job, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Start of the job, as readable text.
+    /// Start of the job, as text.
     pub start: String,
-    /// Duration from the earliest process start to the last process end, ns.
+    /// Time from the earliest start to the last end of a process, ns.
     pub runtime_ns: u64,
     /// Number of ranks of the job; without MPI, number of its processes.
     pub ranks: u64,
     /// Number of recorded processes.
     pub processes: u64,
-    /// Number of nodes; unknown for Darshan logs.
+    /// Number of nodes; `None` for Darshan logs.
     pub nodes: Option<u64>,
     /// Number of files used.
     pub files: u64,
-    /// Calls that the program itself made, excluding calls made inside them.
+    /// Calls that the program itself made, without calls made inside them.
     #[serde(flatten)]
     pub called: Called,
     /// Time in I/O calls of every kind, summed over processes, ns.
     pub io_ns: u64,
-    /// Mean over ranks of the share of the runtime spent in I/O, see [`super::share`].
+    /// Share of the run time spent in I/O, mean over ranks; see [`super::share`].
     pub io_share: Option<f64>,
-    /// Time in I/O of the slowest rank, ns.
+    /// Time in I/O calls of the rank with most time in them, ns.
     pub slowest_ns: u64,
-    /// Share of the runtime that the slowest rank spent in I/O: `slowest_ns` / `runtime_ns`.
+    /// Share of the run time that this slowest rank spent in I/O: `slowest_ns` / `runtime_ns`.
     pub slowest_share: Option<f64>,
-    /// Number of calls, bytes and time of each interface.
+    /// Number of calls, bytes and time by interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
-    /// Time in MPI-IO, and in the POSIX calls and locks inside MPI-IO.
+    /// Time in MPI-IO calls, and in POSIX calls and file locks inside MPI-IO.
     #[serde(default)]
     pub inside_mpiio: MpiioTime,
-    /// Time in POSIX calls made inside MPI-IO, ns.
+    /// Time in POSIX calls made inside MPI-IO, summed over processes, ns.
     #[serde(default)]
     pub posix_in_mpiio_ns: u64,
-    /// Time in acquiring locks inside MPI-IO, ns; `None` for a Darshan log, which does not record them.
+    /// Time in acquiring file locks inside MPI-IO, ns; `None` for Darshan logs, which do not record locks.
     #[serde(default)]
     pub lock_ns: Option<u64>,
-    /// Time in releasing locks inside MPI-IO, ns; `None` for a Darshan log.
+    /// Time in releasing file locks inside MPI-IO, ns; `None` for Darshan logs, which do not record locks.
     #[serde(default)]
     pub unlock_ns: Option<u64>,
-    /// Number of operations that have only counters because there was no room for their segments: findings may be incomplete.
+    /// Number of operations that have only counters because memory for segments was full: findings may be incomplete.
     pub missing_segments: u64,
     /// True if no data of the job is missing or damaged.
     pub complete: bool,
@@ -102,7 +102,7 @@ pub struct JobRow {
     pub problems: u64,
     /// Number of findings; `None` if the job was not analyzed for findings.
     pub findings: Option<u64>,
-    /// Codes of the most costly findings, at most three.
+    /// Codes of the (at most three) most costly findings.
     pub top_findings: Vec<Code>,
 }
 
@@ -112,20 +112,20 @@ fn by_name<S: Serializer>(sums: &BTreeMap<Interface, InterfaceSum>, serializer: 
 }
 
 impl JobRow {
-    /// Completes a row read from JSON: removes unused interfaces, and recomputes shares, since text does not preserve every bit of them.
+    /// Completes a row read from JSON: removes unused interfaces, and recomputes the shares, which text does not preserve exactly.
     pub(super) fn restore(&mut self) {
         self.interfaces.retain(|_, sum| sum.used);
         self.io_share = self.time().share();
         self.slowest_share = share_of(self.slowest_ns, self.runtime_ns);
     }
 
-    /// Returns the number of calls, bytes and time of one interface.
+    /// Returns the totals of the calls through one interface.
     #[must_use]
     pub fn interface(&self, interface: Interface) -> InterfaceSum {
         self.interfaces.get(&interface).copied().unwrap_or_default()
     }
 
-    /// Returns the totals over independent and collective MPI-IO.
+    /// Returns the totals of independent and collective MPI-IO calls together.
     #[must_use]
     pub fn mpiio(&self) -> InterfaceSum {
         let mut sum = self.interface(Interface::MpiioIndependent);
@@ -139,13 +139,13 @@ impl JobRow {
         self.mpiio().used
     }
 
-    /// Returns the total bytes read and written.
+    /// Returns the bytes read and written together.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.called.bytes_read.saturating_add(self.called.bytes_written)
     }
 
-    /// Returns the time in I/O and the available rank time (ranks x runtime).
+    /// Returns the time in I/O calls and the available rank time (ranks x run time), ns.
     #[must_use]
     pub fn time(&self) -> ShareOfTime {
         ShareOfTime { io_ns: self.io_ns.into(), ranks_ns: u128::from(self.ranks) * u128::from(self.runtime_ns) }
@@ -194,7 +194,7 @@ pub fn job(run: &Run, summary: &Summary, totals: &[StreamTotal], read: Read) -> 
         sources: read.sources,
         form: if read.darshan { Form::Darshan } else { Form::Trace },
         batch: of_job.scheduler.clone(),
-        // A log may have no valid user id.
+        // A log can lack a valid user id.
         uid: Some(of_job.uid).filter(|&uid| uid != u32::MAX),
         user_name: None,
         program: of_job.exe.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -1,5 +1,5 @@
-//! Corpus of many jobs: one row per job, rows of its files, and sums over jobs. All numbers derive from job summaries, so none has a second
-//! definition.
+//! Corpus of many jobs: one row per job, rows of its files, and sums over jobs. All numbers derive from the summaries of jobs, so each
+//! number has one definition.
 
 pub mod args;
 mod days;
@@ -29,11 +29,11 @@ pub mod view;
 mod worker;
 mod workers;
 
-/// Finding codes of this topic: none.
+/// Codes of findings that `corpus` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
-pub use view::corpus as verb;
+pub use view::corpus as run;
 
 pub use files::{FILE_SIZES, JobFile, Sharing, SizeSum, Tally, files, tally};
 pub use interface::{INTERFACES, Interface, InterfaceSum, sums as interface_sums};
@@ -46,7 +46,7 @@ pub use share::{ShareOfTime, slowest_ns};
 pub use slow_run::{SlowCalls, SlowRun};
 pub use sums::Together;
 
-/// Runs as a worker process that reads jobs for another process of this program; see [`worker`].
+/// Runs this process as a worker that reads jobs for another process of this program; see [`worker`].
 ///
 /// # Errors
 /// Fails if thresholds or requests cannot be read.

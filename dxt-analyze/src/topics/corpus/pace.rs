@@ -1,4 +1,4 @@
-//! Call durations over a run: totals of reads, writes and syncs, by size class, in equal time windows. Repeated runs are compared by them.
+//! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time windows.
 
 use super::JobFile;
 use crate::model::{Run, Within};
@@ -13,8 +13,8 @@ use trace_format::op::OpClass;
 
 /// Number of equal time windows into which a run is divided.
 pub(super) const SLOTS: usize = 64;
-/// Maximum kinds of calls (type and size class) stored because they took most time, and as many because they moved most bytes. Limited,
-/// since corpora have very many jobs.
+/// Maximum number of kinds of calls (type and size class) stored for having most time, and as many for having most bytes. A bound is
+/// needed, since corpora have very many jobs.
 const KINDS: usize = 3;
 
 /// Type of call: read, write or sync.
@@ -58,16 +58,16 @@ impl Does {
     }
 }
 
-/// Kind of calls that can be compared with each other: type, and size class (power of two of the length in bytes).
+/// Kind of calls that are comparable: type, and size class (power of two of the length in bytes).
 pub(super) type Kind = (Does, u8);
 
-/// Totals over the calls of one kind (type and size class) that start in one time window.
+/// Totals over the calls of one kind (type and size class) that start in one time window of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sum {
     pub(super) calls: u64,
     pub(super) bytes: u64,
     pub(super) time_ns: u64,
-    /// Sum of the logarithms of the durations, in the fixed-point format of `causes`.
+    /// Sum of the logarithms of the calls' durations, in the fixed-point format of `causes`.
     pub(super) logs: i64,
 }
 
@@ -79,13 +79,13 @@ impl Sum {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Returns the sum of the natural logarithms of the durations.
+    /// Returns the sum of the natural logarithms of the calls' durations.
     pub(super) fn logs(&self) -> f64 {
         self.logs as f64 / f64::from(1_u32 << LOG_BITS)
     }
 }
 
-/// Calls of one kind (type and size class) over a run: totals for each time window in which some calls start.
+/// Calls of one kind (type and size class) over a run: totals for each time window in which at least one call starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Course {
     pub(super) kind: Kind,
@@ -104,16 +104,16 @@ impl Course {
 pub(super) struct Paces {
     /// Length of the run, ns.
     pub(super) length_ns: u64,
-    /// Calls over the run for the kinds (type and size class) with most time or most bytes, sorted by kind.
+    /// Calls over the run, for the kinds (type and size class) with most time or most bytes; sorted by kind.
     pub(super) courses: Vec<Course>,
-    /// Totals over all reads, all writes and all syncs of the run, including those that `courses` omits.
+    /// Totals over all reads, all writes and all syncs of the run, including kinds not in `courses`.
     pub(super) work: Vec<(Does, Sum)>,
     /// Mount point and type of the file system with most bytes moved.
     pub(super) place: String,
 }
 
 impl Paces {
-    /// Returns the approximate memory use, in bytes.
+    /// Returns the approximate memory use, bytes.
     pub(super) fn held(&self) -> usize {
         self.courses.iter().map(|course| course.slots.len() * size_of::<(u8, Sum)>()).sum()
     }
@@ -125,7 +125,7 @@ impl Paces {
 
 pub(super) struct Pace {
     length_ns: u64,
-    /// Type of call of each stream of each process; `None` if the stream is not compared, e.g. not called by the program.
+    /// Type of call of each stream of each process; `None` for streams that are not compared, such as calls made inside libraries.
     does: Vec<Vec<Option<Does>>>,
 }
 
@@ -139,7 +139,7 @@ impl Pace {
         Self { length_ns: run.length_ns(), does: does.collect() }
     }
 
-    /// Returns the call durations over a run, collected by a pass over its calls; `None` if times are unknown or there are no calls.
+    /// Builds the call durations over a run from the result of a pass; `None` if times are unknown or there are no calls.
     pub(super) fn paces(&self, run: &Run, partial: Partial, files: &[JobFile]) -> Option<Paces> {
         if run.untimed() || partial.is_empty() {
             return None;
@@ -156,7 +156,7 @@ impl Pace {
         };
         let mut courses: Vec<Course> = partial.into_iter().map(course).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().bytes), course.kind));
-        // Kinds of calls with most bytes are kept too: calls that are slow in another run may take hardly any time in this one.
+        // Kinds with most bytes are kept as well: calls that are slow in another run may take hardly any time in this one.
         let mut most_bytes = courses.drain(..courses.len().min(KINDS)).collect();
         courses.sort_by_key(|course| (std::cmp::Reverse(course.all().time_ns), course.kind));
         courses.truncate(KINDS);
@@ -166,7 +166,7 @@ impl Pace {
     }
 }
 
-/// Returns the file system of the files with most bytes moved.
+/// Returns the file system on which most bytes were moved.
 fn place(files: &[JobFile]) -> String {
     let mut places: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {

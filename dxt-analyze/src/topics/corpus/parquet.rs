@@ -1,5 +1,5 @@
-//! Parquet tables `jobs`, `job_files` and `job_findings`, one file each. Rows of files and findings are written as jobs arrive, in order.
-//! The files get their final names when all of them are complete.
+//! Parquet tables `jobs`, `job_files` and `job_findings`, one file each. Rows of files and findings are written in order as jobs arrive.
+//! The files get their final names once all of them are complete.
 
 use crate::columnar::{
     self, Column, Writer, batch, finding_columns, numbers, some_numbers, some_texts, sum_columns, texts,
@@ -27,7 +27,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Starts the tables in the directory `place`, which is created if missing.
+    /// Starts the tables in directory `place`, creating it if missing.
     pub(crate) fn new(place: &Path, force: bool) -> Result<Self> {
         let failed = || format!("failed to write {}", place.display());
         for name in NAMES {
@@ -116,7 +116,7 @@ fn flags(values: impl Iterator<Item = bool>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<BooleanArray>())
 }
 
-/// Converts times to timestamps in µs, which every engine can read.
+/// Converts times in ns to timestamps in µs, which every query engine can read.
 fn moments(ns: impl Iterator<Item = i64>) -> ArrayRef {
     let micros = TimestampMicrosecondArray::from_iter_values(ns.map(|ns| ns.div_euclid(1000)));
     Arc::new(micros.with_timezone("UTC"))

@@ -1,23 +1,22 @@
-//! Division of a run's calls into pieces, which are compared with the same pieces of other runs.
+//! Divides a run's calls into pieces, to compare each with the same piece of other runs.
 
 use super::pace::{Course, Kind, Paces, SLOTS};
 
-/// Piece of a run: consecutive calls of one kind (same type and size class). The i-th piece is the same work in all runs.
+/// Piece of a run: consecutive calls of one kind (type and size class). Piece i is the same work in all runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) kind: Kind,
-    /// Start, and (next field) end, of the calls in this piece, in ns since the run's start.
+    /// Start and end (`until_ns`) of the calls in this piece, ns since the run's start.
     pub(super) from_ns: f64,
     pub(super) until_ns: f64,
     pub(super) time_ns: f64,
-    /// Mean of the natural logarithms of the calls' durations.
+    /// Mean of the natural logarithms of the durations of the piece's calls.
     pub(super) mean: f64,
 }
 
 impl Piece {
-    /// Returns the time at which calls of the piece start to exceed `most` (a log duration), in ns since the run's start. A slow call
-    /// shares its time window with earlier calls, so their piece looks slow as well. So the piece's time windows before the first slow one
-    /// are excluded.
+    /// Returns the time at which calls of the piece start to exceed the log duration `most`, ns since the run's start. A slow call makes
+    /// its whole piece look slow, including earlier calls, so the piece's time windows before the first slow one are skipped.
     pub(super) fn begins_to_exceed(&self, most: f64, paces: &Paces) -> f64 {
         let width = paces.length_ns as f64 / SLOTS as f64;
         let slots = paces.course(self.kind).map_or(&[][..], |course| &course.slots);
@@ -46,7 +45,7 @@ pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     marks.windows(2).map(piece).collect()
 }
 
-/// Boundary between two pieces of a [`Course`]: totals of all calls before it, end of the last call before it, and start of the next call.
+/// Boundary between two pieces of a [`Course`]: totals of all calls before it, end of the last call before it, start of the next call.
 struct Mark {
     begins_ns: f64,
     ends_ns: f64,

@@ -1,13 +1,13 @@
-//! Day directories and keys of the jobs in an incremental corpus, and the choice of both for a newly read job.
+//! Keys and day directories of the jobs in an incremental corpus, and the choice of both for a newly read job.
 
 use super::sources::{Entry, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::PathBuf;
 
-/// Identity of a job, by which a later run recognizes it, provided that both runs saw some of its files.
+/// Identity by which a later run recognizes a job, if both runs read at least one common file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Identity {
-    /// Job of traces: user id of the owner, and key in the traces. Different jobs can share both: `DXT_JOB_ID` is arbitrary.
+    /// Job of traces: user id of the owner, and key in the traces. Different jobs can share both, since `DXT_JOB_ID` is arbitrary.
     Traces(u32, String),
     /// Job of a Darshan log: path of the log.
     Log(PathBuf),
@@ -34,7 +34,7 @@ struct KnownJob {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     jobs: FxHashMap<Identity, Vec<KnownJob>>,
-    /// Job keys that are already used in the tables.
+    /// Job keys that the tables already use.
     taken: FxHashSet<String>,
     new: usize,
 }
@@ -57,8 +57,8 @@ impl Places {
         self.new
     }
 
-    /// Returns the key and day directory of a job read from `sources`: the existing ones if it was read from one of these files before,
-    /// else new ones.
+    /// Returns the key and day directory of a job read from `sources`: the existing ones if the job was read from one of these files
+    /// before, else new ones.
     pub(super) fn of(
         &mut self,
         key: Option<&str>,

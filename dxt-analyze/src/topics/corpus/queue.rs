@@ -1,19 +1,19 @@
-//! Parallel processing of items whose results are consumed in order.
+//! Processes items in parallel; their results are consumed in order.
 
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Maximum bytes of finished results that wait for an earlier result. Beyond that, threads block until their result fits.
+/// Maximum bytes of finished results that wait for an earlier result; beyond that, threads block until their result fits.
 const WAITING_BYTES: usize = 256 << 20;
 
 /// State shared by the threads of a queue.
 struct Pending<T> {
-    /// Index of the next item to work on.
+    /// Index of the next item to process.
     next: usize,
     /// Index of the next item whose result is to be consumed.
     wanted: usize,
-    /// Results not consumed yet, by item index, each with its size in bytes.
+    /// Results not consumed yet: by item index, (result, its size in bytes).
     done: BTreeMap<usize, (T, usize)>,
     bytes: usize,
     /// Number of worker threads that have not ended.
@@ -36,7 +36,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Guard that reports the end of a thread when dropped, even after a panic.
+/// Guard whose drop reports the end of a thread, even after a panic.
 struct Ends<'a, T>(&'a Queue<T>);
 
 impl<T> Drop for Ends<'_, T> {
@@ -46,8 +46,8 @@ impl<T> Drop for Ends<'_, T> {
     }
 }
 
-/// Calls `make` for each of `count` items on `threads` threads, and passes the results to `take` in order. `make` also returns the size of
-/// its result, in bytes. A slow item blocks later items only if their finished results take too much memory.
+/// Calls `make` for each of `count` items on `threads` threads, and passes the results in order to `take`. `make` also returns the size of
+/// its result in bytes. A slow item blocks later items only if their finished results take too much memory.
 ///
 /// # Errors
 /// Returns the error of `take`; no new items are started after it.

@@ -1,5 +1,5 @@
-//! Search for slow runs among repeated runs of a program: which run, from when on, and in which calls. Runs are peers if they have the same
-//! program and number of ranks and did the same work. Peers are compared at equal progress, since a slow run takes longer to get there.
+//! Finds slow runs among repeated runs of a program: which run, from when, and in which calls. Peers are runs with the same program, number
+//! of ranks and work. Peers are compared at equal progress, since a slow run reaches the same point later.
 
 use super::JobRow;
 use super::equal_progress::{FEWEST, HeldAgainst};
@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum relative difference in calls, and in bytes, between runs that count as doing the same work.
-const ALIKE: f64 = 0.05;
-/// Random variation in the number of calls, per rank, that is tolerated besides [`ALIKE`].
+/// Maximum relative difference in calls, and in bytes, between runs that count as the same work.
+const SIMILAR: f64 = 0.05;
+/// Random variation in the number of calls per rank, tolerated in addition to [`SIMILAR`].
 const CHANCE_CALLS: u64 = 4;
-/// Assumed size, in bytes, of a call that occurs by chance.
+/// Assumed size of a call that occurs by chance, bytes.
 const CHANCE_BYTES: u64 = 1024;
 
-/// Maximum searches for slow runs in a large group; each search excludes the runs found before.
+/// Maximum number of searches for slow runs in a large group; each search excludes the runs found before.
 const LOOKS: usize = 4;
 
-/// Maximum earlier runs with which a group is compared; the latest are used.
+/// Maximum number of earlier runs with which a group is compared, latest first.
 const EARLIER: usize = 32;
-/// Maximum total memory of all earlier runs, in bytes.
+/// Maximum memory of all earlier runs together, bytes.
 const EARLIER_BYTES: usize = 256 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Runs(BTreeMap<Program, Vec<(Known, Paces)>>);
 
-/// Key of the runs that may be comparable: program, ranks, file system and input format.
+/// Key of runs that may be comparable: program, ranks, file system and input format.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Program {
     exe: String,
@@ -38,7 +38,7 @@ pub(super) struct Program {
     form: String,
 }
 
-/// Run with the data by which it is compared.
+/// Run with the data by which it is compared with its peers.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct OneRun {
     pub(super) program: Program,
@@ -47,7 +47,7 @@ pub(super) struct OneRun {
 }
 
 impl OneRun {
-    /// Builds the entry of a newly read run; `None` if its executable or call durations are unknown.
+    /// Builds the entry of a newly read run; `None` if the executable or the call durations are unknown.
     pub(super) fn of(row: &JobRow, paces: Option<Paces>) -> Option<Self> {
         let paces = paces.filter(|_| !row.exe.is_empty())?;
         let program = Program {
@@ -100,21 +100,20 @@ struct Group {
     earlier: usize,
 }
 
-/// All groups of one program's runs. Runs that did the same work are in the same or in adjacent cells, so that not all groups have to be
-/// searched.
+/// Groups of one program's runs. Runs of the same work lie in the same cell or in adjacent cells, so that few groups have to be searched.
 #[derive(Debug, Default)]
 struct OfProgram {
     groups: Vec<Group>,
     cells: FxHashMap<Cell, Vec<usize>>,
-    /// Number of groups that have the maximum number of earlier runs.
+    /// Number of groups that have [`EARLIER`] earlier runs, the maximum.
     full: usize,
 }
 
-/// Logarithms of a run's total calls and total bytes, rounded down to a multiple of a fixed step.
+/// Cell of a run: logarithms of total calls and of total bytes, rounded down to a multiple of a fixed step.
 type Cell = [i32; 2];
 
-/// Returns the cell of a run. Cells of peers are at most one step apart: their sums differ by at most 5 % of the larger one plus three
-/// times the chance variation. With 60 times the chance variation added to each sum, that is at most 5.3 %, less than a step.
+/// Returns the cell of a run. Cells of peers are at most one step apart: their sums differ by at most 5 % of the larger sum plus three
+/// times the chance variation. After adding 60 times the chance variation to each sum, that is at most 5.3 %, less than a step (6 %).
 fn cell(paces: &Paces, ranks: u64) -> Cell {
     const STEP: f64 = 0.06;
     let chance = chance(ranks) as f64;
@@ -125,12 +124,12 @@ fn cell(paces: &Paces, ranks: u64) -> Cell {
 }
 
 impl OfProgram {
-    /// Returns the index of the first group whose runs did the same work as the run with these `paces`.
+    /// Returns the index of the first group whose work matches a run with these `paces`.
     fn find(&self, paces: &Paces, ranks: u64) -> Option<usize> {
         let [calls, bytes] = cell(paces, ranks);
         let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));
         let near = around.filter_map(|cell| self.cells.get(&cell)).flatten().copied();
-        let takes = |at: &usize| self.groups[*at].runs.first().is_some_and(|(_, one)| alike(one, paces, ranks));
+        let takes = |at: &usize| self.groups[*at].runs.first().is_some_and(|(_, one)| similar(one, paces, ranks));
         near.filter(takes).min()
     }
 
@@ -140,26 +139,26 @@ impl OfProgram {
     }
 }
 
-/// Newly read runs in groups of the same work, each with earlier runs of that work.
+/// Newly read runs grouped by work, each group with earlier runs of the same work.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: BTreeMap<Program, OfProgram>,
-    /// Memory used by the earlier runs, in bytes.
+    /// Memory used by the earlier runs, bytes.
     held: usize,
 }
 
 impl Groups {
-    /// True if some group can still use earlier runs, of any program.
+    /// True if a group of any program can still use earlier runs.
     pub(super) fn want_more(&self) -> bool {
         self.groups.keys().any(|program| self.want(program))
     }
 
-    /// True if some group of this program can still use earlier runs.
+    /// True if a group of this program can still use earlier runs.
     pub(super) fn want(&self, program: &Program) -> bool {
         self.held < EARLIER_BYTES && self.groups.get(program).is_some_and(|of| of.full < of.groups.len())
     }
 
-    /// Adds an earlier run to the group that did the same work; drops the run if no group did.
+    /// Adds an earlier run to the group with the same work; drops the run if there is none.
     pub(super) fn offer(&mut self, run: OneRun) {
         let OneRun { program, known, paces } = run;
         if !self.want(&program) {
@@ -186,23 +185,23 @@ impl Groups {
     }
 }
 
-/// True if two runs did the same work: their numbers of calls and bytes differ little.
-fn alike(one: &Paces, two: &Paces, ranks: u64) -> bool {
-    let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * ALIKE + chance as f64;
+/// True if two runs did the same work: similar numbers of calls and bytes, per type of call.
+fn similar(one: &Paces, two: &Paces, ranks: u64) -> bool {
+    let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * SIMILAR + chance as f64;
     let chance = chance(ranks);
     one.work.iter().zip(&two.work).all(|((_, a), (_, b))| {
         near(a.calls, b.calls, chance) && near(a.bytes, b.bytes, chance.saturating_mul(CHANCE_BYTES))
     })
 }
 
-/// Returns the tolerated random variation in a run's number of calls.
+/// Returns the tolerated random variation in the number of calls of a run with `ranks` ranks.
 fn chance(ranks: u64) -> u64 {
     ranks.max(1).saturating_mul(CHANCE_CALLS)
 }
 
-/// Returns the new runs of a group that were slow. They are always fewer than half of the runs: otherwise slow is the normal case. Each
-/// search excludes the runs found before. In a small group, a search takes only the run that lost most, so that no run hides another. In a
-/// large group, it takes all at once, as they hardly move the median.
+/// Returns the new runs of a group that were slow: always fewer than half of all runs, since otherwise slow is normal. Each search excludes
+/// the runs found before. In a small group, a search takes only the run that lost most time, so that no run hides another; in a large group
+/// it takes all at once, since they hardly shift the median.
 pub(super) fn of_group(mut group: Vec<(Known, Paces)>, ranks: u64, least: &Thresholds) -> Vec<SlowRun> {
     let (mut out, all, mut looks) = (Vec::new(), group.len(), 0);
     let were_slow = group.iter().filter(|(known, _)| known.was_slow).count();
@@ -213,7 +212,7 @@ pub(super) fn of_group(mut group: Vec<(Known, Paces)>, ranks: u64, least: &Thres
         let judge = HeldAgainst::new(&group, ranks, least);
         let mut found: Vec<(usize, SlowRun)> = (0..group.len()).filter_map(|at| Some((at, judge.slow(at)?))).collect();
         found.sort_by_key(|(at, slow)| (Reverse(slow.longer_ns), *at));
-        // Maximum number of runs to take: fewer than half of all runs in total, those that lost most time.
+        // Fewer than half of all runs may be taken in total: those that lost most time.
         let most = if judge.is_many() { all.div_ceil(2) - 1 - (all - group.len()) } else { 1 };
         looks += usize::from(judge.is_many());
         found.truncate(most);
@@ -253,15 +252,15 @@ mod tests {
         }
     }
 
-    /// Groups found through cells equal those of a linear search, where a run joins the first group whose first run did the same work.
+    /// Tests that groups found through cells equal those of a linear search, in which a run joins the first group whose first run matches.
     #[test]
     fn groups_are_those_of_a_search_through_all() {
         let (mut groups, mut firsts) = (OfProgram::default(), Vec::<Paces>::new());
         for number in 0..3000_u64 {
-            // Small and large runs, and some that nearly did the same work.
+            // Work of small and large runs, some of them nearly equal.
             let calls = (number * 7919 % 601).pow(2) / 11;
             let run = run("/app", 0, calls);
-            let expected = firsts.iter().position(|first| alike(first, &run.paces, 1));
+            let expected = firsts.iter().position(|first| similar(first, &run.paces, 1));
             assert_eq!(groups.find(&run.paces, 1), expected, "{calls}");
             if expected.is_none() {
                 firsts.push(run.paces.clone());

@@ -1,4 +1,4 @@
-//! Result of a corpus: sums over many jobs, as shown and serialized.
+//! Result of `corpus`: sums over many jobs, for display and serialization.
 
 use super::files::SizeSum;
 use super::job::JobRow;
@@ -12,17 +12,17 @@ use serde::Serialize;
 pub struct Whole {
     /// Number of jobs in the group.
     pub jobs: u64,
-    /// Number of files used; a file that several jobs used counts once for each.
+    /// Number of files used, summed over jobs: a file that several jobs used counts once per job.
     pub files: u64,
-    /// Total bytes read.
+    /// Bytes read by all jobs of the group.
     pub bytes_read: u64,
-    /// Total bytes written.
+    /// Bytes written by all jobs of the group.
     pub bytes_written: u64,
-    /// Time in I/O, summed over processes, ns.
+    /// Time in I/O calls, summed over processes and jobs, ns.
     pub io_ns: u128,
-    /// Available rank time (ranks x runtime), s.
+    /// Available rank time: ranks x run time, summed over jobs, s.
     pub ranks_s: f64,
-    /// Share of the available rank time spent in I/O: `io_ns` / `ranks_s`, in the same unit.
+    /// Share (0 to 1) of the available rank time spent in I/O: `io_ns` / `ranks_s`, in equal units.
     pub io_share: Option<f64>,
     #[serde(skip)]
     pub(super) ranks_ns: u128,
@@ -45,7 +45,7 @@ impl Whole {
     }
 }
 
-/// Row with the totals over the jobs of one user or of one program.
+/// Totals over the jobs of one user or of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupRow {
     /// Name of the group: user name or user id, or program name.
@@ -53,51 +53,51 @@ pub struct GroupRow {
     /// Totals over the group's jobs.
     #[serde(flatten)]
     pub sums: Whole,
-    /// The group's share of the I/O time of all jobs.
+    /// Share of this user's or program's jobs in the I/O time of all jobs.
     pub share_of_io: f64,
-    /// The group's share of the bytes transferred by all jobs.
+    /// Share of this user's or program's jobs in the bytes transferred by all jobs.
     pub share_of_bytes: f64,
 }
 
-/// Row that describes the use of one I/O interface.
+/// Use of one I/O interface, summed over jobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InterfaceRow {
-    /// Name of the interface.
+    /// Name of the interface, such as `posix`.
     pub interface: &'static str,
     /// Number of jobs in which the interface was used, by the program or by a library.
     pub jobs: u64,
     /// Share of all jobs that used the interface.
     pub share_of_jobs: f64,
-    /// Number of calls that programs made; for MPI-IO as a whole, independent plus collective calls.
+    /// Number of calls that programs made through the interface; for MPI-IO as a whole, independent plus collective calls.
     pub calls: u64,
-    /// Bytes read and written by these calls.
+    /// Bytes read and written by calls through the interface.
     pub bytes: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in calls through the interface, summed over processes, ns.
     pub time_ns: u128,
 }
 
-/// Row with the totals over the files of one size class.
+/// Totals over the files of one size class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SizeRow {
-    /// Name of the size class.
+    /// Name of the size class, such as `<= 4 KiB`.
     pub size: &'static str,
     /// Number of files, and bytes read from and written to them.
     #[serde(flatten)]
     pub sums: SizeSum,
-    /// Share of this class among all files with data transfer.
+    /// Share of the size class among all files with data transfer.
     pub share: Option<f64>,
 }
 
-/// Row that counts the jobs in one class of file counts.
+/// Number of jobs in one class of files per job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NumberRow {
-    /// Class of the number of files per job.
+    /// Class of the number of files per job, such as `2 - 10`.
     pub files: &'static str,
-    /// Number of jobs in this class.
+    /// Number of jobs in the class.
     pub jobs: u64,
 }
 
-/// Row with the totals over files of multi-rank jobs, by how many ranks used them.
+/// Totals over files of multi-rank jobs that one, some or all ranks used.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingRow {
     /// Number of ranks that used a file: `one`, `some` or `all`.
@@ -107,42 +107,42 @@ pub struct SharingRow {
     pub sums: SizeSum,
 }
 
-/// Row that counts the jobs in one class of the share of runtime spent in I/O.
+/// Number of jobs in one class of the share of run time spent in I/O.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShareRow {
-    /// Name of the class of the share of runtime spent in I/O, e.g. a range in percent.
+    /// Class of the share of run time spent in I/O, such as `1 - 5 %`.
     pub share: &'static str,
-    /// Number of jobs whose mean share over ranks is in this class.
+    /// Number of jobs whose share (mean over ranks) is in this class.
     pub jobs: u64,
     /// Number of jobs whose slowest rank has a share in this class.
     pub jobs_by_slowest: u64,
 }
 
-/// Row with the totals over jobs with one direction of data transfer.
+/// Totals over jobs that transfer data in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionRow {
-    /// Name of the direction: read only, write only, ...
+    /// Direction of data transfer: `read only`, `write only`, ...
     pub direction: &'static str,
     /// Number of jobs with this direction.
     pub jobs: u64,
-    /// Total bytes read by these jobs.
+    /// Bytes read by these jobs.
     pub bytes_read: u64,
-    /// Total bytes written by these jobs.
+    /// Bytes written by these jobs.
     pub bytes_written: u64,
 }
 
-/// Row that counts the findings with one code.
+/// Number and cost of the findings with one code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CodeRow {
     /// Code of the findings.
     pub code: Code,
     /// Meaning of the code, as text.
     pub meaning: &'static str,
-    /// Number of jobs with such findings.
+    /// Number of jobs with findings of this code.
     pub jobs: u64,
-    /// Number of findings with the code, over all jobs.
+    /// Number of findings with this code, over all jobs.
     pub findings: u64,
-    /// Total cost of the findings whose cost is known, ns summed over processes.
+    /// Cost of the findings, summed over processes and findings with a known cost, ns.
     pub cost_ns: u128,
     /// Highest severity among the findings.
     pub severity: Severity,
@@ -153,17 +153,17 @@ pub struct CodeRow {
 pub struct Corpus {
     /// Runs that were slow among repeated runs of the same program with the same work.
     pub slow_runs: Vec<SlowRun>,
-    /// Rows of jobs, one per job.
+    /// One row per job, at most as many as the user requested.
     pub jobs: Vec<JobRow>,
     /// Totals over all jobs read; `jobs` may list fewer of them.
     pub whole: Whole,
-    /// Number of jobs with missing or damaged data.
+    /// Number of jobs whose data is partly missing or damaged.
     pub incomplete: u64,
     /// Totals by user, sorted by time in I/O, largest first.
     pub users: Vec<GroupRow>,
     /// Totals by program, sorted by time in I/O, largest first.
     pub programs: Vec<GroupRow>,
-    /// Use of each I/O interface.
+    /// Use of each I/O interface, summed over jobs.
     pub interfaces: Vec<InterfaceRow>,
     /// Files by size class.
     pub file_sizes: Vec<SizeRow>,
@@ -171,16 +171,16 @@ pub struct Corpus {
     pub files_without_data: u64,
     /// Jobs by number of files used.
     pub files_per_job: Vec<NumberRow>,
-    /// Files of multi-rank jobs by how many ranks used them.
+    /// Files of multi-rank jobs by number of ranks that used them: one, some or all.
     pub sharing: Vec<SharingRow>,
-    /// Jobs by share of the runtime spent in I/O.
+    /// Jobs by share of the run time spent in I/O.
     pub io_shares: Vec<ShareRow>,
     /// Totals over jobs by direction of data transfer.
     pub directions: Vec<DirectionRow>,
-    /// Findings by code, the most frequent first.
+    /// Findings by code, most frequent first.
     pub findings: Vec<CodeRow>,
-    /// Inputs that could not be read, with the reason.
+    /// Inputs that could not be read, with the reasons.
     pub left_out: Vec<LeftOut>,
-    /// Remarks for the user about the result.
+    /// Remarks about the result for the user.
     pub remarks: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Description of a slow run: since when, in which calls, by how much, and a sentence about it.
+//! Describes a slow run: since when, in which calls, by how much, and in a sentence.
 
 use super::pace::Does;
 use crate::text::units;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 /// Slow calls of one type (reads, writes or syncs) in a slow run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowCalls {
-    /// Type of the calls.
+    /// Type of the calls: read, write or sync.
     pub does: Does,
-    /// Start of the first of these slow calls, ns since the run's start.
+    /// Start of the first slow call of this type, ns since the run's start.
     pub from_ns: u64,
-    /// Total time in these calls while the run is slow, summed over processes, ns.
+    /// Time in calls of this type while the run is slow, summed over processes, ns.
     pub time_ns: u64,
-    /// Usual total time in the same calls, ns: sum over the pieces of the run of the median over the other runs.
+    /// Usual time in the same calls, ns: sum over pieces of the run of the median over the other runs.
     pub usual_ns: u64,
     /// Slowdown factor of the calls: `time_ns` / `usual_ns`.
     pub slower: f64,
 }
 
-/// Run that was slow among repeated runs of the same program.
+/// Run that was slow among repeated runs of the same program and work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRun {
     /// Key of the run's job.
     pub job: String,
-    /// Path of the first input file.
+    /// Path of the run's first input file.
     pub source: String,
     /// Name of the program: last part of the executable's path.
     pub program: String,
@@ -32,27 +32,26 @@ pub struct SlowRun {
     pub others: u64,
     /// True if the run was slow all the time.
     pub all_the_time: bool,
-    /// Start of the span of time in which the run was slow, ns since the run's start.
+    /// Start of the slow span, ns since the run's start.
     pub from_ns: u64,
-    /// Start of the span of time in which the run was slow, ns since 1970-01-01 UTC.
+    /// Start of the slow span, ns since 1970-01-01 UTC.
     pub from_unix_ns: i64,
-    /// End of the span of time in which the run was slow, ns since the run's start; `None` if slow until its last read or write.
+    /// End of the slow span, ns since the run's start; `None` if it lasts until the run's last read or write.
     pub until_ns: Option<u64>,
     /// Slow calls by type, sorted by start.
     pub calls: Vec<SlowCalls>,
-    /// Excess time, over the same calls of the other runs, of all calls in the span in which the run was slow, also of types that are not
-    /// in `calls`; summed over processes, ns.
+    /// Excess time over the other runs of all calls in the slow span, including types not in `calls`; summed over processes, ns.
     pub longer_ns: u64,
-    /// Excess of the run's duration over that of the other runs, ns; 0 if it did not take longer.
+    /// Excess of the run's duration over that of the other runs, ns; 0 if it is not longer.
     pub run_longer_ns: u64,
     /// Summary of the slow run, as a sentence.
     pub sentence: String,
 }
 
-/// Properties of a run that are shown in reports.
+/// Properties of a run that reports show.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// True if the run was newly read: only new runs are checked for slowness.
+    /// True if the run was newly read; earlier runs only serve for comparison.
     #[serde(skip)]
     pub(super) is_new: bool,
     /// True if the run was found to be slow when it was last read.

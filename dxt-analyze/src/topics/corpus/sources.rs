@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// State of a source file when it was read.
+/// State of a source file when it was read: path, size, modification time and owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
     #[serde(with = "super::path_text")]
@@ -18,15 +18,15 @@ pub(super) struct Source {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Key of the file's job in the tables.
+    /// Key of the job in the tables of the corpus.
     pub(super) job: String,
-    /// Key of the job in the traces; `None` for a Darshan log, which is a job of its own.
+    /// Key of the job in its traces; `None` for a Darshan log, which is a job of its own.
     pub(super) key: Option<String>,
     pub(super) sources: Vec<Source>,
 }
 
 impl Source {
-    /// True if `self` and `other` have the same path, or are the same file under another path: traces may be moved.
+    /// True if `self` and `other` have the same path, or are the same file under two paths (traces may be moved).
     pub(super) fn is(&self, other: &Self) -> bool {
         let of = |one: &Self| (one.bytes, one.modified_ns, one.owner);
         self.path == other.path || of(self) == of(other)

@@ -1,5 +1,5 @@
-//! Sums over many jobs, which answer the questions of Carns et al., "Understanding and improving computational science storage access
-//! through continuous characterization", ACM TOS 7(3), 2011. Every result is a sum over rows of jobs and files.
+//! Sums over many jobs that answer the questions of Carns et al., "Understanding and improving computational science storage access through
+//! continuous characterization", ACM TOS 7(3), 2011. All results are sums over rows of jobs and files.
 
 use super::files::{FILE_SIZES, Sharing, Tally};
 use super::interface::{INTERFACES, InterfaceSum};
@@ -14,7 +14,7 @@ use crate::sum::Sum;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Classes of the number of files per job: inclusive upper bounds and names.
+/// Classes of the number of files per job: (inclusive upper bound, name).
 const NUMBERS: [(u64, &str); 7] = [
     (0, "0"),
     (1, "1"),
@@ -25,7 +25,7 @@ const NUMBERS: [(u64, &str); 7] = [
     (u64::MAX, "> 10,000"),
 ];
 
-/// Classes of the share of the runtime spent in I/O: exclusive upper bounds and names.
+/// Classes of the share of run time spent in I/O: (exclusive upper bound, name).
 const SHARES: [(f64, &str); 6] = [
     (0.01, "< 1 %"),
     (0.05, "1 - 5 %"),
@@ -59,7 +59,7 @@ impl Used {
     }
 }
 
-/// Accumulator of sums over jobs.
+/// Accumulator of sums over many jobs.
 #[derive(Debug, Default)]
 pub struct Together {
     whole: Whole,
@@ -67,7 +67,7 @@ pub struct Together {
     users: BTreeMap<String, Whole>,
     programs: BTreeMap<String, Whole>,
     interfaces: [Used; INTERFACES.len()],
-    /// Sums over MPI-IO calls, independent plus collective.
+    /// Sums over independent and collective MPI-IO calls together.
     mpiio: Used,
     tally: Tally,
     numbers: [u64; NUMBERS.len()],
@@ -116,7 +116,7 @@ impl Together {
         }
     }
 
-    /// Returns the sums as the result. `jobs` are the rows to list.
+    /// Returns the sums as the result of `corpus`; `jobs` are the rows to list.
     #[must_use]
     pub fn finish(self, jobs: Vec<JobRow>, left_out: Vec<LeftOut>, remarks: Vec<String>) -> Corpus {
         let whole = self.whole.finish();

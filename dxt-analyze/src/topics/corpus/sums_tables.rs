@@ -3,7 +3,7 @@
 use crate::render::{Cell, Head, Table};
 use crate::topics::corpus::{CodeRow, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow};
 
-/// Formats a duration summed over many jobs; in whole seconds if its ns exceed 64 bits.
+/// Formats a duration that is summed over many jobs; in whole seconds if the ns exceed 64 bits.
 fn duration(ns: u128) -> Cell {
     u64::try_from(ns)
         .map_or_else(|_| Cell::Count(u64::try_from(ns / 1_000_000_000).unwrap_or(u64::MAX)), Cell::Duration)

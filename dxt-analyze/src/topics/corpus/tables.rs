@@ -6,7 +6,7 @@ use crate::render::{Cell, Part, Report, Table, View};
 use crate::text::units;
 use crate::topics::corpus::{Corpus, INTERFACES, JobRow, SlowCalls, SlowRun};
 
-/// Maximum unreadable files shown in a table for people; CSV has all of them.
+/// Maximum number of unreadable files shown in the terminal; CSV has all.
 const LEFT_OUT: usize = 50;
 
 impl Report for CorpusReport {
@@ -34,7 +34,7 @@ impl Report for CorpusReport {
     }
 }
 
-/// Formats a duration summed over many jobs, whose ns can exceed 64 bits.
+/// Formats a duration in ns that is summed over many jobs and can exceed 64 bits.
 fn duration(ns: u128) -> String {
     match u64::try_from(ns) {
         Ok(ns) => units::duration(ns),
@@ -55,7 +55,7 @@ fn whole(corpus: &Corpus) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns the table of slow runs, with one row per type of slow calls (reads, writes, syncs). `shown` is the maximum number of rows.
+/// Returns the table of slow runs with one row per type of slow calls (reads, writes, syncs); `shown` is the maximum number of rows.
 fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
     let rows: Vec<(&SlowRun, &SlowCalls)> =
         runs.iter().flat_map(|slow| slow.calls.iter().map(move |calls| (slow, calls))).collect();
@@ -79,7 +79,7 @@ fn slow_runs(runs: &[SlowRun], shown: usize) -> Table {
         .done()
 }
 
-/// Formats the short codes of a job's most costly findings, e.g. `S003`.
+/// Formats the short codes of a job's most costly findings, such as `S003`.
 fn codes(row: &JobRow) -> String {
     let short = |name: &'static str| name.strip_prefix("DXT-").unwrap_or(name);
     row.top_findings.iter().map(|code| short(code.name())).collect::<Vec<&str>>().join(" ")

@@ -1,5 +1,5 @@
-//! `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job that killed
-//! it is lost. Of each job, only its rows stay in memory.
+//! Command `corpus`: one row per job, and sums over all jobs. A worker process reads several jobs in parallel; if it dies, only the job
+//! that killed it is lost. Only the rows of a job stay in memory.
 
 use super::args::Args;
 use super::order::sort;
@@ -20,12 +20,12 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum jobs read concurrently: each has some files open.
+/// Maximum number of jobs read at a time, each with some open files.
 const AT_A_TIME: usize = 64;
-/// Maximum jobs, users and programs shown in a table for people.
+/// Maximum number of jobs, users and programs in tables of the terminal.
 const SHOWN: usize = 20;
 
-/// Result of `corpus`, and how many of its rows to show.
+/// Result of `corpus`, with the number of rows to display.
 #[derive(Debug, Serialize)]
 pub struct CorpusReport {
     /// Sums and rows over all jobs read.
@@ -33,7 +33,7 @@ pub struct CorpusReport {
     pub result: Corpus,
     #[serde(skip)]
     pub(crate) shown: usize,
-    /// Number of jobs whose rows were already in the corpus.
+    /// Number of jobs that the corpus already had.
     #[serde(skip)]
     kept: u64,
 }
@@ -47,7 +47,7 @@ impl Outcome for CorpusReport {
         self.result.left_out.is_empty() && self.result.incomplete == 0
     }
 
-    /// Returns exit code 1 if no job can be read, 3 if data is omitted or incomplete.
+    /// Returns exit code 1 if no job can be read, 3 if data is left out or incomplete, else 0.
     fn exit(&self, _fail_on: Option<Severity>) -> Exit {
         match (self.result.whole.jobs + self.kept, self.result.left_out.is_empty(), self.result.incomplete) {
             (0, false, _) => Exit::Failure,
@@ -109,7 +109,7 @@ pub fn corpus(args: &Args) -> Result<CorpusReport> {
     left_out.sort();
     remarks.extend(keys.remark());
     sort(&mut rows, args.sort);
-    // A table for people keeps all rows here, since it states how many more jobs there are than it shows.
+    // The terminal's table needs all rows here, since it states how many more jobs there are than it shows.
     if args.format != Format::Table {
         rows.truncate(args.limit.unwrap_or(usize::MAX));
     }
@@ -125,7 +125,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Makes a job key unique. Darshan logs can share job id and start: programs started by a batch job in the same second, or copies.
+    /// Makes a job key unique. Darshan logs can share job id and start: programs that a batch job started in one second, or copies of a log.
     fn make_unique(&mut self, key: &mut String) {
         let count = self.seen.entry(key.clone()).or_default();
         *count += 1;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::convert::Infallible;
 use std::path::Path;
 
-/// Uninhabited type, since tables cannot be created in this build.
+/// Uninhabited type: this build cannot create tables.
 pub(crate) struct Tables(Infallible);
 
 impl Tables {

@@ -1,5 +1,5 @@
-//! Worker process that reads jobs of a corpus: requests arrive on standard input, one per line, and answers go to standard output. If a
-//! job kills the worker, by a defect or by using up memory, the parent only has to start a new one.
+//! Worker process that reads jobs of a corpus: requests arrive on standard input, one per line, and answers go to standard output. A defect
+//! or lack of memory kills only the worker, and the parent starts a new one.
 
 use super::pace::{Pace, Paces};
 use super::{JobFile, JobRow, Read, Tally, files, job, tally};
@@ -22,7 +22,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// First line that a worker prints, which shows that it is ready.
+/// First line that a worker prints, to show that it is ready.
 pub(super) const READY: &str = "dxt-analyze reads jobs";
 
 /// Results of reading one job.
@@ -32,13 +32,13 @@ pub(super) struct Done {
     pub(super) files: Vec<JobFile>,
     pub(super) tally: Tally,
     pub(super) findings: Vec<Finding>,
-    /// Call durations over the run, for comparison with other runs.
+    /// Call durations over the run, for comparison with repeated runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paces: Option<Paces>,
 }
 
 impl Done {
-    /// Returns the approximate memory use of the results, in bytes.
+    /// Returns the approximate memory use of the results, bytes.
     pub(super) fn held(&self) -> usize {
         let findings = self.findings.iter().map(|finding| {
             let words = finding.evidence.iter().map(|evidence| evidence.words());
@@ -77,7 +77,7 @@ pub(super) struct Reading {
     pool: Arc<Pool>,
     thresholds: Thresholds,
     with_findings: bool,
-    /// True to include the rows of files in the results.
+    /// True if the results include a row per file.
     with_files: bool,
 }
 
@@ -130,16 +130,16 @@ impl Reading {
     }
 }
 
-/// Answers requests on standard input until it ends. All pending requests are processed in parallel; the parent limits their number. An
+/// Answers requests on standard input until its end. All pending requests are processed in parallel; the parent limits their number. An
 /// answer is a line with the job's number and the result as JSON.
 ///
 /// # Errors
 /// Fails if an input line is not a request.
 pub(super) fn work(reading: &Reading) -> Result<()> {
-    // A panic aborts the process, as in release builds: a thread that unwinds would leave its job without an answer.
-    let told = std::panic::take_hook();
+    // A panic aborts the process, as in release builds: if only the thread unwound, its job would get no answer.
+    let reported = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |what| {
-        told(what);
+        reported(what);
         std::process::abort();
     }));
     say(READY);
@@ -157,7 +157,7 @@ pub(super) fn work(reading: &Reading) -> Result<()> {
     })
 }
 
-/// Prints a line and flushes it. Exits if the reading process has ended.
+/// Prints a line and flushes it; exits if the reading process has ended.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {

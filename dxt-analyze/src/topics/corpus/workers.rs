@@ -1,5 +1,5 @@
-//! Worker processes that read jobs. One worker reads jobs for all threads. If it dies before it has answered, one of its current jobs is to
-//! blame. So each of these jobs is read again by a worker of its own, and a job that kills that worker too is skipped.
+//! Worker processes that read jobs. One worker reads jobs for all threads. If it dies without an answer, one of its current jobs is to
+//! blame: each of these jobs is read again by a worker of its own, and a job that kills that worker as well is skipped.
 
 use super::Args;
 use super::worker::{Answer, Asked, READY, Reading};
@@ -16,9 +16,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Number of bytes kept from the end of a worker's standard error.
+/// Number of bytes kept from the end of a worker's standard error, bytes.
 const LAST_WORDS: usize = 4096;
-/// Maximum characters of a worker's standard error that are reported.
+/// Maximum number of characters of a worker's standard error that are reported.
 const QUOTED: usize = 300;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -30,7 +30,7 @@ pub(super) struct Workers {
     command: Vec<OsString>,
     /// Worker shared by all threads; `None` until it is started.
     shared: Mutex<Option<Arc<Worker>>>,
-    /// Reader in this process, used if no worker process can be started.
+    /// Reader in this process, used if no worker can be started.
     here: Reading,
 }
 
@@ -44,7 +44,7 @@ impl Workers {
         command.extend(args.no_findings.then(|| "--no-findings".into()));
         command.extend(args.output.is_some().then(|| "--worker-files".into()));
         command.extend(args.thresholds.iter().flat_map(|path| ["--thresholds".into(), path.into()]));
-        // The argument is required but has no effect: a worker receives jobs on standard input.
+        // The argument is required but has no effect: jobs arrive on the worker's standard input.
         command.push(".".into());
         Ok(Self { command, shared: Mutex::new(None), here })
     }
@@ -78,19 +78,19 @@ impl Workers {
         Ok(worker)
     }
 
-    /// Drops a worker that has died, unless another thread has already replaced it. The next job starts a new worker.
+    /// Drops a worker that has died, unless another thread has replaced it already. The next job starts a new worker.
     fn forget(&self, ended: &Arc<Worker>) {
         lock(&self.shared).take_if(|worker| Arc::ptr_eq(worker, ended));
     }
 }
 
-/// Returns a reader of jobs with the options from the command line.
+/// Returns a reader of jobs with the options of the command line.
 pub(super) fn reading(args: &Args) -> Result<Reading> {
     let thresholds = crate::session::thresholds(args.thresholds.as_deref())?;
     Ok(Reading::new(thresholds, !args.no_findings, args.output.is_some() || args.worker_files))
 }
 
-/// Threads that wait for an answer, by job number; `None` once no more answers will arrive.
+/// Threads that wait for an answer, by job number; `None` if no more answers will arrive.
 type Waiting = Arc<Mutex<Option<FxHashMap<u64, Sender<String>>>>>;
 
 /// Worker process that reads jobs.
@@ -101,13 +101,13 @@ struct Worker {
     questions: Mutex<Option<ChildStdin>>,
     waiting: Waiting,
     listener: Option<JoinHandle<()>>,
-    /// Thread that drains the worker's standard error, so that the worker never blocks on it.
+    /// Thread that drains the worker's standard error, so that the worker never blocks on writing to it.
     last_words: Option<JoinHandle<String>>,
 }
 
 impl Worker {
     fn new(command: &[OsString], errors: Stdio) -> Result<Self> {
-        // Runs the executable of this very process, even if another file now has its name.
+        // `/proc/self/exe` is the executable of this process, even if another file now has its name.
         let mut child = Command::new("/proc/self/exe")
             .args(command)
             .stdin(Stdio::piped())
@@ -129,7 +129,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Asks the worker to read a job, and waits for the answer. Returns an error if the worker dies first.
+    /// Asks the worker to read a job, and waits for the answer. Returns an error if the worker dies before it answers.
     fn ask(&self, number: u64, job: &JobFiles) -> Result<Answer> {
         let ended = || anyhow!("the worker has ended");
         let (sender, answer) = channel();
@@ -144,7 +144,7 @@ impl Worker {
         Ok(answer)
     }
 
-    /// Waits for the dead worker, and returns the reason for its death.
+    /// Waits for the end of the dead worker, and returns the reason for its death.
     fn why_it_ended(&mut self) -> anyhow::Error {
         lock(&self.questions).take();
         let status = self.child.wait();
@@ -162,13 +162,13 @@ impl Worker {
 }
 
 fn ended_by(status: ExitStatus) -> ExitStatus {
-    // The core-dump flag is removed: it is of no interest.
+    // The core-dump flag is of no interest to users, so it is removed.
     ExitStatus::from_raw(status.into_raw() & !0x80)
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Closing its standard input ends the worker, and thereby the listening thread.
+        // Closing its standard input ends the worker, and so the listening thread.
         lock(&self.questions).take();
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
@@ -189,7 +189,7 @@ fn listen(answers: impl BufRead, waiting: &Waiting) {
             let _ = sender.send(answer.to_owned());
         }
     }
-    // Tells the remaining threads that the worker has ended.
+    // Removing the map tells the remaining threads that the worker has ended.
     lock(waiting).take();
 }
 

@@ -1,6 +1,5 @@
-//! Fastest and slowest process. A reduced record (one record that stands for several ranks) has only the fastest and the slowest rank per
-//! file, their times, and the variance. The time of any other rank on such a file lies between these two; it is 0 if the rank did not use
-//! the file.
+//! Finds the fastest and slowest process. A reduced record stands for several ranks and names only the fastest and slowest rank per file,
+//! their times, and the variance. Any other rank's time on that file lies between these two, or is 0 if the rank did not use the file.
 
 use super::fold::Times;
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -11,19 +10,19 @@ use trace_format::spread::Spread;
 /// Minimum, maximum and standard deviation over processes of their time in I/O calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Extremes {
-    /// Minimum, ns; an upper bound if several files have reduced records (one record that stands for several ranks).
+    /// Minimum, ns; an upper bound if records of several files each stand for several ranks.
     pub(super) min_ns: Option<u64>,
-    /// Maximum, ns; a lower bound if several files have reduced records (one record that stands for several ranks).
+    /// Maximum, ns; a lower bound if records of several files each stand for several ranks.
     pub(super) max_ns: Option<u64>,
-    /// Name of the process with the maximum.
+    /// Name of the process with the longest time in I/O calls.
     pub(super) slowest: String,
-    /// Standard deviation of the time over processes, ns; `None` if not known.
+    /// Standard deviation of the time in I/O calls, ns; `None` if not known.
     pub(super) deviation_ns: Option<f64>,
 }
 
-/// Returns the extremes of the time that `of` selects from `times`. `whose` selects which reduced records also count: those of the given
-/// layers; if empty, those of each file at the layer that the program called; `None` for none. Returns `None` if ranks were reduced and no
-/// record tells how they differ.
+/// Returns the extremes of the time that `of` selects from `times`. `whose` selects the reduced records (records of several ranks) that
+/// count: those of the given layers; if empty, those of each file at the layer that the program called; `None` for none. Returns `None` if
+/// ranks were reduced and no record shows how they differ.
 pub(super) fn extremes(
     run: &Run,
     times: &[(ProcessId, Times)],
@@ -34,7 +33,7 @@ pub(super) fn extremes(
     let (alone, together): (Vec<_>, Vec<_>) = times.iter().partition(|(number, _)| is_one(*number));
     if together.iter().all(|(_, times)| of(times) == 0) {
         let alone = || alone.iter().map(|(number, times)| (*number, of(times)));
-        // A rank without a record made no calls.
+        // A rank without a process record made no calls.
         let silent = run.process_count() > alone().count() as u64;
         let slowest = alone().max_by_key(|(number, time)| (*time, std::cmp::Reverse(*number)));
         return Some(Extremes {
@@ -45,7 +44,7 @@ pub(super) fn extremes(
         });
     }
     let spreads = spreads(run, whose?);
-    // Time of each rank outside of reduced records, and the ranks that these records name as fastest or slowest.
+    // Time of each rank outside of reduced records, and the ranks that reduced records name as fastest or slowest.
     let mut own: BTreeMap<i64, u64> = BTreeMap::new();
     for (number, times) in &alone {
         let rank = run.process(*number).map_or(-1, |process| i64::from(process.rank));
@@ -54,7 +53,7 @@ pub(super) fn extremes(
     }
     let named = spreads.iter().flat_map(|spread| [spread.fastest.rank, spread.slowest.rank]).map(i64::from);
     let mut ranks: BTreeSet<i64> = named.chain(own.keys().copied()).collect();
-    // All other ranks have the same bounds: the first represents them.
+    // All other ranks have equal bounds, so one of them represents all.
     let all = i64::try_from(run.ranks()).unwrap_or(i64::MAX);
     ranks.extend((0..all).find(|rank| !ranks.contains(rank)));
     let part = |rank: i64, spread: &Spread| match rank {
@@ -83,7 +82,7 @@ pub(super) fn extremes(
     })
 }
 
-/// Returns the fastest and slowest ranks recorded for `layers`; if empty, those of each file at the layer that the program called.
+/// Returns the fastest and slowest ranks recorded for `layers`; if `layers` is empty, those of each file at the layer that the program called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
@@ -131,7 +130,7 @@ mod tests {
         for time_ns in [10, 30] {
             spread.merge(&Spread::of(RankShare { rank: 0, time_ns, bytes: 0 }));
         }
-        // 10 and 30: variance 100. With two zeros: mean 10, variance (0 + 400 + 100 + 100) / 4.
+        // Times 10 and 30 have variance 100. With two zeros added: mean 10, variance (0 + 400 + 100 + 100) / 4.
         assert!((deviation_of(&spread, 2) - 10.0).abs() < 1e-9);
         assert!((deviation_of(&spread, 4) - 150.0_f64.sqrt()).abs() < 1e-9);
         let same = deviation([10.0, 30.0].into_iter(), 4).unwrap();

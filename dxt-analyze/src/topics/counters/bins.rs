@@ -1,4 +1,4 @@
-//! Headings of histograms.
+//! Names of histogram bins and columns.
 
 use trace_format::counters::SIZE_BINS;
 
@@ -6,7 +6,7 @@ use trace_format::counters::SIZE_BINS;
 pub(crate) const BINS: [&str; SIZE_BINS] =
     ["0-100", "100-1K", "1K-10K", "10K-100K", "100K-1M", "1M-4M", "4M-10M", "10M-100M", "100M-1G", "1G+"];
 
-/// Returns heading and machine-readable name of the column for a layer's reads or writes in histograms.
+/// Returns the heading and the CSV name of the histogram column for a layer's reads or writes.
 pub(super) fn names(layer: &str, direction: &str) -> (&'static str, &'static str) {
     match (layer, direction) {
         ("POSIX", "read") => ("POSIX read", "posix_read"),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::OpClass;
 
-/// Use of one file. Counts and bytes cover only the program's own calls, not calls made inside other layers' calls.
+/// Use of one file. Counts and bytes cover the program's own calls only, not calls made inside other layers' calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileUse {
     /// Path of the file.
@@ -27,15 +27,15 @@ pub struct FileUse {
     pub bytes_read: u64,
     /// Bytes written by the program.
     pub bytes_written: u64,
-    /// Highest byte touched + 1, a lower bound of the file's size.
+    /// Highest byte touched + 1: a lower bound of the file's size.
     pub extent: u64,
     /// Time in reads, in writes and in other calls, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Number of reads and writes whose position relative to the previous one is known.
+    /// Number of reads and writes whose offset relative to the same process's previous call is known.
     pub ordered: u64,
-    /// Number of reads and writes that began exactly at the end of the previous one.
+    /// Number of reads and writes that begin exactly where the same process's previous one ended.
     pub consecutive: u64,
-    /// Number of reads and writes that began at or after the end of the previous one.
+    /// Number of reads and writes that begin at or after the end offset of the same process's previous one.
     pub sequential: u64,
     /// Start of the first call, ns since the job's start.
     pub first_ns: u64,
@@ -44,7 +44,7 @@ pub struct FileUse {
 }
 
 impl FileUse {
-    /// Returns the time in reads, writes and other calls together, in ns.
+    /// Returns the time in reads, writes and all other calls, summed over processes, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.time_ns.iter().sum::<Sum>().get()
@@ -103,16 +103,16 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
     out
 }
 
-/// Files of one kind of use, as in `read only`.
+/// Files of one kind of use, such as `read only`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileKinds {
     /// Kind of use: `all`, `read only`, `write only`, `read and write` or `neither`.
     pub kind: &'static str,
     /// Number of files of this kind.
     pub files: u64,
-    /// Mean extent (highest byte touched + 1) of the files, bytes.
+    /// Mean over files of the highest byte touched + 1, bytes.
     pub mean_bytes: f64,
-    /// Largest extent of a file, bytes.
+    /// Largest offset that any of the files was accessed up to, bytes.
     pub max_bytes: u64,
 }
 
@@ -139,7 +139,7 @@ pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
     ["all", "read only", "write only", "read and write", "neither"].into_iter().map(row).collect()
 }
 
-/// Files whose extent (highest byte touched + 1) lies in one size bin.
+/// Files whose highest byte touched lies in one size bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeBin {
     /// Index of the size bin in [`trace_format::counters::SIZE_BOUNDS`].
@@ -150,7 +150,7 @@ pub struct SizeBin {
     pub bytes: u64,
 }
 
-/// Counts files by extent; the bins are those of request sizes.
+/// Counts files by size (highest byte touched + 1), in the size bins of requests.
 #[must_use]
 pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     let mut bins: Vec<SizeBin> = (0..SIZE_BINS).map(|bin| SizeBin { bin, files: 0, bytes: 0 }).collect();
@@ -163,18 +163,18 @@ pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
     bins
 }
 
-/// Totals over the files of one file system.
+/// Totals over the files of one mount point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlaceRow {
-    /// Mount point and type, or the first directory of the paths.
+    /// Mount point and file system type, or the first directory of the paths if the trace has no mount table.
     pub place: String,
-    /// Number of files on the file system.
+    /// Number of files below the mount point.
     pub files: u64,
-    /// Bytes read from its files.
+    /// Bytes that the program read from files below the mount point.
     pub bytes_read: u64,
-    /// Bytes written to its files.
+    /// Bytes that the program wrote to files below the mount point.
     pub bytes_written: u64,
-    /// Time in all calls, summed over processes, ns.
+    /// Time in calls on files below the mount point, summed over processes, ns.
     pub time_ns: u64,
 }
 

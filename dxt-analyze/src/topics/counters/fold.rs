@@ -1,5 +1,4 @@
-//! Reduces segments (records of single calls) to counters, per process and stream, in call order, as the tracer itself does in its
-//! counters-only mode.
+//! Reduces segments (records of single calls) to counters, per process and stream, in call order, as the tracer does in counters-only mode.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
@@ -19,7 +18,7 @@ pub struct FileOp {
     pub file: FileId,
     /// Operation, as an index into [`Run::ops`].
     pub op: u16,
-    /// Caller: the program or a layer, as in MPI-IO.
+    /// Caller: the program itself, or a library (HDF5, MPI-IO) whose call made this call.
     pub within: Within,
     /// True for failed calls, false for successful ones.
     pub failed: bool,
@@ -43,7 +42,7 @@ pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
 pub struct Times {
     /// Time by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
     pub layers: [[u64; KINDS]; LAYERS],
-    /// Time in calls that the program itself made, not in calls made inside them.
+    /// Time in calls that the program itself made; excludes calls made inside them.
     pub outermost: u64,
 }
 
@@ -65,23 +64,23 @@ pub fn layer_place(layer: Option<Layer>) -> usize {
 /// Reads or writes of a file through a layer: file, layer, true for writes, caller.
 pub type ProfileKey = (FileId, Layer, bool, Within);
 
-/// Totals over a set of processes.
+/// Counters, access profiles and times, summed over a set of processes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     /// Counters per file, operation and caller.
     pub operations: FxHashMap<FileOp, Counters>,
     /// Counts of sequential and consecutive reads and writes, per file, layer, direction and caller.
     pub orders: BTreeMap<ProfileKey, Order>,
-    /// Access profiles per file and layer.
+    /// Access profiles (sizes, strides, alignment) per file and layer.
     pub profiles: Profiles,
     /// Processes that used each file.
     pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
-    /// Time in calls of each process.
+    /// Time in calls of each process, by layer and class.
     pub times: Vec<(ProcessId, Times)>,
 }
 
 impl Sums {
-    /// Appends the totals of processes that follow in the trace.
+    /// Appends the totals of processes that come later in the trace.
     fn append(&mut self, other: Self) {
         for (key, counters) in other.operations {
             self.operations.entry(key).or_default().merge(&counters);
@@ -98,8 +97,8 @@ impl Sums {
         self.times.extend(other.times);
     }
 
-    /// Assigns counts of sequential and consecutive accesses, which were counted over all calls on a file, to the caller of these calls
-    /// (program, HDF5 or MPI-IO), if there is only one.
+    /// Assigns counts of sequential and consecutive accesses, which a log has per file over all callers, to the caller (program, HDF5 or
+    /// MPI-IO) if there is only one.
     fn settle(&mut self, run: &Run) {
         let mut makers: BTreeMap<(FileId, Layer, bool), BTreeSet<Within>> = BTreeMap::new();
         for key in self.operations.keys().filter(|key| !key.failed) {
@@ -112,7 +111,7 @@ impl Sums {
         let places: Vec<ProfileKey> = self.orders.keys().filter(|place| whole(place)).copied().collect();
         for place in places {
             let made_by = makers.get(&(place.0, place.1, place.2)).filter(|made_by| made_by.len() == 1);
-            // With several callers, the trace does not tell whose call came before which.
+            // With several callers, the trace does not record the order of their calls.
             let maker = made_by.and_then(|made_by| made_by.first().copied()).unwrap_or(Within::Mpiio);
             if let Some(order) = self.orders.remove(&place) {
                 self.orders.entry((place.0, place.1, place.2, maker)).or_default().merge(&order);
@@ -123,8 +122,8 @@ impl Sums {
     /// Adds the counters of one process: those computed from its segments, and those written by the tracer.
     fn process(&mut self, run: &Run, current: Current) {
         let Some(process) = run.process(current.number) else { return };
-        // Counts by another tool (Darshan) over all accesses replace those derived from segments.
-        let told: BTreeMap<(FileId, Layer), [bool; 2]> = run
+        // Darshan's counters cover all accesses, so they replace counters derived from segments.
+        let reported: BTreeMap<(FileId, Layer), [bool; 2]> = run
             .whole(process)
             .map(|def| ((FileId(def.file), def.layer), [false, true].map(|writes| def.order(writes).known > 0)))
             .collect();
@@ -138,13 +137,14 @@ impl Sums {
                 *known = known.saturating_add(missing.counters.ordered());
             }
         }
-        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !told.contains_key(key)) {
+        for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !reported.contains_key(key)) {
             self.profiles.entry(key).or_default().merge(&profile);
         }
-        for def in process.profiles.iter().filter(|def| !told.contains_key(&(FileId(def.file), def.layer))) {
+        for def in process.profiles.iter().filter(|def| !reported.contains_key(&(FileId(def.file), def.layer))) {
             self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
         }
-        for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !told.contains_key(key)) {
+        for (key, [known, unaligned]) in memory::of_process(run, process).filter(|(key, _)| !reported.contains_key(key))
+        {
             let profile = self.profiles.entry(key).or_default();
             profile.memory_known = profile.memory_known.saturating_add(known);
             profile.memory_unaligned = profile.memory_unaligned.saturating_add(unaligned);
@@ -152,7 +152,7 @@ impl Sums {
         for def in &process.whole {
             self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
             for writes in [false, true].into_iter().filter(|writes| def.order(*writes).known > 0) {
-                // The caller is assigned once all processes are known.
+                // The caller is assigned by `settle`, once all processes are known.
                 let place = (FileId(def.file), def.layer, writes, Within::Overview);
                 self.orders.entry(place).or_default().merge(def.order(writes));
             }
@@ -165,7 +165,7 @@ impl Sums {
             let op = run.op(stream);
             let writes = op.class == Some(OpClass::Write);
             if let (Some(layer), true, false) = (op.layer, op.is_data(), stream.failed)
-                && !told.get(&(stream.file, layer)).is_some_and(|told| told[usize::from(writes)])
+                && !reported.get(&(stream.file, layer)).is_some_and(|reported| reported[usize::from(writes)])
             {
                 let order = Order { known, consecutive: counters.consecutive, sequential: counters.sequential };
                 self.orders.entry((stream.file, layer, writes, stream.within())).or_default().merge(&order);
@@ -188,14 +188,14 @@ impl Sums {
     }
 }
 
-/// State of the process that is being read.
+/// State of the process whose segments are being read.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
-    /// Per stream: counters, end of the last call, and number of calls with an offset.
+    /// Per stream: counters, end of the previous call, and number of calls with a known offset.
     streams: Vec<(Counters, Previous, u64)>,
-    /// For each stream, index of the stream whose call order it continues: itself, or the first one that differs only in having estimated
-    /// offsets.
+    /// For each stream, index of the first stream of the same file, operation, caller and outcome (itself, or one whose offsets are not
+    /// estimated): they share one call order.
     follows: Vec<usize>,
     profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
 }
@@ -220,7 +220,7 @@ impl Current {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fold;
 
-/// State of the pass: totals per group of processes, and per thread the last process read, of which more blocks may follow.
+/// State of the pass: totals per group of processes, and the process read last (more blocks may follow).
 #[derive(Debug, Default)]
 pub struct Partial {
     groups: BTreeMap<u32, Sums>,
@@ -239,7 +239,7 @@ impl Partial {
     pub fn sums(mut self, run: &Run) -> Sums {
         self.finish(run);
         let mut all = Sums::default();
-        // In process order: of more than sixteen request sizes or strides, only sixteen are stored, and the order decides which.
+        // Merges in process order: only 16 request sizes and 16 strides are kept, and the order decides which.
         self.groups.into_values().for_each(|sums| all.append(sums));
         let mut seen = vec![false; run.processes.len()];
         for (number, _) in &all.times {
@@ -299,7 +299,7 @@ impl Analysis for Fold {
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
-        // Each group is read by one thread, so no group is in both maps. The thread's last process is added at the end.
+        // Each group is read by one thread, so no group is in both maps. `sums` adds the thread's last process at the end.
         into.groups.extend(other.groups);
         into.unfinished.extend(other.unfinished);
     }

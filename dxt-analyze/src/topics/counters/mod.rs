@@ -1,10 +1,10 @@
-//! Characterization of I/O per file and per job, in terms of Darshan's counters. Counters written by the tracer and the segments of a full
-//! trace yield the same numbers: the same code reduces both.
+//! Characterization of I/O per file and per job, in terms of Darshan's counters. The same code reduces the tracer's counters and the
+//! segments of a full trace, so both give equal numbers.
 //!
 //! * [`fold`]: the pass: counters per file and operation, access profiles per file and layer, times per process.
 //! * [`result`]: the result.
 //! * `between`: times of the fastest and the slowest process.
-//! * [`files`]: files by use, size and mount point; [`open`]: by time open.
+//! * [`files`]: files by use, size and mount point; [`open`]: files by the time that they were open.
 //! * [`steps`], [`step_rows`]: relations between consecutive calls: strides, seeks, alignment.
 
 pub mod args;
@@ -20,12 +20,12 @@ pub mod steps;
 mod tables_steps;
 pub mod view;
 
-/// Finding codes of this topic: none.
+/// Codes of findings that `counters` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::counters as verb;
+pub use view::counters as run;
 
 pub use fold::Fold;
 pub use result::{Characterization, characterize};

@@ -1,4 +1,4 @@
-//! Time that each file was open, and its part spent in calls; the rest is idle (Carns et al., 2009, Figure 7b).
+//! Computes how long each file was open, and how much of that time passed in calls; the rest is idle (Carns et al., 2009, Figure 7b).
 
 use super::steps::Handles;
 use crate::model::{FileId, Process, ProcessId, Run, StreamIx, Users, Within};
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Time that a file was open, and time in calls on it. Times are summed over processes, ns.
+/// Open time and call time of one file, summed over processes, ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OpenRow {
     /// Path of the file.
     pub file: String,
     /// Number of processes that opened the file.
     pub processes: u64,
-    /// Time between open and close, ns.
+    /// Time between open and close, summed over processes, ns.
     pub open_ns: u64,
     /// Time in MPI-IO calls on the file, ns.
     pub mpiio_ns: u64,
-    /// Time in POSIX calls on the file, including those made inside MPI-IO, ns.
+    /// Time in POSIX calls on the file, including POSIX calls made inside MPI-IO, ns.
     pub posix_ns: u64,
     /// Time in calls on the file that the program itself made, at any layer, ns.
     pub called_ns: u64,
-    /// Time in which the file was open but none of the program's calls on it was in progress, ns.
+    /// Time in which the file was open while no call of the program on it was in progress, ns.
     pub idle_ns: u64,
     /// True if `open_ns` runs from each process's first open to its last close, because single opens and closes are not recorded.
     pub estimated: bool,
@@ -35,9 +35,9 @@ pub struct OpenRow {
 struct Level {
     opens: u64,
     closes: u64,
-    /// Count and summed times of the individually recorded opens.
+    /// Number and summed times of opens that have a segment.
     opened: Handles,
-    /// Count and summed times of the individually recorded closes.
+    /// Number and summed times of closes that have a segment.
     closed: Handles,
     /// Start of the first open, ns since the job's start.
     first: Option<u64>,
@@ -55,7 +55,7 @@ struct Use {
     posix_ns: u64,
     called_ns: u64,
     last_call: u64,
-    /// True if the program itself made calls on the file. Files used only inside MPI-IO (such as its lock test) are omitted.
+    /// True if the program itself made calls on the file. Files used only inside MPI-IO (such as files for its lock test) are omitted.
     called: bool,
 }
 
@@ -81,7 +81,7 @@ impl Use {
         self.last_call = self.last_call.max(last);
         let Some(handle) = handle.filter(|_| within != Within::Overview) else { return };
         match self.opener {
-            // Opens and closes made inside another layer's open or close are not counted twice.
+            // Opens and closes made inside another layer's open or close would be counted twice.
             Some(opener) if opener < within => return,
             Some(opener) if opener == within => {}
             _ => (self.opener, self.level) = (Some(within), Level::default()),
@@ -104,13 +104,13 @@ impl Use {
         sum.ends += handle.ends;
     }
 
-    /// Returns the time that the file was open, in ns, and true if this is an estimate; `None` if the file was not opened. A file that is
-    /// never closed counts as open until the process ends. Overlapping opens count at most from the first open to the end.
+    /// Returns the open time of the file in ns, and true if it is an estimate; `None` if the file was not opened. A file that is never
+    /// closed counts as open until the process ends. Overlapping opens count at most from the first open to the end.
     fn open_ns(&self, process: &Process, was_log: bool) -> Option<(u64, bool)> {
         let level = Some(&self.level).filter(|level| level.opens > 0 && self.called)?;
         let until = match level.closes >= level.opens {
             true => level.last,
-            // A Darshan log does not count closes: files count as open until the end of the last call, which should be the last close.
+            // Darshan logs have no count of closes: the end of the last call (normally the last close) counts as the close.
             false if was_log => self.last_call,
             false => process.end_ns.max(self.last_call),
         };
@@ -145,8 +145,7 @@ pub fn rows(run: &Run, totals: &[StreamTotal], handles: &FxHashMap<(ProcessId, S
         for (file, of_file) in uses {
             let Some((open_ns, estimated)) = of_file.open_ns(process, run.was_log()) else { continue };
             let (row, users) = files.entry(file).or_default();
-            // A reduced record (standing for several ranks) has the sum of the ranks' calls, but one first and one last time for all of
-            // them.
+            // A record that stands for several ranks has the sum of the ranks' calls, but only one first and one last time.
             let ranks = run.ranks_of(process, file, None);
             let open_ns = open_ns.saturating_mul(ranks);
             row.open_ns = row.open_ns.saturating_add(open_ns);

@@ -41,11 +41,11 @@ pub struct AccessRow {
     pub time_ns: u64,
     /// Duration of the longest call, ns; `None` if not known.
     pub max_ns: Option<u64>,
-    /// Number of calls whose position relative to the previous call is known.
+    /// Number of calls whose offset relative to the same process's previous call of the operation on the file is known.
     pub ordered: u64,
-    /// Number of calls that began exactly at the end of the previous call of the same process, on the same file, in the same form.
+    /// Number of calls that begin exactly where the same process's previous call of the operation on the file ended.
     pub consecutive: u64,
-    /// Number of calls that began at or after the end of the previous call.
+    /// Number of calls that begin at or after the end offset of the same process's previous call of the operation on the file.
     pub sequential: u64,
     /// Number of calls per request size bin, bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
@@ -64,13 +64,13 @@ pub struct PatternRow {
     pub strides: Vec<CommonValue>,
     /// Number of switches between reading and writing.
     pub switches: u64,
-    /// Number of accesses to files whose alignment is known.
+    /// Number of reads and writes on files whose alignment is known.
     pub file_known: u64,
-    /// Number of these accesses that did not begin at a multiple of the file's alignment.
+    /// Number of reads and writes that do not begin at a multiple of the file's alignment.
     pub file_unaligned: u64,
-    /// Number of accesses whose memory buffer address is known.
+    /// Number of reads and writes whose memory buffer address is known.
     pub memory_known: u64,
-    /// Number of these accesses whose buffer address is no multiple of `memory_alignment`; `None` if no address is known.
+    /// Number of reads and writes whose buffer address is no multiple of `memory_alignment`; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
     /// Memory alignment in bytes; `None` if no address is known.
     pub memory_alignment: Option<u64>,
@@ -100,22 +100,19 @@ pub struct MemoryRow {
 pub struct TimeRow {
     /// Name of the layer, or `program` for the program's own calls at all layers.
     pub layer: String,
-    /// Class of calls: `read`, `write` or `metadata`; `all` for `program`, and for layers with reduced records (one that stands for several
-    /// ranks).
+    /// Class of calls: `read`, `write`, `metadata` or `all` (for `program`, and for layers with records that each stand for several ranks).
     pub kind: &'static str,
     /// Mean time per process, ns.
     pub mean_ns: f64,
-    /// Mean time as a share of the job's run time.
+    /// Mean time per process as a share (0 to 1) of the job's run time.
     pub of_runtime: f64,
-    /// Time of the fastest process, ns; `None` if not known. An upper bound if several files have reduced records (one record that stands
-    /// for several ranks).
+    /// Time of the fastest process, ns; `None` if not known. An upper bound if records of several files each stand for several ranks.
     pub min_ns: Option<u64>,
-    /// Time of the slowest process, ns; `None` if not known. A lower bound if several files have reduced records (one record that stands
-    /// for several ranks).
+    /// Time of the slowest process, ns; `None` if not known. A lower bound if records of several files each stand for several ranks.
     pub max_ns: Option<u64>,
     /// Name of the slowest process; empty if not known.
     pub slowest: String,
-    /// Standard deviation over the processes, ns; `None` if not known.
+    /// Standard deviation of the time over processes, ns; `None` if not known.
     pub deviation_ns: Option<f64>,
 }
 
@@ -126,11 +123,11 @@ pub struct SharingRow {
     pub shared: bool,
     /// Class of calls: `read`, `write` or `metadata`.
     pub kind: &'static str,
-    /// Number of calls made by the program itself.
+    /// Number of calls that the program itself made on these files.
     pub calls: u64,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Time in these calls divided by the number of processes of the job, ns.
+    /// Time in calls on these files divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
 }
 
@@ -161,9 +158,9 @@ pub struct Characterization {
     pub times: Vec<TimeRow>,
     /// Calls on files used by one process, compared with calls on files used by several.
     pub sharing: Vec<SharingRow>,
-    /// Files by use: read only, write only, ...
+    /// Files grouped by use: read only, write only, ...
     pub kinds: Vec<FileKinds>,
-    /// Number of files in each size bin.
+    /// Number of files per bin of file size (highest byte touched + 1).
     pub file_sizes: Vec<SizeBin>,
     /// Bytes and time by mount point.
     pub places: Vec<PlaceRow>,
@@ -173,7 +170,7 @@ pub struct Characterization {
     pub file_count: u64,
     /// Datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Extents of these datatypes.
+    /// Histograms of the extents of datatypes used in MPI-IO calls.
     pub datatype_extents: Vec<ExtentRow>,
     /// Missing parts of the trace, and why.
     pub missing: Completeness,
@@ -181,12 +178,12 @@ pub struct Characterization {
     pub findings: Vec<Finding>,
 }
 
-/// Names of the classes of time, by index from [`kind_of`].
+/// Names of the time classes read, write and metadata, indexed by the result of [`kind_of`].
 const KIND_NAMES: [&str; KINDS] = ["read", "write", "metadata"];
-/// Names of the layers, by index from [`layer_place`].
+/// Names of the I/O layers, indexed by the result of [`layer_place`].
 const LAYER_NAMES: [&str; LAYERS] = ["POSIX", "STDIO", "MPIIO", "HDF5", "other"];
 
-/// Builds the result; at most `top` files are listed.
+/// Builds the result of `counters` from the passes' sums; lists at most `top` files.
 #[must_use]
 pub fn characterize(
     run: &Run,
@@ -255,7 +252,7 @@ fn accesses(run: &Run, sums: &Sums) -> Vec<AccessRow> {
         nested,
         bytes: all.bytes,
         time_ns: all.duration,
-        // A longest call of 0 ns means that it is not known, unless all calls took 0 ns.
+        // A longest call of 0 ns means unknown, unless all calls took 0 ns.
         max_ns: Some(all.max_duration).filter(|longest| *longest > 0 || all.duration == 0 && !run.was_log()),
         ordered: order(layer, kind).known,
         consecutive: order(layer, kind).consecutive,

@@ -1,4 +1,4 @@
-//! Conversion of the results of [`super::steps`] to rows of tables.
+//! Converts the results of [`super::steps`] to rows of tables.
 
 use super::steps::{FormKey, Partial, Strides};
 use crate::model::Within;
@@ -6,8 +6,7 @@ use crate::topics::layers::parts::Form;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Strides of one layer's reads, or of its writes. Stride: distance from the end of the previous call of the same direction to the
-/// beginning of the next.
+/// Strides of a layer's reads or writes: distance from the end of the previous call in the same direction to the start of the next, bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StrideRow {
     /// Name of the I/O layer, as in `POSIX`.
@@ -16,28 +15,28 @@ pub struct StrideRow {
     pub direction: &'static str,
     /// Number of recorded reads or writes.
     pub accesses: u64,
-    /// Number of reads or writes whose preceding call, by the same thread on this file in this layer, was a seek.
+    /// Number of reads or writes directly after a seek by the same thread on this file in this layer.
     pub after_seek: u64,
     /// Number of backward strides (below 0) by distance, bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
     /// Number of strides of 0: the call begins where the previous one ended.
     pub none: u64,
-    /// Number of forward strides (above 0) by distance, same bins.
+    /// Number of forward strides (above 0) by distance, bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub on: [u64; SIZE_BINS],
 }
 
-/// Alignment in the file of the recorded reads and writes of one form of call.
+/// Alignment of file offsets, for recorded reads and writes of one form of call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AlignmentRow {
     /// Name of the I/O layer, as in `POSIX`.
     pub layer: &'static str,
     /// Caller: `program`, `HDF5` or `MPI-IO`.
     pub called_by: &'static str,
-    /// Form of the MPI-IO calls, as in `collective`; empty for other layers.
+    /// Form of the MPI-IO calls, such as `collective`; empty for other layers.
     pub form: &'static str,
     /// Number of calls on files whose alignment (stripe size or preferred I/O size) is known.
     pub known: u64,
-    /// Number of these calls that do not begin at a multiple of the alignment.
+    /// Number of calls whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Relations between consecutive recorded calls: signed strides, seeks, alignment by form of call, and how long files were open. The most
-//! common strides are computed in [`super::fold`], which also covers calls without segments.
+//! Relates consecutive recorded calls: signed strides, seeks, alignment by form of call, and open time of files. ([`super::fold`] computes
+//! the most common strides.)
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::op::{Layer, OpClass};
 
-/// Strides of reads or of writes: distance from the end of the previous call of the same direction to the beginning of the next.
+/// Strides of reads or of writes: distance from the end of the previous call in the same direction to the start of the next, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strides {
     /// Number of calls that begin before the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
     /// Number of calls that begin exactly at the previous call's end.
     pub none: u64,
-    /// Number of calls that begin after the previous call's end, by distance, same bins.
+    /// Number of calls that begin after the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub on: [u64; SIZE_BINS],
     /// Number of reads or writes, including those without a known stride.
     pub accesses: u64,
-    /// Number of reads or writes whose preceding call, by the same thread on this file in this layer, was a seek (opens etc. are ignored).
+    /// Number of reads or writes directly after a seek by the same thread on this file in this layer (opens etc. are ignored).
     pub after_seek: u64,
 }
 
 impl Strides {
-    /// Adds `count` calls with the same stride in bytes; `None` if the distance does not fit into an `i64`.
+    /// Adds `count` calls with the same stride in bytes; `None` if the stride does not fit into an `i64`.
     fn add(&mut self, stride: Option<i64>, count: u64) {
         let (bins, distance) = match stride {
             Some(0) => {
@@ -47,20 +47,20 @@ impl Strides {
     }
 }
 
-/// Alignment in the file of the calls of one form.
+/// Alignment of file offsets, for the calls of one form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
     /// Number of calls on files whose alignment is known.
     pub known: u64,
-    /// Number of these calls that do not begin at a multiple of the alignment.
+    /// Number of calls whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 
 impl Aligned {
-    /// Adds a call at `offset` of a file with an alignment of `alignment` bytes; 0 means that the alignment is not known.
+    /// Adds a call at `offset` of a file with the given alignment in bytes; 0 if the alignment is unknown.
     #[inline]
     fn add(&mut self, offset: u64, alignment: u64) {
-        // The alignment is nearly always a power of two, and a division is slow.
+        // Alignments are nearly always powers of two, and a mask is faster than a division.
         let beside = if alignment.is_power_of_two() { offset & (alignment - 1) } else { offset % alignment.max(1) };
         self.known += u64::from(alignment > 0);
         self.unaligned += u64::from(alignment > 0 && beside != 0);
@@ -72,43 +72,43 @@ impl Aligned {
     }
 }
 
-/// Opens, or closes, of one stream; times in ns since the job's start. Open time = sum of closes' times - sum of opens' times.
+/// Opens, or closes, of one stream. Open time = sum of the closes' times - sum of the opens' times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
     /// Number of opens or closes.
     pub calls: u64,
-    /// Sum of the calls' start times.
+    /// Sum of the calls' start times, ns since the job's start.
     pub starts: u128,
-    /// Sum of the calls' end times.
+    /// Sum of the calls' end times, ns since the job's start.
     pub ends: u128,
 }
 
-/// Key of alignment counts: layer, caller, and for MPI-IO the form of the call.
+/// Key of alignment counts: layer, caller, and form of the call (MPI-IO only).
 pub type FormKey = (Layer, Within, Option<Form>);
 
 /// Pass over the segments that relates consecutive calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps;
 
-/// State and result of the pass.
+/// State and result of the pass [`Steps`].
 #[derive(Debug, Default)]
 pub struct Partial {
     /// Strides by layer; the flag is true for writes.
     pub strides: BTreeMap<(Layer, bool), Strides>,
-    /// Alignment by form of call.
+    /// Alignment of file offsets, by layer, caller and form of call.
     pub aligned: BTreeMap<FormKey, Aligned>,
     /// Opens and closes per process and stream.
     pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
 
-/// State of the process that is being read.
+/// State of the process whose segments are being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
     thread: u32,
     streams: Vec<What>,
-    /// Last positions per file and layer.
+    /// Last positions of the process, per file and layer.
     places: Vec<FilePosition>,
 }
 
@@ -187,24 +187,24 @@ impl Analysis for Steps {
                     strides.accesses += stretch.offset.len() as u64;
                     strides.after_seek += u64::from(std::mem::take(&mut place.sought));
                     let last = &mut place.ends[usize::from(writes)];
-                    // Consecutive calls usually have the same stride: they are added in one step.
-                    let mut alike = (Some(0), 0);
+                    // Consecutive calls usually have equal strides, so they are added in one step.
+                    let mut similar = (Some(0), 0);
                     for (&offset, &length) in stretch.offset.iter().zip(stretch.length) {
                         if offset < 0 {
                             continue;
                         }
                         if let Some(end) = last {
                             let stride = offset.checked_sub(*end);
-                            if stride != alike.0 {
-                                strides.add(alike.0, alike.1);
-                                alike = (stride, 0);
+                            if stride != similar.0 {
+                                strides.add(similar.0, similar.1);
+                                similar = (stride, 0);
                             }
-                            alike.1 += 1;
+                            similar.1 += 1;
                         }
                         *last = Some(offset.saturating_add_unsigned(length));
                         aligned.add(offset.unsigned_abs(), alignment);
                     }
-                    strides.add(alike.0, alike.1);
+                    strides.add(similar.0, similar.1);
                     if aligned.known > 0 {
                         partial.aligned.entry(form).or_default().merge(&aligned);
                     }

@@ -47,7 +47,7 @@ pub(crate) fn strides(rows: &[StrideRow]) -> Table {
     table.done()
 }
 
-/// Builds the table of reads and writes that follow a seek; empty if none does.
+/// Builds the table of reads and writes that follow a seek; empty if there are none.
 pub(crate) fn seeks(rows: &[StrideRow]) -> Table {
     let rows = rows.iter().filter(|_| rows.iter().any(|row| row.after_seek > 0));
     Table::of("seeks", "Recorded reads and writes that follow a seek", rows)

@@ -19,7 +19,6 @@ use crate::topics::summary::details::ExtentRow;
 use anyhow::Result;
 use trace_format::common_values::CommonValue;
 
-/// Title of the table of bandwidths, with their definitions.
 const BANDWIDTHS: &str =
     "Bandwidth: bytes over the time in calls of the slowest process, and from the first start to the last end";
 

@@ -1,4 +1,4 @@
-//! Findings on the job as a whole, derived from its layers. Findings on single files are in [`super::file_advice`].
+//! Findings on the whole job from the breakdown of its layers. Findings on single files are in [`super::file_advice`].
 
 use super::dissection::RankRow;
 use super::evidence::costing;
@@ -95,11 +95,11 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
     Some(costing(found, least, waiting, Finding::new(Code::SERIAL, words).with(time(waiting))))
 }
 
-/// Maximum ratio of the slowest rank's time to the mean at which times still count as evenly distributed.
+/// Maximum ratio of the slowest rank's time to the mean at which the ranks' times count as even.
 const EVEN: f64 = 1.5;
 
-/// Returns the number of ranks that make system calls inside MPI-IO, if there are several and their times are about equal. If no two of
-/// them ever do so at the same time, their calls are serialized although all could work in parallel (aliasing on aggregators).
+/// Returns the number of ranks that make system calls inside MPI-IO, if there are several with about equal times. If no two of these ranks
+/// ever do so at the same time, their calls are serialized although all could work in parallel (aliasing on aggregators).
 fn by_turns(found: &Layers) -> Option<u64> {
     let times = || found.ranks.iter().map(|row| row.mpiio.inside.data().time_ns).filter(|ns| *ns > 0);
     let (count, most) = (times().count() as u64, times().max()?);

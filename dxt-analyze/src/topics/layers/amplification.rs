@@ -1,5 +1,5 @@
-//! Amplification per file: bytes that system calls move / bytes requested from MPI-IO. Above 1: data sieving (MPI-IO reads a block, changes
-//! a part of it, and writes the block back). Below 1: several ranks requested the same bytes.
+//! Amplification per file = bytes that system calls move / bytes requested from MPI-IO. Above 1: data sieving (MPI-IO reads a block,
+//! changes a part of it, and writes the block back). Below 1: several ranks requested the same bytes.
 
 use super::parts::{CallSum, Form, Inside};
 use super::pass::Partial;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// I/O on one file through MPI-IO, and the POSIX calls that MPI-IO made for it.
+/// Use of one file through MPI-IO, and the POSIX calls that MPI-IO made for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileRow {
     /// Path of the file.
@@ -24,36 +24,35 @@ pub struct FileRow {
     pub independent: CallSum,
     /// Number of processes that made MPI-IO reads or writes on the file.
     pub processes: u64,
-    /// POSIX reads made inside MPI-IO calls.
+    /// POSIX reads of the file made inside MPI-IO calls.
     pub posix_reads: CallSum,
-    /// POSIX writes made inside MPI-IO calls.
+    /// POSIX writes of the file made inside MPI-IO calls.
     pub posix_writes: CallSum,
-    /// Lock acquisitions and releases made inside MPI-IO's writes and reads.
+    /// Acquisitions and releases of file locks made inside MPI-IO calls.
     pub locking: CallSum,
-    /// POSIX reads made inside MPI-IO writes (read-modify-write). Without individual records: all POSIX reads, if the program made no
-    /// MPI-IO reads of the file.
+    /// POSIX reads made inside MPI-IO writes (read-modify-write). Without segments: all POSIX reads, if the program made no MPI-IO reads of the file.
     pub reads_in_writes: CallSum,
-    /// Bytes read by POSIX calls (except read-modify-write) / bytes requested by MPI-IO reads.
+    /// Bytes that POSIX calls read (except read-modify-write) / bytes requested by MPI-IO reads; `None` if none were requested.
     pub read_amplification: Option<f64>,
-    /// Bytes that POSIX calls read and wrote for MPI-IO writes / bytes requested by MPI-IO writes.
+    /// Bytes that POSIX calls moved for MPI-IO writes (including read-modify-write) / bytes requested by MPI-IO writes.
     pub write_amplification: Option<f64>,
 }
 
 impl FileRow {
-    /// Returns the time in MPI-IO's reads and writes, in ns.
+    /// Returns the time in MPI-IO reads and writes, summed over processes, ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
-    /// True if collective MPI-IO reads and writes of the file outnumber blocking independent ones. Bytes moved in excess then lie in gaps
-    /// between the regions of all ranks.
+    /// True if collective MPI-IO reads and writes of the file outnumber blocking independent ones. Excess bytes then lie in gaps between
+    /// the regions of all ranks.
     pub(super) fn is_collective(&self) -> bool {
         self.collective_calls > self.independent.calls
     }
 
     fn settle(&mut self) {
-        // Counters alone (as in a log) do not tell which MPI-IO call made a POSIX read.
+        // Counters alone (as in a log) do not show which MPI-IO call made a POSIX read.
         if self.mpiio_reads.calls == 0 && self.reads_in_writes.calls == 0 {
             self.reads_in_writes = self.posix_reads;
         }
@@ -108,7 +107,7 @@ pub fn files(run: &Run, totals: &[StreamTotal], partial: &Partial) -> Vec<FileRo
     all.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns, per file, the system calls made inside MPI-IO writes.
+/// Returns the system calls made inside MPI-IO writes, per file.
 fn inside_writes(run: &Run, partial: &Partial) -> BTreeMap<FileId, Inside> {
     let mut all: BTreeMap<FileId, Inside> = BTreeMap::new();
     for (&(process, stream), made) in &partial.made {

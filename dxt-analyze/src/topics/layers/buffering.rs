@@ -1,5 +1,5 @@
-//! Collective calls by file: ranks that make the system calls (aggregators), merging of many ranks' small requests into few large ones, and
-//! a breakdown of each collective operation's time.
+//! Summarizes collective calls by file: ranks that make the system calls (aggregators), merging of many ranks' small requests into few
+//! large ones, and a breakdown of each collective operation's time.
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
@@ -11,10 +11,10 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpClass};
 
-/// Rank that moves data on behalf of others in collective calls.
+/// Process (aggregator) that moves data on behalf of other ranks in collective calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregator {
-    /// Name of the process, as in `rank 3`.
+    /// Name of the process, such as `rank 3`.
     pub process: String,
     /// Host name of the process's node.
     pub node: String,
@@ -33,32 +33,32 @@ pub struct BufferingRow {
     /// Collective calls of all ranks, and the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Number of processes that took part.
+    /// Number of processes that took part in the collective calls.
     pub processes: u64,
-    /// Number of processes that requested any bytes.
+    /// Number of processes that requested at least one byte.
     pub with_bytes: u64,
     /// Number of nodes on which the processes that took part run.
     pub nodes: u64,
-    /// Mean bytes per collective call of one process; 0 if there are none.
+    /// Mean bytes per collective call of one process; 0 if no calls are known.
     pub mean_call_bytes: u64,
-    /// Mean bytes per system call that moves data inside collective calls; 0 if there are none.
+    /// Mean bytes per system call that moves data inside collective calls; 0 if there are no such calls.
     pub mean_request_bytes: u64,
     /// True if requests of several calls were merged: fewer processes make system calls than request bytes, or `mean_request_bytes` ≥ 2 ×
     /// `mean_call_bytes`.
     pub buffered: bool,
-    /// Values in effect of the hints that control aggregation: `cb_nodes`, `romio_cb_write`, ...
+    /// Values in effect of the MPI-IO hints that control aggregation: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
     /// Stripe count of the file's layout, if known.
     pub stripe_count: Option<u64>,
-    /// Mean times per aggregator; see [`Means`].
+    /// Mean times per aggregator, ns.
     pub aggregators_mean: Means,
-    /// Mean times per participating process; see [`Means`].
+    /// Mean times per participating process, ns.
     pub processes_mean: Means,
-    /// Processes that make system calls inside the collective calls, sorted by bytes, largest first.
+    /// Processes that move data by system calls inside the collective calls, sorted by bytes, largest first.
     pub aggregators: Vec<Aggregator>,
 }
 
-/// Hints that select aggregators and the size of their buffers.
+/// MPI-IO hints that select aggregators and the size of their buffers.
 const HINTS: [&str; 6] =
     ["cb_nodes", "cb_buffer_size", "romio_cb_read", "romio_cb_write", "romio_no_indep_rw", "cb_config_list"];
 
@@ -143,18 +143,18 @@ fn row(run: &Run, layouts: &[Option<FileLayout>], (file, writes): (FileId, bool)
     }
 }
 
-/// Totals over the matched collective operations.
+/// Totals over the collective operations that were matched across ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collectives {
-    /// Reason why some or all operations could not be matched across ranks; `None` if all could.
+    /// Reason why some or all collective operations could not be matched across ranks; `None` if all could.
     pub not_matched: Option<String>,
-    /// Number of operations that were matched across ranks.
+    /// Number of collective operations that were matched across ranks.
     pub followed: u64,
-    /// Sampling factor: one in this many operations is matched; 1 if all are.
+    /// Sampling factor: one in this many collective operations is matched; 1 if all are.
     pub followed_one_in: u64,
-    /// Number of calls in the matched operations.
+    /// Number of calls in the matched operations, one per rank and operation.
     pub calls: u64,
-    /// Time in the calls, summed over ranks and operations, ns.
+    /// Time in the calls of matched operations, summed over ranks and operations, ns.
     pub time_ns: u64,
     /// Wall time from the first rank's start to the last rank's end, summed over operations, ns.
     pub wall_ns: u64,
@@ -164,19 +164,19 @@ pub struct Collectives {
     pub storage_ns: u64,
     /// Wall time after the last rank's start in which the busiest rank was not in system calls, summed over operations, ns.
     pub rest_ns: u64,
-    /// Sum over operations of rest (as in `rest_ns`) × number of participating ranks, ns.
+    /// Sum over operations of: wall time after the last start outside of system calls × number of participating ranks, ns.
     pub rest_of_all_ns: u64,
     /// Time that ranks waited for the last rank, summed over ranks and operations, ns. Operations in which a rank's call ended before the
     /// last rank began count as 0.
     pub wait_ns: u64,
     /// Slowest collective operations, slowest first.
     pub slowest: Vec<CollectiveRow>,
-    /// Ranks that others waited for, longest wait first.
+    /// Ranks that other ranks waited for, longest wait first.
     pub late: Vec<LateRow>,
 }
 
-/// Computes totals of the matched operations, and lists the `top` slowest. If some calls of an operation on a file were not recorded
-/// individually, all calls of this operation on the file are omitted, since matching needs their order.
+/// Sums up the matched operations, and lists the `top` slowest. Matching needs the order of calls: if some calls of an operation on a file
+/// have only counters, all its calls on that file are omitted.
 #[must_use]
 pub fn collectives(run: &Run, followed: Followed, top: usize) -> Collectives {
     let folded = folded(run);
@@ -244,7 +244,7 @@ fn collective_row(run: &Run, key: &Key, one: &Collective) -> CollectiveRow {
     }
 }
 
-/// Returns the (file, operation) pairs with blocking collective calls that were only counted, not recorded individually.
+/// Returns the (file, operation) pairs with blocking collective calls that have only counters.
 fn folded(run: &Run) -> BTreeSet<(FileId, u16)> {
     let of = |process: &crate::model::Process| {
         let streams = process.missing.iter().filter_map(|missing| process.stream_index(missing.stream));

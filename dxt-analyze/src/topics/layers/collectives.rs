@@ -1,9 +1,9 @@
-//! Matching of collective calls over ranks. The k-th collective write (or read) of each rank on a file belongs to the k-th of every other
-//! rank: MPI requires this of the ranks that opened the file together. Ranks that open one file in several groups, each with its own
-//! communicator, are not distinguished.
+//! Matches collective calls over ranks. The k-th collective write (or read) of each rank on a file belongs to the k-th of every other
+//! rank: MPI requires this of the ranks that opened the file together. Groups of ranks that open one file with different communicators are
+//! not distinguished.
 //!
-//! At most [`FOLLOWED_COLLECTIVES`] are tracked; beyond that, a sample chosen by hash (see
-//! [`crate::shared::sampled_table`]). Values of a tracked collective stay exact; sums then cover 1 in 2^bits.
+//! At most [`FOLLOWED_COLLECTIVES`] operations are tracked; beyond that, a sample chosen by hash (see
+//! [`crate::shared::sampled_table`]). Values of a tracked operation stay exact; sums then cover 1 in 2^bits operations.
 
 use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
@@ -27,20 +27,20 @@ impl sampled_table::Key for Key {
     }
 }
 
-/// One rank's call in a collective operation.
+/// Call of one rank in a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Process, as an index into the run's processes.
     pub process: ProcessId,
-    /// Start, ns since the job's start.
+    /// Start of the call, ns since the job's start.
     pub start: u64,
-    /// End, ns since the job's start.
+    /// End of the call, ns since the job's start.
     pub end: u64,
     /// Time of the call, and the calls made inside it.
     pub made: Made,
 }
 
-/// Largest value over processes, and the process that has it; of equal values, the one with the lowest index counts.
+/// Largest value over processes, and the process that has it; of equal values, that of the process with the lowest index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
     /// Largest value, in ns.
@@ -66,25 +66,25 @@ pub struct Collective {
     pub bytes: u64,
     /// Time in the calls, summed over ranks, ns.
     pub time_ns: u64,
-    /// Earliest start of a rank's call.
+    /// Earliest start of a rank's call, ns since the job's start.
     pub first_start: u64,
-    /// Latest start of a rank's call, and the rank's process.
+    /// Latest start of a rank's call, ns since the job's start, and the rank's process.
     pub last_start: Most,
-    /// Earliest end of a rank's call.
+    /// Earliest end of a rank's call, ns since the job's start.
     pub first_end: u64,
-    /// Latest end of a rank's call, and the rank's process.
+    /// Latest end of a rank's call, ns since the job's start, and the rank's process.
     pub last_end: Most,
-    /// Sum of the start times of all ranks' calls.
+    /// Sum of the start times of all ranks' calls, ns since the job's start.
     pub starts: u128,
-    /// Number of processes that moved data by system calls inside their collective call.
+    /// Number of processes that moved data by system calls inside their collective call (aggregators).
     pub aggregators: u64,
     /// Number of system calls that moved data inside the collective calls.
     pub data_calls: u64,
-    /// Bytes moved by these system calls.
+    /// Bytes moved by system calls inside the collective calls.
     pub data_bytes: u64,
-    /// Time in these system calls, summed over processes, ns.
+    /// Time in system calls that moved data inside the collective calls, summed over processes, ns.
     pub data_ns: u64,
-    /// Longest time that one process spent in system calls inside its collective call, and this process.
+    /// Longest time that one process spent in system calls inside its collective call, ns, and this process.
     pub longest: Most,
 }
 
@@ -139,13 +139,13 @@ impl Collective {
         self.last_start.ns.saturating_sub(self.first_start)
     }
 
-    /// True if no rank's call ended before the last rank began: all others may have waited for it.
+    /// True if no rank's call ended before the last rank's call began, so that all other ranks may have waited for the last.
     #[must_use]
     pub fn is_together(&self) -> bool {
         self.first_end >= self.last_start.ns
     }
 
-    /// Returns the time that ranks waited for the last rank to begin, summed over ranks, in ns; 0 if a rank's call ended before that.
+    /// Returns the time that ranks waited for the last rank to begin, summed over ranks, ns; 0 if a rank's call ended before that.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
         if !self.is_together() {
@@ -161,8 +161,7 @@ impl Collective {
         self.longest.ns.min(self.wall_ns().saturating_sub(self.skew_ns()))
     }
 
-    /// Returns the wall time after the last rank's start in which the busiest process was not in system calls (communication, copying), in
-    /// ns.
+    /// Returns the wall time after the last rank's start in which the busiest process was not in system calls (communication, copying), ns.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.wall_ns().saturating_sub(self.skew_ns()).saturating_sub(self.storage_ns())
@@ -175,7 +174,7 @@ impl Value for Collective {
     }
 }
 
-/// Collective operations that are tracked; a sample if there are too many.
+/// Collective operations that are tracked: all, or a sample if there are too many.
 #[derive(Clone, Debug)]
 pub struct Followed(sampled_table::Followed<Key, Collective>);
 
@@ -186,31 +185,31 @@ impl Default for Followed {
 }
 
 impl Followed {
-    /// Creates an empty set that tracks at most `limit` operations.
+    /// Creates an empty set that tracks at most `limit` collective operations.
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(sampled_table::Followed::with_limit(limit))
     }
 
-    /// Adds the call of one process to the collective operation `key`, if this one is tracked.
+    /// Adds the call of one process to the collective operation `key`, if this operation is tracked.
     pub fn add(&mut self, key: Key, call: &Call) {
         if self.0.follows(key) {
             self.0.add(key, Collective::of(call));
         }
     }
 
-    /// Adds the operations that another thread tracked.
+    /// Adds the collective operations that another thread tracked.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Returns the sampling factor: one operation in this many is tracked; 1 if all are.
+    /// Returns the sampling factor: one in this many collective operations is tracked; 1 if all are.
     #[must_use]
     pub fn one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Returns the tracked operations, sorted by key.
+    /// Returns the tracked collective operations, sorted by key.
     #[must_use]
     pub fn sorted(self) -> Vec<(Key, Collective)> {
         self.0.sorted()

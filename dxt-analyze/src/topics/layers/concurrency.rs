@@ -1,7 +1,7 @@
-//! Number of calls in flight: distribution over time, mean, maximum and series, from the data of [`super::in_flight`].
+//! Computes the number of calls in flight from the data of [`super::in_flight`]: distribution over time, mean, maximum and series.
 //!
-//! Means and sums are exact. Distribution and maximum are exact if all starts and ends are in memory; otherwise each bin counts with its
-//! mean.
+//! Means and sums are exact. Distribution and maximum are exact if the starts and ends of all calls are in memory; otherwise each time bin
+//! counts with its mean.
 
 use super::in_flight::{Flights, InFlight, Span, What};
 use crate::shared::ratio;
@@ -9,32 +9,31 @@ use crate::sum::Sum;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Maximum number of time bins of the reported series.
+/// Maximum number of time bins in the reported series.
 pub const SERIES: usize = 200;
 /// Number of classes in the distribution of calls in flight: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
 pub const CLASSES: usize = 20;
 
-/// Number of calls in flight over time, for one kind of calls (as in POSIX reads).
+/// Number of calls in flight over time, for one kind of calls such as POSIX reads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concurrency {
-    /// Kind of calls, as in POSIX reads.
+    /// Kind of calls, such as POSIX reads.
     pub what: What,
     /// Number of calls of this kind.
     pub calls: u64,
-    /// Time in which at least one of the calls is in flight, ns.
+    /// Time in which at least one call is in flight, ns.
     pub busy_ns: u64,
-    /// Time in the calls, summed over all calls, ns.
+    /// Time in calls, summed over all calls, ns.
     pub time_ns: u64,
     /// Maximum number of calls in flight at once.
     pub max: u64,
-    /// Mean number of calls in flight, over the time in which at least one is.
+    /// Mean number of calls in flight, over the time in which at least one call is in flight.
     pub mean: f64,
-    /// Share of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
+    /// Shares of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
     pub shares: Vec<f64>,
-    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the mean of each time bin, and `max` is a lower
-    /// bound.
+    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower bound.
     pub exact: bool,
-    /// Mean number of calls in flight in each time bin of [`Series`].
+    /// Mean number of calls in flight in each time bin; the bins are those of [`Series`].
     pub series: Vec<f64>,
 }
 
@@ -54,7 +53,7 @@ fn class(number: u64) -> usize {
 }
 
 impl InFlight {
-    /// Returns the time bins, and the number of calls in flight of each kind of calls.
+    /// Returns the time bins of the series, and the number of calls in flight for each kind of calls.
     #[must_use]
     pub fn result(self) -> (Series, Vec<Concurrency>) {
         let this = self.with_posix();
@@ -72,7 +71,7 @@ impl InFlight {
         let kinds = What::ALL.into_par_iter().zip(Vec::from(this.kinds));
         let of = |(what, flights): (What, Option<Box<Flights>>)| Some(one(what, *flights?, span, used, together));
         let mut found: Vec<Concurrency> = kinds.with_max_len(1).filter_map(of).collect();
-        // If there are only POSIX reads or only POSIX writes, all POSIX calls are the same as these.
+        // A run with only POSIX reads, or only POSIX writes, has no summed kind: copy the one that exists.
         let only = found.iter().position(|one| matches!(one.what, What::PosixReads | What::PosixWrites));
         if let Some(only) = only.filter(|_| found.iter().all(|one| one.what != What::Posix)) {
             let whole = found.get(only).map(|one| Concurrency { what: What::Posix, ..one.clone() });
@@ -115,7 +114,7 @@ fn one(what: What, flights: Flights, span: Span, used: usize, together: usize) -
 
 /// Computes the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from all starts and ends.
 fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
-    // Calls of a process are mostly in order: a stable sort detects ordered runs and only merges them.
+    // Calls of one process are mostly in order: a stable sort detects ordered runs and only merges them.
     let sorted = |of: fn(&(u64, u64)) -> u64| {
         let mut moments: Vec<u64> = held.iter().filter(|(start, end)| start < end).map(of).collect();
         moments.sort();
@@ -126,7 +125,7 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     let (mut times, mut most, mut number, mut last) = ([0; CLASSES], 0, 0_u64, 0);
     let (mut starts, mut ends) = (starts.as_slice(), ends.as_slice());
     while let [end, later_ends @ ..] = ends {
-        // A call that ends at the time when another begins does not overlap with it.
+        // Calls do not overlap if one begins at the time when the other ends.
         let start = starts.split_first().filter(|(start, _)| *start < end);
         let now = start.map_or(*end, |(start, _)| *start);
         if let (true, Some(time)) = (number > 0, times.get_mut(class(number))) {
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn time_is_weighted_by_how_many_are_in_flight() {
         let (_, found) = of(&[(0, 100), (50, 100), (60, 100), (60, 90), (200, 300)], Span::new(0, 300));
-        // 1: 0-50 and 200-300, 2-3: 50-60 and 90-100, 4: 60-90.
+        // One in flight: 0-50 and 200-300; 2-3: 50-60 and 90-100; 4: 60-90.
         assert_eq!((found.busy_ns, found.time_ns, found.max, found.exact), (200, 320, 4, true));
         assert_eq!(found.shares, [0.75, 0.1, 0.15]);
         assert_eq!(found.mean, 1.6);

@@ -1,4 +1,4 @@
-//! Breakdown of the time in MPI-IO and HDF5 calls into calls of lower layers: over the whole job by kind of call, and by rank.
+//! Breaks the time in MPI-IO and HDF5 calls down into calls of lower layers: over the whole job by kind of call, and by rank.
 
 use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
@@ -8,36 +8,35 @@ use std::collections::BTreeMap;
 use trace_format::meta::Missing;
 use trace_format::op::{Layer, OpClass};
 
-/// Calls of one layer, operation and form over the whole job. Covers only individually recorded calls: for others, the calls inside are
-/// unknown.
+/// Calls of one layer, operation and form over the whole job. Covers only calls with segments: counters do not show which calls were made inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallRow {
-    /// Name of the I/O layer, as in `POSIX`.
+    /// Name of the I/O layer: `HDF5` or `MPIIO`.
     pub layer: &'static str,
     /// `read`, `write`, or `other` (open, close, sync, view, ...).
     pub op: &'static str,
-    /// Form of the MPI-IO reads or writes, as in collective; `None` for other operations and for HDF5.
+    /// Form of MPI-IO reads or writes, such as collective; `None` for other operations and for HDF5.
     pub form: Option<Form>,
-    /// These calls, and the calls made inside them.
+    /// Totals of the calls, and of the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Time in these calls that is not spent in calls inside them, ns.
+    /// Time in the calls outside of inner calls, ns.
     pub rest_ns: u64,
 }
 
 /// Calls of one process, with the calls of lower layers made inside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankRow {
-    /// MPI rank, or -1 for a process without MPI.
+    /// MPI rank; -1 for a process without MPI.
     pub rank: i32,
     /// Host name of the process's node.
     pub node: String,
     /// Process ID.
     pub pid: u32,
-    /// Blocking reads and writes of MPI-IO, including those that were only counted, not recorded individually. System calls that were only
-    /// counted are taken as made inside MPI-IO if they read, write or lock.
+    /// Blocking MPI-IO reads and writes, including calls that have only counters. System reads, writes and locks that have only counters
+    /// count as made inside these calls.
     pub mpiio: Made,
-    /// Time in the calls of `mpiio` that is not spent in calls inside them, ns.
+    /// Time in blocking MPI-IO reads and writes outside of inner calls, ns.
     pub mpiio_rest_ns: u64,
     /// MPI-IO calls other than reads and writes: open, close, sync, view, ...
     pub mpiio_others: Made,
@@ -45,18 +44,18 @@ pub struct RankRow {
     pub mpiio_unfinished: Made,
     /// HDF5 reads and writes.
     pub hdf5: Made,
-    /// Time in the calls of `hdf5` that is spent neither in MPI-IO nor in system calls, ns.
+    /// Time in HDF5 reads and writes that is spent neither in MPI-IO nor in system calls, ns.
     pub hdf5_rest_ns: u64,
     /// STDIO reads and writes made by the program itself.
     pub stdio: CallSum,
     /// POSIX reads and writes made by the program itself.
     pub posix: CallSum,
-    /// Number of calls in `mpiio` that were only counted, not recorded individually.
+    /// Number of blocking MPI-IO reads and writes that have only counters.
     pub folded: u64,
 }
 
 impl RankRow {
-    /// Returns the time in reads and writes of HDF5 or of MPI-IO, whichever is larger, in ns.
+    /// Returns the time in reads and writes of HDF5 or of MPI-IO, whichever is longer, ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.hdf5.of.time_ns.max(self.mpiio.of.time_ns)
@@ -72,8 +71,8 @@ impl RankRow {
         }
     }
 
-    /// Adds calls that were only counted, not recorded individually. The call around a system call is then unknown, but libraries read,
-    /// write and lock only inside reads and writes.
+    /// Adds calls that have only counters. Counters do not show the call around a system call, but libraries read, write and lock only
+    /// inside reads and writes.
     fn add_folded(&mut self, stream: &Stream, op: &Op, missing: &Missing) {
         let counters = &missing.counters;
         let sum = CallSum { calls: counters.segments, bytes: counters.bytes, time_ns: counters.duration };
@@ -92,7 +91,7 @@ impl RankRow {
     }
 }
 
-/// Returns one row per kind of MPI-IO or HDF5 call.
+/// Returns one row per kind of MPI-IO or HDF5 call (layer, operation, form).
 #[must_use]
 pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
     let mut all: BTreeMap<(std::cmp::Reverse<Layer>, u8, Option<Form>), Made> = BTreeMap::new();

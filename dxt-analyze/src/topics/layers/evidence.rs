@@ -1,10 +1,10 @@
-//! Cost and severity of this topic's findings.
+//! Cost and severity of the findings of `layers`.
 
 use super::result::Layers;
 use crate::findings::{Finding, Severity};
 use crate::thresholds::Thresholds;
 
-/// Returns the finding with its cost, and with the severity of this cost's share of the time in MPI-IO.
+/// Adds the cost to a finding, and the severity that follows from the cost's share of the time in MPI-IO.
 pub(super) fn costing(
     found: &Layers,
     least: &Thresholds,

@@ -1,5 +1,5 @@
-//! Figure of calls in flight over time, one panel per kind of calls (RIOT, Wright et al., UKPEW 2011, Figure 4), and the same as text for a
-//! terminal. Each panel has its own scale: a few locks stay visible next to hundreds of MPI-IO calls.
+//! Figure of calls in flight over time, one panel per kind of calls (RIOT, Wright et al., UKPEW 2011, Figure 4), also as text for a
+//! terminal. Each panel has its own scale, so a few locks stay visible next to hundreds of MPI-IO calls.
 
 use super::concurrency::{Concurrency, Series};
 use super::in_flight::What;
@@ -9,10 +9,10 @@ use crate::text::{spark, units};
 
 /// Vertical resolution of a panel's bars, in steps.
 const STEPS: u32 = 2_000;
-/// Number of intervals between time labels below the time axis.
+/// Number of intervals between labels of the time axis.
 const MOMENTS: u64 = 4;
 
-/// Kinds of calls in the figure, from the top panel to the bottom panel, with title and colour. Kinds that MPI-IO programs have come first.
+/// Kinds of calls in the figure, top panel first, with title and colour; kinds that MPI-IO programs use come first.
 const SHOWN: [(What, &str, Ink); 6] = [
     (What::Mpiio, "MPI-IO reads and writes", Ink(5)),
     (What::PosixReads, "POSIX reads", Ink(0)),
@@ -22,7 +22,7 @@ const SHOWN: [(What, &str, Ink); 6] = [
     (What::Stdio, "STDIO reads and writes", Ink(7)),
 ];
 
-/// Returns title, colour and data of the kinds of calls that occur in `rows`.
+/// Returns the title, colour and data of each kind of calls that occurs in `rows`.
 fn shown(rows: &[Concurrency]) -> impl Iterator<Item = (&'static str, Ink, &Concurrency)> {
     SHOWN.into_iter().filter_map(|(what, title, ink)| {
         Some((title, ink, rows.iter().find(|row| row.what == what && row.series.iter().any(|mean| *mean > 0.0))?))
@@ -40,7 +40,7 @@ fn scale(most: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|top| *top >= most).unwrap_or(most)
 }
 
-/// Formats a number without trailing zeros, as in `0.5` or `20`.
+/// Formats a number without trailing zeros, such as `0.5` or `20`.
 fn number(value: f64) -> String {
     let digits = if value >= 10.0 { 0 } else { 3 };
     let text = format!("{value:.digits$}");
@@ -88,10 +88,10 @@ fn panel(title: &'static str, ink: Ink, row: &Concurrency, columns: u32) -> Pane
     }
 }
 
-/// One panel of the figure: title, colour, data.
+/// Panel of the figure: title, colour, data.
 type Kind<'a> = (&'static str, Ink, &'a Concurrency);
 
-/// Returns the start of time bin `bin`, in ns since the job's start.
+/// Returns the start of time bin `bin`, ns since the job's start.
 fn start(series: &Series, bin: usize) -> u64 {
     series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64))
 }
@@ -108,7 +108,7 @@ fn slices(series: &Series, kinds: &[Kind<'_>]) -> Vec<Slice> {
     (0..series.bins).map(|bin| Slice { from: share(bin), width: 1.0 / bins as f64, words: words(bin) }).collect()
 }
 
-/// Returns the figure's numbers as a table for readers who cannot see it; one row per time bin and kind of calls.
+/// Returns the figure's numbers as a table for readers who cannot see the figure; one row per time bin and kind of calls.
 fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
     let rows = (0..series.bins).flat_map(|bin| kinds.iter().map(move |(.., row)| (bin, *row)));
     let rows = rows.filter(|(bin, row)| row.series.get(*bin).is_some_and(|mean| *mean > 0.0));
@@ -121,7 +121,7 @@ fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
         .done()
 }
 
-/// Returns one line of text per kind of calls for a terminal, preceded by a line with the time span.
+/// Returns lines of text for a terminal: the time span, then one line per kind of calls.
 pub(super) fn lines(series: &Series, rows: &[Concurrency]) -> Option<Vec<(&'static str, String)>> {
     let line = |(_, _, row): Kind<'_>| {
         let values: Vec<Option<f64>> = row.series.iter().copied().map(Some).collect();
@@ -171,7 +171,7 @@ mod tests {
         let heights = |panel: usize| -> Vec<(u32, u32)> {
             found.panels[panel].layers[0].areas.iter().map(|area| (area.left, area.height)).collect()
         };
-        // Scales of 100 and of 5.
+        // The panels' scales end at 100 and at 5.
         assert_eq!(heights(0), [(1, 1280), (2, 1280), (3, 20)]);
         assert_eq!(heights(1), [(1, 400), (2, 1200)]);
         assert_eq!(found.times, ["0.000 s", "1.000 s", "2.000 s", "3.000 s", "4.000 s"]);

@@ -11,10 +11,10 @@ use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use crate::words::layers::file::{self as words, Collective, Independent, Moved, Rounds, Sieved, Sizes};
 
-/// Maximum number of files per finding code that get a finding of their own; further files are only counted.
+/// Maximum number of files per finding code that get findings of their own; further files are only counted.
 const PER_CODE: usize = 5;
 
-/// Returns the findings on files, per kind of finding sorted by time, largest first.
+/// Returns the findings on files, grouped by code, in the order of the files' time, largest first.
 pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     let mut out = Vec::new();
     listed(&mut out, &found.files, |file| sieving(found, file, least));
@@ -25,7 +25,7 @@ pub(super) fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     out
 }
 
-/// Adds the findings of `of` for the first few rows that have one, and the number of further rows that have one.
+/// Adds the findings that `of` returns for the first few rows, and the number of further rows with a finding.
 fn listed<T>(out: &mut Vec<Finding>, rows: &[T], of: impl Fn(&T) -> Option<Finding>) {
     let all: Vec<Finding> = rows.iter().filter_map(of).collect();
     out.extend(first_few(all, PER_CODE, words::more));
@@ -37,7 +37,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     if writes.max(reads) < least.sieving_amplification {
         return None;
     }
-    // Per direction: the share of the time that is spent on bytes in excess of those requested.
+    // Cost per direction: share of the time that is spent on bytes in excess of those requested.
     let extra = |time_ns: u64, ratio: f64| if ratio > 1.0 { (time_ns as f64 * (1.0 - 1.0 / ratio)) as u64 } else { 0 };
     let for_writes = file.posix_writes.time_ns.saturating_add(file.reads_in_writes.time_ns);
     let for_reads = file.posix_reads.time_ns.saturating_sub(file.reads_in_writes.time_ns);
@@ -57,7 +57,7 @@ fn sieving(found: &Layers, file: &FileRow, least: &Thresholds) -> Option<Finding
     Some(costing(found, least, cost, Finding::new(Code::SIEVING, words)))
 }
 
-/// Returns the facts of collective calls for sentences, and the subject of their findings.
+/// Returns the facts about collective calls for sentences, and the subject of findings about them.
 fn collective(file: &BufferingRow) -> (Collective<'_>, About) {
     let of = Collective {
         file: &file.file,
@@ -81,7 +81,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
         let (of, about) = collective(file);
         Finding::new(Code::AGGREGATORS, words::aggregators(&of, file.stripe_count, wanted)).with(about)
     };
-    // With fewer aggregators than could work in parallel, more of them shorten the busiest one's time by at most this share.
+    // With fewer aggregators than could work in parallel, more aggregators shorten the busiest one's time by at most this share.
     if count < wanted && busiest > 0 {
         let saved = (busiest as f64 * (1.0 - count as f64 / wanted as f64)) as u64;
         let cost = saved.saturating_mul(file.processes);
@@ -91,7 +91,7 @@ fn aggregators(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Optio
     (count > file.stripe_count?.saturating_mul(2) && file.op == "write").then(finding)
 }
 
-/// Minimum number of requests per collective call from which merging pays. With one request, collective buffering only passes data through
+/// Minimum number of requests per collective call for which merging pays. With one request, collective buffering only passes data through
 /// other ranks, without a known gain.
 const SEVERAL: u64 = 2;
 
@@ -106,8 +106,7 @@ fn unbuffered(found: &Layers, file: &BufferingRow, least: &Thresholds) -> Option
         return None;
     }
     let cost = (data.calls >= calls.saturating_mul(SEVERAL)).then_some(data.time_ns);
-    // Requests that are shorter than the contiguous regions of a rank's call occur only with buffering: the buffers of many aggregators cut
-    // calls up.
+    // Only buffering makes requests shorter than the contiguous regions of a rank's call: the buffers of many aggregators cut calls up.
     let cut = file.mean_request_bytes.saturating_mul(SEVERAL) <= file.mean_call_bytes;
     let aggregators = file.stripe_count.filter(|count| *count > 1).unwrap_or(file.nodes).max(1);
     let wanted = (cut && file.aggregators.len() as u64 >= aggregators.saturating_mul(SEVERAL)).then_some(aggregators);
@@ -155,7 +154,7 @@ fn buffer_size(found: &Layers, row: &RoundsRow, least: &Thresholds) -> Finding {
         requests: Sizes { calls: data.calls, mean_bytes: data.bytes.checked_div(data.calls).unwrap_or(0) },
         movers: row.movers,
         rest_ns: row.made.rest_ns().saturating_add(row.made.inside.locking().time_ns),
-        // All processes spend the same time in the call.
+        // All processes spend equal times in a collective call.
         each_ns: row.cost_ns.checked_div(row.processes),
     });
     let code = if is_collective { Code::BUFFER_SIZE } else { Code::SIEVING_BLOCK };

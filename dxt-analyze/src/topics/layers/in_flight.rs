@@ -1,5 +1,5 @@
-//! Calls in flight, collected in bounded memory: exact time in calls per time bin, with at most [`BINS`] bins from the first call to the
-//! last, for any length of trace. In runs of at most [`HELD_CALLS`] calls, the start and end of each call are stored as well.
+//! Counts calls in flight in bounded memory: exact time in calls per time bin, with at most [`BINS`] bins from the first call to the last.
+//! In runs of at most [`HELD_CALLS`] calls, the start and end of each call are stored as well.
 
 use crate::limits::HELD_CALLS;
 use crate::model::{Op, Run, Stream};
@@ -7,7 +7,7 @@ use crate::scan::Stretch;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass};
 
-/// Number of time bins for calls in flight.
+/// Number of time bins in which calls in flight are counted.
 pub const BINS: usize = 1 << 14;
 
 /// Kind of calls for which the number in flight is counted.
@@ -31,7 +31,7 @@ pub enum What {
 }
 
 impl What {
-    /// All kinds of calls.
+    /// All kinds of calls, in the order of tables.
     pub const ALL: [Self; 7] =
         [Self::Mpiio, Self::Posix, Self::PosixReads, Self::PosixWrites, Self::Locks, Self::Hdf5, Self::Stdio];
 
@@ -49,7 +49,7 @@ impl What {
         }
     }
 
-    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is computed at the end from reads and writes.
+    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is summed at the end from reads and writes.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
         match (op.layer?, op.class?) {
@@ -65,12 +65,12 @@ impl What {
     }
 }
 
-/// Time span divided into [`BINS`] bins of equal width; times in ns since the job's start.
+/// Time span divided into [`BINS`] bins of equal width, ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
-    /// Base-2 logarithm of `width`, to divide by a shift.
+    /// Base-2 logarithm of `width`: a shift replaces the division.
     shift: u32,
 }
 
@@ -88,15 +88,15 @@ impl Span {
         Self::new(edges.0.min(edges.1), edges.1)
     }
 
-    /// Creates the span from `start` to `end`.
+    /// Creates the span from `start` to `end`, ns since the job's start.
     #[must_use]
     pub fn new(start: u64, end: u64) -> Self {
-        // The width is a power of two, so that the bin of a time is found without a division.
+        // With a power of two as width, the bin of a time is found without a division.
         let shift = u64::BITS - (end.saturating_sub(start) / BINS as u64).leading_zeros();
         Self { start, width: 1_u64.checked_shl(shift).unwrap_or(u64::MAX), shift }
     }
 
-    /// Returns the bin that contains time `at`, and the offset of `at` in this bin, in ns.
+    /// Returns the bin that contains time `at`, and the distance of `at` from the bin's start, ns.
     #[inline]
     fn place(self, at: u64) -> (usize, u64) {
         let at = at.saturating_sub(self.start);
@@ -108,11 +108,11 @@ impl Span {
 /// Calls in flight of one kind of calls.
 #[derive(Clone, Debug)]
 pub(super) struct Flights {
-    /// Per bin: time of calls that begin or end in this bin, ns.
+    /// Per bin: time in the bin of calls that begin or end in it, ns.
     pub(super) partly: Vec<u64>,
-    /// Difference array of the number of calls that span a whole bin: in each bin, how many begin to do so minus how many no longer do.
+    /// Number of calls that span a whole bin, as differences: calls that begin to span in this bin minus calls that no longer do.
     pub(super) wholly: Vec<i64>,
-    /// Start and end of each call; `None` if there are too many to store.
+    /// Start and end of each call, ns since the job's start; `None` if there are too many calls to store.
     pub(super) held: Option<Vec<(u64, u64)>>,
     pub(super) calls: u64,
 }
@@ -159,7 +159,7 @@ impl Flights {
     }
 }
 
-/// Calls in flight of all kinds, over one time span.
+/// Calls in flight of all kinds over one time span.
 #[derive(Clone, Debug)]
 pub struct InFlight {
     pub(super) span: Span,
@@ -175,7 +175,7 @@ impl InFlight {
         Self { span, hold: segments <= HELD_CALLS, kinds: Default::default() }
     }
 
-    /// Adds calls of kind `what`; `shift` (ns) is added to their times to get the time since the job's start.
+    /// Adds calls of kind `what`; `shift` (ns) converts their times to times since the job's start.
     pub fn add(&mut self, what: What, calls: Stretch<'_>, shift: u64) {
         let (span, hold) = (self.span, self.hold);
         let Some(place) = self.kinds.get_mut(what as usize) else { return };
@@ -185,7 +185,7 @@ impl InFlight {
         }
     }
 
-    /// Computes the kind [`What::Posix`] as the sum of POSIX reads and writes, if the run has both.
+    /// Adds the kind [`What::Posix`], the sum of POSIX reads and writes, if the run has both.
     pub(super) fn with_posix(mut self) -> Self {
         let has = |what: What| self.kinds.get(what as usize).is_some_and(Option::is_some);
         if !(has(What::PosixReads) && has(What::PosixWrites)) {

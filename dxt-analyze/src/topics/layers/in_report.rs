@@ -54,7 +54,7 @@ impl Found for LayersReport {
             "System calls inside MPI-IO and HDF5 calls; collective operations; calls in flight.",
             self,
         );
-        // Block graphics for a terminal are omitted: the page has the figure.
+        // The page has the figure, so block graphics for a terminal are omitted.
         let lines = figure::lines(&self.result.series, &self.result.concurrency).map(Part::Pairs);
         section.view.parts.retain(|part| Some(part) != lines.as_ref());
         vec![section]

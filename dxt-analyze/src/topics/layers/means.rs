@@ -6,16 +6,16 @@ use serde::Serialize;
 /// Mean times per process in collective calls (DXT, Xu et al., 2017, Figure 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Means {
-    /// Time in the collective calls, ns.
+    /// Mean time in the collective calls, ns.
     pub time_ns: u64,
-    /// Time in the calls that is spent in system calls that move data, ns.
+    /// Mean time in system calls that move data inside the collective calls, ns.
     pub io_ns: u64,
-    /// Time in the calls that is not spent in system calls, ns: communication, copying, waiting.
+    /// Mean time in the collective calls outside of system calls, ns: communication, copying, waiting.
     pub communication_ns: u64,
 }
 
 impl Means {
-    /// Computes the means over processes; `calls` has one item per process.
+    /// Computes the means over processes; `calls` yields one item per process.
     pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
         let (mut all, mut count) = (Self::default(), 0_u64);
         for made in calls {

@@ -1,5 +1,5 @@
-//! Breakdown of MPI-IO and HDF5 calls into the calls of lower layers made inside them: time in MPI-IO spent on system reads, writes and
-//! locks, and the rest, which is communication, copying and waiting.
+//! Breaks MPI-IO and HDF5 calls down into the calls of lower layers made inside them: time in system reads, writes and locks, and the rest,
+//! which is communication, copying and waiting.
 //!
 //! * [`parts`]: totals of calls, and of the calls made inside them.
 //! * [`nesting`]: nesting of the calls of one thread.
@@ -38,6 +38,6 @@ mod whole;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::layers as verb;
+pub use view::layers as run;
 
 pub use codes::CODES;

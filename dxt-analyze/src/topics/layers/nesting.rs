@@ -1,18 +1,17 @@
-//! Nesting of the calls of one thread. A call is recorded when it returns, so the calls made inside another one precede it in the trace, in
-//! order of their ends. Calls are pending until the call around them is read: all pending calls that began no earlier than that call are
-//! inside it. One pass; the number of pending calls is bounded.
+//! Finds the calls that one thread made inside other calls. A call is recorded when it returns, so inner calls precede the outer one in the
+//! trace, in order of their ends. Calls are pending until the outer call is read: all pending calls that began no earlier are inside it. One
+//! pass suffices; the number of pending calls is bounded.
 //!
-//! Nonblocking and split operations of MPI-IO last from the call that begins them to the call that ends them; other calls occur in between.
-//! A call made inside belongs to the blocking call around it, if there is one. Otherwise it belongs to the unfinished operation that ends
-//! first among those that began before it.
+//! Nonblocking and split MPI-IO operations last from the call that begins them to the call that ends them; other calls occur in between. An
+//! inner call belongs to the blocking call around it, if any, else to the unfinished operation that ends first among those that began earlier.
 
 use super::parts::{CallSum, Inside, Kind, Made, Part};
 use crate::model::FileId;
 
-/// Maximum number of pending calls, or groups of merged calls, whose outer call has not been read yet.
+/// Maximum number of pending calls, or groups of merged calls: those whose outer call has not been read yet.
 pub const WAITING: usize = 4096;
 
-/// Pending call: a system call, an MPI-IO call, or several neighbouring calls that were merged because too many were pending.
+/// Pending call: a system call, an MPI-IO call, or several neighbouring calls merged because too many were pending.
 #[derive(Clone, Debug)]
 struct Waiting {
     file: FileId,
@@ -20,7 +19,7 @@ struct Waiting {
     start: u64,
     end: u64,
     length: u64,
-    /// For an MPI-IO call or merged neighbours: the system calls that they contain; `None` for a single system call.
+    /// System calls inside an MPI-IO call or in merged neighbours; `None` for a single system call.
     group: Option<Box<Inside>>,
 }
 
@@ -44,22 +43,22 @@ impl Waiting {
         }
     }
 
-    /// Returns the number of system calls that this entry stands for.
+    /// Returns the number of system calls in this pending call or group.
     fn calls(&self) -> u64 {
         self.group.as_ref().map_or(1, |group| group.system_calls())
     }
 }
 
-/// Pending calls of one thread: those whose outer call has not been read yet.
+/// Pending calls of one thread: calls whose outer call has not been read yet.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
     waiting: Vec<Waiting>,
-    /// Number of calls whose outer call is uncertain, because a part of them began before it: merged neighbours or asynchronous calls.
+    /// Number of calls whose outer call is uncertain because a part of them (merged neighbours, asynchronous calls) began before it.
     pub unsure: u64,
 }
 
 impl Thread {
-    /// Adds a system call; the call around it, if any, is read later.
+    /// Adds a system call; its outer call, if any, is read later.
     #[inline]
     pub fn inner(&mut self, kind: Kind, file: FileId, length: u64, start: u64, end: u64) {
         self.wait(Waiting { file, kind, start, end, length, group: None });
@@ -73,7 +72,7 @@ impl Thread {
         self.waiting.push(one);
     }
 
-    /// Merges neighbouring pending calls in pairs, to halve their number.
+    /// Merges pending calls with their neighbours in pairs, to halve their number.
     fn halve(&mut self) {
         let pairs = self.waiting.chunks(2).filter_map(|pair| {
             let mut all = pair.first()?.clone();
@@ -89,8 +88,8 @@ impl Thread {
         self.waiting = pairs.collect();
     }
 
-    /// Adds an outer call and returns the pending calls that were made inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and
-    /// writes of files other than the call's own (as for the shared file pointer) count as [`Kind::Other`].
+    /// Adds an outer call and returns it with the pending calls made inside it. `part` must be [`Part::Outer`]. Inside MPI-IO, reads and
+    /// writes of other files (such as the shared file pointer's) count as [`Kind::Other`].
     pub fn outer(&mut self, part: Part, file: FileId, length: u64, start: u64, end: u64) -> Made {
         let mut made = Made { of: CallSum::call(length, end.saturating_sub(start)), inside: Inside::default() };
         let Part::Outer { hdf5, unfinished, in_hdf5, failed } = part else { return made };
@@ -104,7 +103,7 @@ impl Thread {
                 !inside
             });
         } else {
-            // Sorted by end, so the calls inside are the last ones.
+            // Pending calls are sorted by end, so the inner calls are the last ones.
             let is_before = |one: &Waiting| one.start < start && one.end <= start;
             let first = self.waiting.iter().rposition(is_before).map_or(0, |before| before + 1);
             for one in self.waiting.get(first..).unwrap_or_default() {
@@ -124,8 +123,8 @@ impl Thread {
         made
     }
 
-    /// Removes and returns the calls still pending when the thread has no more calls: the call around them is not recorded, or is not an
-    /// MPI-IO operation on a file (`MPI_Init` may read files). MPI-IO calls and the calls inside them are dropped.
+    /// Removes and returns the calls still pending after the thread's last call: their outer call is not recorded, or is no MPI-IO
+    /// operation on a file (`MPI_Init` may read files). MPI-IO calls and the calls inside them are dropped.
     pub fn left_over(&mut self) -> Inside {
         let mut all = Inside::default();
         let is_system = |one: &Waiting| one.group.as_ref().is_none_or(|group| group.mpiio.calls == 0);
@@ -182,7 +181,7 @@ mod tests {
         let made = thread.outer(HDF5, FILE, 40, 10, 30);
         assert_eq!((made.inside.mpiio, made.inside.mpiio_rest_ns), (CallSum::call(50, 6), 3));
         assert_eq!((made.inside.writes.calls, made.inside.reads.calls), (1, 1));
-        // 20 = 3 (write) + 2 (read) + 3 (MPI-IO's own) + 12 (HDF5's own).
+        // Time of 20 ns = 3 (write) + 2 (read) + 3 (MPI-IO's own) + 12 (HDF5's own).
         assert_eq!(made.rest_ns(), 12);
     }
 
@@ -208,7 +207,7 @@ mod tests {
         assert!(thread.waiting.len() <= WAITING);
         let made = thread.outer(MPIIO, FILE, 1, 9, 11 + 2 * many);
         assert_eq!((made.inside.writes.calls, made.inside.writes.bytes), (many, 10 * many));
-        // The read before the call was merged with writes inside it: `unsure` must count that.
+        // The read that began before the call was merged with writes inside it, which `unsure` must count.
         assert!(made.inside.reads.calls == 1 && thread.unsure > 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Totals of calls, and of the calls made inside them.
+//! Totals of calls, and of the calls made inside them, by kind of system call.
 
 use crate::model::{Op, Stream};
 pub use crate::shared::calls::CallSum;
@@ -7,7 +7,7 @@ use crate::sum::Sum;
 use serde::Serialize;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Kind of a system call.
+/// Kind of a system call, by its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// System call that reads.
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of calls of an operation.
+    /// Returns the kind of system call that an operation is.
     #[must_use]
     pub fn of(op: &Op) -> Self {
         match op.class {
@@ -36,27 +36,27 @@ impl Kind {
     }
 }
 
-/// Totals of the calls made inside other calls, by kind.
+/// Totals of the calls made inside other calls, by kind of call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Inside {
-    /// System reads (POSIX; STDIO if a library uses it).
+    /// Reads by system calls (POSIX; STDIO if a library uses it).
     pub reads: CallSum,
-    /// System writes (POSIX; STDIO if a library uses it).
+    /// Writes by system calls (POSIX; STDIO if a library uses it).
     pub writes: CallSum,
-    /// Lock acquisitions.
+    /// Acquisitions of file locks.
     pub locks: CallSum,
-    /// Lock releases.
+    /// Releases of file locks.
     pub unlocks: CallSum,
-    /// Other system calls. Inside MPI-IO, this includes reads and writes of files other than the call's own.
+    /// Other system calls; inside MPI-IO, also reads and writes of files other than the one that the MPI-IO call is on.
     pub others: CallSum,
-    /// Only inside HDF5: MPI-IO calls. The system calls made by these are in the fields above.
+    /// MPI-IO calls, only inside HDF5. System calls made by these MPI-IO calls are in the fields above.
     pub mpiio: CallSum,
-    /// Time in these MPI-IO calls that is not spent in system calls, ns.
+    /// Time in MPI-IO calls inside HDF5 that is not spent in system calls, ns.
     pub mpiio_rest_ns: u64,
 }
 
 impl Inside {
-    /// Adds the totals of `other`.
+    /// Adds the totals of other inner calls.
     pub fn add(&mut self, other: &Self) {
         self.reads.add(&other.reads);
         self.writes.add(&other.writes);
@@ -79,7 +79,7 @@ impl Inside {
         }
     }
 
-    /// Returns the totals of reads and writes together.
+    /// Returns the totals of reads and writes together, without other calls.
     #[must_use]
     pub fn data(&self) -> CallSum {
         let mut sum = self.reads;
@@ -95,7 +95,7 @@ impl Inside {
         sum
     }
 
-    /// Returns the time in all system calls, in ns.
+    /// Returns the time in all system calls, summed, ns.
     #[must_use]
     pub fn system_ns(&self) -> u64 {
         let sums = [&self.reads, &self.writes, &self.locks, &self.unlocks, &self.others];
@@ -116,25 +116,25 @@ pub struct Made {
     /// Totals of the layer's own calls.
     #[serde(flatten)]
     pub of: CallSum,
-    /// Totals of the calls made inside these calls.
+    /// Totals of the calls made inside the layer's calls.
     pub inside: Inside,
 }
 
 impl Made {
-    /// Adds the totals of `other`.
+    /// Adds the totals of other calls of the layer, and of the calls inside them.
     pub fn add(&mut self, other: &Self) {
         self.of.add(&other.of);
         self.inside.add(&other.inside);
     }
 
-    /// Returns the time in these calls that is not spent in calls inside them, in ns: the library's own work, communication, waiting. A
-    /// lower bound if calls inside overlap (asynchronous ones), since overlapping time counts more than once.
+    /// Returns the layer's time outside of inner calls, ns: the library's own work, communication, waiting. A lower bound if inner calls
+    /// overlap (asynchronous ones), since overlapping time counts more than once.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.of.time_ns.saturating_sub(self.inside.system_ns()).saturating_sub(self.inside.mpiio_rest_ns)
     }
 
-    /// Returns `part_ns` as a share of the time in these calls; 0 if there are none.
+    /// Returns `part_ns` as a share of the time in the layer's calls; 0 if there are no calls.
     #[must_use]
     pub fn share(&self, part_ns: u64) -> f64 {
         ratio::share(part_ns, self.of.time_ns)
@@ -145,7 +145,7 @@ impl Made {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Made by each rank independently, including calls on the shared file pointer.
+    /// Made by each rank independently, including calls that use the shared file pointer.
     Independent,
     /// Made by all ranks of the file's communicator together.
     Collective,
@@ -162,7 +162,7 @@ pub fn is_made_together(op: &Op) -> bool {
 }
 
 impl Form {
-    /// Returns the form of MPI-IO calls with this `mode`.
+    /// Returns the form of MPI-IO calls that have this `mode`.
     #[must_use]
     pub const fn of(mode: OpMode) -> Self {
         match mode {
@@ -190,24 +190,24 @@ pub enum Part {
     Outer {
         /// True for HDF5, false for MPI-IO.
         hdf5: bool,
-        /// True if the operation may overlap with others of its thread.
+        /// True if the operation may overlap with other calls of its thread.
         unfinished: bool,
         /// True if the call was made inside HDF5.
         in_hdf5: bool,
-        /// True if the call failed: it takes part in the nesting, but is not counted.
+        /// True if the call failed: it takes part in the nesting, but does not count.
         failed: bool,
     },
-    /// System call, which may be inside an outer call.
+    /// System call, which may be inside an MPI-IO or HDF5 call.
     Inner(Kind),
     /// Call that takes no part in the nesting.
     Apart,
 }
 
 impl Part {
-    /// Returns the role of a stream's segments.
+    /// Returns the role of a stream's segments in the nesting of calls.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Self {
-        // Calls made inside a wait belong to the operation that is waited for, which has a record of its own.
+        // Calls made inside a wait belong to the awaited operation, which has a record of its own.
         if op.class == Some(OpClass::Wait) {
             return Self::Apart;
         }
@@ -238,7 +238,7 @@ mod tests {
         made.inside.add_kind(Kind::Unlock, &CallSum::call(0, 50));
         assert_eq!((made.rest_ns(), made.inside.locking().calls), (450, 2));
         assert_eq!(made.share(made.inside.locking().time_ns), 0.25);
-        // Overlapping calls inside must not make the rest negative.
+        // Overlapping inner calls must not make the rest negative.
         made.inside.add_kind(Kind::Read, &CallSum::call(1, u64::MAX));
         assert_eq!(made.rest_ns(), 0);
     }

@@ -1,5 +1,4 @@
-//! Single pass over the segments that collects nesting of calls, collective operations, and calls in flight. One thread reads all of a
-//! process.
+//! Collects nesting of calls, collective operations and calls in flight in one pass over the segments. One thread reads all segments of a process.
 
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
@@ -10,12 +9,12 @@ use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
 
-/// Pass over the segments that collects the data of `layers`.
+/// Pass over the segments that collects the data of the command `layers`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     span: Span,
     segments: u64,
-    /// True if collective calls are matched across ranks; false if some may lie outside of the selected time window.
+    /// True if collective calls are matched across ranks; false if some calls may lie outside of the selected time window.
     matches: bool,
 }
 
@@ -27,15 +26,15 @@ impl Pass {
     }
 }
 
-/// Stream of a process, the key of [`Partial::made`].
+/// Process and stream: key of [`Partial::made`].
 pub type StreamKey = (ProcessId, StreamIx);
 
 /// Data collected by the pass: calls with the calls inside them, collective operations, calls in flight.
 #[derive(Debug)]
 pub struct Partial {
-    /// Individually recorded MPI-IO and HDF5 calls, and the calls made inside them, by process and stream.
+    /// MPI-IO and HDF5 calls that have segments, and the calls made inside them, by process and stream.
     pub made: FxHashMap<StreamKey, Made>,
-    /// System calls made inside none of these calls (the outer call failed, is not recorded, or is not MPI-IO or HDF5), by process.
+    /// System calls inside no MPI-IO or HDF5 call in `made` (the outer call failed, is not recorded, or is of another kind), by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
     /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
@@ -46,7 +45,7 @@ pub struct Partial {
     now: Now,
 }
 
-/// State of the thread that is being read.
+/// State of the thread whose segments are being read.
 #[derive(Debug, Default)]
 struct Now {
     process: ProcessId,
@@ -54,14 +53,14 @@ struct Now {
     state: Thread,
     /// Per stream of the process: role in the nesting, kind of calls in flight, true if collective, and file.
     parts: Vec<(Part, Option<What>, bool, FileId)>,
-    /// Per stream of the process: totals of its outer calls, and of the calls inside them.
+    /// Per stream of the process: totals of its outer calls, and of the calls made inside them.
     made: Vec<Made>,
     /// Number of collective calls of the process so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
 }
 
 impl Partial {
-    /// Ends the current thread or process if `block` belongs to another one.
+    /// Ends the current thread or process if `block` belongs to another thread or process.
     fn switch(&mut self, block: &Block<'_>) {
         let is_same_process = self.now.process == block.number && !self.now.parts.is_empty();
         if is_same_process && self.now.thread == block.thread {
@@ -99,7 +98,7 @@ impl Partial {
         self.now.numbers.clear();
     }
 
-    /// Ends the last thread and process; must be called after the last block.
+    /// Ends the last thread and process. Call after the last block.
     pub fn finish(&mut self) {
         self.end_thread();
         self.end_process();
@@ -171,7 +170,7 @@ impl Analysis for Pass {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.finish();
         other.finish();
-        // Each process is read by one thread, so no key is in both.
+        // Each process is read by one thread, so no key is in both maps.
         into.made.extend(other.made);
         for (process, inside) in other.elsewhere {
             into.elsewhere.entry(process).or_default().add(&inside);

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub struct Layers {
     /// Bandwidth of each I/O layer.
     pub layers: Vec<LayerRow>,
-    /// Time in MPI-IO, and in the system calls made inside it, with lock acquisitions and releases separate.
+    /// Time in MPI-IO calls, and in the system calls made inside them; lock acquisitions and releases are separate.
     pub mpiio_time: MpiioTime,
     /// MPI-IO and HDF5 calls by kind of call, with the calls made inside them.
     pub calls: Vec<CallRow>,
@@ -33,17 +33,17 @@ pub struct Layers {
     pub rounds: Vec<RoundsRow>,
     /// Collective operations, matched across ranks.
     pub collectives: Collectives,
-    /// Number of calls in flight over time, by kind of calls.
+    /// Numbers of calls in flight over time, by kind of calls.
     pub concurrency: Vec<Concurrency>,
-    /// Time bins of [`Concurrency::series`].
+    /// Time bins that [`Concurrency::series`] refers to.
     pub series: Series,
-    /// System calls made inside an unrecorded call, or inside a call that is no MPI-IO operation on a file (`MPI_Init`).
+    /// System calls whose outer call is not recorded, or is no MPI-IO operation on a file (`MPI_Init`).
     pub elsewhere: Inside,
     /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
-    /// Number of nodes of the job, if known.
+    /// Number of nodes of the job; `None` if not known.
     pub nodes: Option<u64>,
-    /// Missing parts of the trace, and why.
+    /// Missing parts of the trace, with reasons.
     pub missing: Completeness,
     /// Findings on the job and its files.
     pub findings: Vec<Finding>,

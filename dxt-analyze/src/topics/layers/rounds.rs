@@ -1,6 +1,6 @@
-//! MPI-IO calls that a buffer of limited size cuts into rounds: collective calls by `cb_buffer_size`, independent calls with gaps by data
-//! sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. If nearly all requests are as large as the buffer, a larger buffer means fewer
-//! requests.
+//! Finds MPI-IO calls that a buffer of limited size cuts into rounds: collective calls by `cb_buffer_size`, independent calls with gaps by
+//! data sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. If nearly all requests are as large as the buffer, a larger buffer means
+//! fewer requests.
 
 use super::parts::{Form, Made};
 use super::pass::Partial;
@@ -10,14 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 use trace_format::op::{Layer, OpClass};
 
-/// Minimum ratio of mean request size to buffer size at which the buffer is considered to limit requests. Below 1, since the last round of
-/// a call is smaller.
+/// Minimum mean request size / buffer size at which the buffer is considered to limit requests; below 1, since the last round of a call is smaller.
 const FULL: f64 = 0.6;
-/// Minimum mean number of rounds per call to report.
+/// Minimum mean number of rounds per call for a finding.
 const ROUNDS: f64 = 3.0;
-/// Upper bound of the time to exchange data between ranks, in ns per byte (1 GB/s), for any number of rounds.
+/// Upper bound of the time to exchange data between ranks, ns per byte (1 GB/s), regardless of the number of rounds.
 const EXCHANGE_NS_PER_BYTE: f64 = 1.0;
-/// Largest recommended buffer, in bytes: each rank that moves data allocates one.
+/// Largest recommended buffer, bytes; each rank that moves data allocates one.
 pub const LARGEST: u64 = 64 << 20;
 
 /// MPI-IO calls on one file that a buffer cuts into rounds.
@@ -29,23 +28,22 @@ pub struct RoundsRow {
     pub op: &'static str,
     /// Form of the calls: collective or independent.
     pub form: Form,
-    /// These calls, and the calls made inside them.
+    /// Totals of the calls, and of the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
     /// Number of ranks that moved data by system calls.
     pub movers: u64,
-    /// Name of the hint that sets the buffer size.
+    /// Name of the MPI-IO hint that sets the buffer size.
     pub hint: &'static str,
     /// Size of the buffer that is in effect, bytes.
     pub buffer_bytes: u64,
-    /// Mean number of rounds per call: requests of a rank that moves data / its calls.
+    /// Mean number of rounds per call: system calls / MPI-IO calls, over ranks that move data.
     pub rounds: f64,
-    /// Recommended buffer size, bytes; see [`wanted`].
+    /// Recommended buffer size, bytes: see [`wanted`].
     pub wanted_bytes: u64,
     /// Number of processes that made the calls.
     pub processes: u64,
-    /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) ×
-    /// processes.
+    /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) × processes.
     pub cost_ns: u64,
 }
 
@@ -59,9 +57,9 @@ pub fn wanted(part: u64) -> u64 {
 struct Found {
     made: Made,
     processes: BTreeSet<ProcessId>,
-    /// Processes that moved data by system calls.
+    /// Processes that move data by system calls.
     movers: BTreeSet<ProcessId>,
-    /// Calls of these processes, and the calls made inside them.
+    /// Calls of the processes that move data, and the calls made inside them.
     moving: Made,
 }
 
@@ -99,7 +97,7 @@ fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Opti
     };
     let is = |one: &&crate::model::Hint| (one.file, one.origin, one.key.as_str()) == (file, HintOrigin::InEffect, hint);
     let buffer_bytes: u64 = run.hints.iter().find(is)?.value.trim().parse().ok().filter(|bytes| *bytes > 0)?;
-    // With data sieving, reads inside writes fetch the same blocks that are then written, and do not count.
+    // Reads do not count in writes: data sieving first reads the blocks that it writes.
     let data = if writes { found.made.inside.writes } else { found.made.inside.reads };
     let movers = found.movers.len() as u64;
     let operations = match form {
@@ -114,7 +112,7 @@ fn row(run: &Run, file: FileId, writes: bool, form: Form, found: &Found) -> Opti
     }
     let part = data.bytes / calls.max(1);
     let exchange = found.made.of.bytes as f64 * EXCHANGE_NS_PER_BYTE;
-    // Only the time of ranks that move data counts: the others wait for them, even while they are in system calls.
+    // Only the time of ranks that move data counts: all other ranks wait for them, even while they are in system calls.
     let outside = (found.moving.rest_ns() as f64 - exchange).max(0.0) + found.moving.inside.locking().time_ns as f64;
     let each_ns = outside / movers.max(1) as f64 * (1.0 - 1.0 / rounds);
     Some(RoundsRow {

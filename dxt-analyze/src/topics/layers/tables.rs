@@ -9,15 +9,15 @@ fn rate(sum: &CallSum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)
 }
 
-/// Row of a table about calls and the calls made inside them.
+/// Row of a table about outer calls (MPI-IO or HDF5) and the calls made inside them.
 struct Dissected<'a, Row> {
     row: &'a Row,
     made: &'a Made,
-    /// Time in the calls that is not spent in calls inside them, ns.
+    /// Time in the outer calls that is not spent in inner calls, ns.
     rest_ns: u64,
 }
 
-/// Adds columns on the calls made inside; with `hdf5`, also the share of time in MPI-IO itself (outside of system calls).
+/// Adds columns about inner calls; with `hdf5`, also the share of time in MPI-IO itself (outside of system calls).
 fn dissected<'a, Row>(table: TableOf<'a, Dissected<'a, Row>>, hdf5: bool) -> TableOf<'a, Dissected<'a, Row>> {
     let share = |of: &Dissected<'a, Row>, time_ns: u64| Cell::share_of(time_ns, of.made.of.time_ns);
     table
@@ -59,7 +59,7 @@ pub(crate) fn calls(rows: &[CallRow]) -> Table {
 /// Builds the table of calls made inside HDF5's reads and writes if the job has any, else inside MPI-IO's; one row per rank.
 pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
     let hdf5 = job.hdf5.of.calls > 0;
-    // No rows if the job has only other kinds of calls.
+    // A job with only other kinds of calls has no rows.
     let rows = if hdf5 || job.mpiio.of.calls > 0 { rows } else { &[] };
     let rows = rows.iter().map(|row| match hdf5 {
         true => Dissected { row, made: &row.hdf5, rest_ns: row.hdf5_rest_ns },

@@ -1,4 +1,4 @@
-//! Table of locks in `layers`: acquisitions and releases, each in seconds and as a share of the time in MPI-IO or HDF5.
+//! Table of file locks in `layers`: acquisitions and releases, each in seconds and as a share of the time in MPI-IO or HDF5.
 
 use super::parts::{Form, Made};
 use super::result::Layers;
@@ -9,7 +9,7 @@ struct Row {
     layer: &'static str,
     op: &'static str,
     form: &'static str,
-    /// Time in the MPI-IO or HDF5 calls inside which the locks were taken, ns.
+    /// Time in the MPI-IO or HDF5 calls that acquired the locks, ns.
     of_ns: u64,
     locks: CallSum,
     unlocks: CallSum,

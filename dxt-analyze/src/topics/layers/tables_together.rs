@@ -1,4 +1,4 @@
-//! Tables of `layers` on ranks working together: collective calls and calls in flight.
+//! Tables of `layers` about ranks working together: collective calls and calls in flight.
 
 use crate::render::{Cell, Table};
 use crate::sum::Sum;

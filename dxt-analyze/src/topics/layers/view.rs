@@ -17,7 +17,7 @@ use crate::topics::layers::result::Layers;
 use anyhow::Result;
 use serde::Serialize;
 
-/// Result of `layers`, and how many rows to display.
+/// Result of `layers`, with the number of rows to display.
 #[derive(Debug, Serialize)]
 pub struct LayersReport {
     /// Result of the pass, with findings.

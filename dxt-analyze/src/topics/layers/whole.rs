@@ -1,4 +1,4 @@
-//! Assembly of the complete result from the data of the pass.
+//! Assembles the complete result of `layers` from the data of the pass.
 
 use super::concurrency::Series;
 use super::parts::Inside;
@@ -13,8 +13,7 @@ use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::{bandwidth, totals};
 
 impl Layers {
-    /// Builds the result. `layouts`: effective stripe layout of each file; `top`: number of slowest collective operations and of stragglers
-    /// to list.
+    /// Builds the result. `layouts`: effective stripe layout of each file. `top`: number of slowest collective operations and of stragglers to list.
     #[must_use]
     pub fn of(
         run: &Run,

@@ -1,4 +1,4 @@
-//! Time that each process waits in collective MPI-IO calls until the last rank arrives.
+//! Computes how long each process waits in collective MPI-IO calls until the last rank arrives.
 //!
 //! The k-th collective call of one rank on a file is matched with the k-th of every other rank, as in
 //! [`crate::topics::layers::collectives`]. A rank that left a call before the last rank arrived did not wait for it.
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;
 
-/// Calls of all ranks that form one collective operation: process, start and end, ns since the job's start.
+/// Calls of all ranks in one collective operation: process, start and end (ns since the job's start).
 #[derive(Clone, Debug, Default)]
 struct Calls(Vec<(ProcessId, u64, u64)>);
 
@@ -29,10 +29,10 @@ impl Value for Calls {
 pub struct Arrivals {
     /// File and operation of a stream's collective calls, by process and stream; `None` for streams without collective calls.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
-    /// Per process: true if it has MPI synchronization calls.
+    /// True for each process that has MPI synchronization calls.
     meet: Vec<bool>,
-    /// Operations that are collective over a communicator, which may consist of one process. They count as collective only if calls of all
-    /// ranks overlap in time; `ranks` is the number of ranks.
+    /// Operations that are collective over a communicator, which may be a single process: they count as collective only if calls of all
+    /// `ranks` ranks overlap in time.
     unsure: Vec<u16>,
     ranks: usize,
     /// Maximum number of collective operations that are tracked.
@@ -47,7 +47,7 @@ impl Arrivals {
             let key = |stream: &crate::model::Stream| {
                 let op = run.op(stream);
                 let collective = op.layer == Some(Layer::Mpiio) && Form::of(op.mode) == Form::Collective;
-                // Opens that HDF5 makes through MPI-IO are parts of HDF5's own call.
+                // Opens that HDF5 makes through MPI-IO are parts of HDF5 calls.
                 let together = is_made_together(op) && stream.within() == Within::Nothing;
                 ((collective || together) && run.window.is_none()).then_some((stream.file, stream.op))
             };
@@ -68,33 +68,33 @@ impl Arrivals {
     }
 }
 
-/// Partial result of one analyzer thread.
+/// Partial result of one thread of the analyzer.
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,
     process: ProcessId,
     /// Time of each process in MPI synchronization calls, ns.
-    meeting: FxHashMap<ProcessId, u64>,
+    sync_point: FxHashMap<ProcessId, u64>,
     /// Number of collective calls that the current process has made so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
-    /// Copy of [`Arrivals::unsure`]; `ranks` is copied as well.
+    /// Copy of [`Arrivals::unsure`]; `ranks` is a copy as well.
     unsure: Vec<u16>,
     ranks: usize,
 }
 
-/// Waiting time of each process, ns; an estimate if only a sample of the operations was tracked.
+/// Waiting times of processes; estimates if only a sample of the collective operations was tracked.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     /// Time that each process waits in collective MPI-IO calls for the last rank, ns.
     pub by_process: FxHashMap<ProcessId, u64>,
     /// Time of each process in MPI synchronization calls, ns.
-    pub meeting: FxHashMap<ProcessId, u64>,
-    /// Sampling factor n: one in n collective operations was tracked.
+    pub sync_point: FxHashMap<ProcessId, u64>,
+    /// Sampling factor: one in this many collective operations was tracked; 1 if all were.
     pub one_in: u64,
 }
 
 impl Partial {
-    /// Computes the final waiting times.
+    /// Computes the waiting times from all tracked operations.
     #[must_use]
     pub fn waits(self) -> Waits {
         let one_in = self.calls.one_in();
@@ -112,7 +112,7 @@ impl Partial {
                 }
             }
         }
-        Waits { by_process, meeting: self.meeting, one_in }
+        Waits { by_process, sync_point: self.sync_point, one_in }
     }
 }
 
@@ -123,7 +123,7 @@ impl Analysis for Arrivals {
         Partial {
             calls: Followed::with_limit(self.limit),
             process: ProcessId::NONE,
-            meeting: FxHashMap::default(),
+            sync_point: FxHashMap::default(),
             numbers: FxHashMap::default(),
             unsure: self.unsure.clone(),
             ranks: self.ranks,
@@ -143,7 +143,7 @@ impl Analysis for Arrivals {
             let own =
                 block.rows().filter(|row| row.stream.may_meet() && block.process.stream(row.stream.any()).is_some());
             let time = own.map(|row| row.duration_ns()).sum::<Sum>().get();
-            let sum = partial.meeting.entry(block.number).or_default();
+            let sum = partial.sync_point.entry(block.number).or_default();
             *sum = sum.saturating_add(time);
         }
         let collective = self.of(block.number);
@@ -166,8 +166,8 @@ impl Analysis for Arrivals {
 
     fn merge(&self, into: &mut Partial, other: Partial) {
         into.calls.merge(other.calls);
-        for (process, ns) in other.meeting {
-            let sum = into.meeting.entry(process).or_default();
+        for (process, ns) in other.sync_point {
+            let sum = into.sync_point.entry(process).or_default();
             *sum = sum.saturating_add(ns);
         }
     }

@@ -1,6 +1,7 @@
-//! Wall-clock time that processes with several threads spent in the program's own calls, and time with asynchronous operations in flight.
+//! Computes the wall-clock time that processes with several threads spent in the program's own calls, and the time with asynchronous
+//! operations in flight.
 //!
-//! For a process with a single thread, adding up its calls is enough, since they do not overlap.
+//! For a process with a single thread, the sum over its calls suffices, since they do not overlap.
 
 use super::spans::Spans;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
@@ -9,10 +10,10 @@ use crate::topics::layers::parts::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 
-/// Maximum number of disjoint time spans kept per process; adjacent calls share one span.
+/// Maximum number of disjoint time spans stored per process; adjacent calls share one span.
 const SPANS: usize = 1 << 15;
 
-/// True if a stream's calls block the calling thread: calls that the program itself made, except nonblocking and split operations.
+/// True if the calls of a stream block the calling thread: the program's own calls, except nonblocking and split operations.
 #[must_use]
 pub fn keeps_its_thread(run: &Run, stream: &Stream) -> bool {
     stream.within() == Within::Nothing && Form::of(run.op(stream).mode) != Form::Unfinished
@@ -26,13 +27,13 @@ pub fn has_threads(process: &Process) -> bool {
     tids.any(|tid| Some(tid) != first)
 }
 
-/// True if a stream's operations continue in the background after the call returns (nonblocking and split operations).
+/// True if the operations of a stream continue after the call returns (nonblocking and split operations).
 #[must_use]
 pub fn goes_on(run: &Run, stream: &Stream) -> bool {
     stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
 }
 
-/// Selects the times to compute for one process.
+/// Choice of the times to compute for one process.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
     /// True to compute the time with at least one thread in a call.
@@ -41,7 +42,7 @@ struct Looks {
     flights: bool,
 }
 
-/// Analysis that computes wall-clock times with threads in calls, and with asynchronous operations in flight.
+/// Analysis that computes wall-clock times in calls, and with asynchronous operations in flight.
 #[derive(Clone, Debug)]
 pub struct Busy {
     of: Vec<Looks>,
@@ -66,7 +67,7 @@ impl Busy {
 /// Time of each process, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
-/// Wall-clock times in calls, and with asynchronous operations in flight, of each process.
+/// Wall-clock times of each process in calls, and with asynchronous operations in flight.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// Time with at least one thread in a call, ns; only for processes with several threads.
@@ -83,7 +84,7 @@ struct Now {
     flights: Spans,
 }
 
-/// Partial result of one analyzer thread.
+/// Partial result of one thread of the analyzer.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
@@ -146,7 +147,7 @@ impl Analysis for Busy {
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.end_process();
         other.end_process();
-        // Each process is read by a single thread, so no process is in both partial results.
+        // Each process is read by one thread, so no process is in both partial results.
         into.times.calls.extend(other.times.calls);
         into.times.flights.extend(other.times.flights);
     }

@@ -1,4 +1,4 @@
-//! Division of the run time by activity (ledger), as a section of the page.
+//! Ledger (division of the run time by activity) as a section of the page.
 
 use super::arrivals::Arrivals;
 use super::busy::Busy;
@@ -10,11 +10,11 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// Analyses that the ledger needs.
+    /// Analyses that the ledger needs in the first pass.
     First, Partial { busy, arrivals }
 );
 
-/// Ledger (run time by activity) as a part of the report; see [`Reported`].
+/// Ledger (run time by activity) as a part of the report; implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Busy, Arrivals>,

@@ -19,7 +19,7 @@ pub mod view;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::ledger as verb;
+pub use view::ledger as run;
 
-/// Codes of findings that this topic reports: none.
+/// Codes of findings that `ledger` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];

@@ -3,32 +3,32 @@
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// Division of a time into parts by activity, in ns; the parts add up to the whole.
+/// Division of a run time into parts by activity, ns; the parts add up to the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Parts {
-    /// Time outside all calls below: computation, communication, and waiting for others if it is not recorded.
+    /// Time outside of all other parts, ns: computation, communication, and waiting for other ranks if it is not recorded.
     pub no_io_ns: u64,
-    /// Time in MPI synchronization calls, which are no I/O: waiting for other ranks, and exchanging data.
+    /// Time in MPI synchronization calls, which are no I/O, ns: waiting for other ranks, and exchanging data.
     pub meeting_ns: u64,
-    /// Time in reads through system calls or C streams that the program itself made.
+    /// Time in reads through system calls or C streams that the program itself made, ns.
     pub read_ns: u64,
-    /// Time in writes through system calls or C streams that the program itself made.
+    /// Time in writes through system calls or C streams that the program itself made, ns.
     pub write_ns: u64,
-    /// Time in opens, closes, stats, seeks and other metadata calls that the program itself made.
+    /// Time in opens, closes, stats, seeks and other metadata calls that the program itself made, ns.
     pub metadata_ns: u64,
-    /// Time in syncs and flushes that the program itself made.
+    /// Time in syncs and flushes that the program itself made, ns.
     pub sync_ns: u64,
-    /// Time in file lock calls that the program itself made, including waiting for locks.
+    /// Time in file lock calls that the program itself made, including waiting for locks, ns.
     pub lock_ns: u64,
-    /// Time submitting asynchronous operations, and waiting for them.
+    /// Time in submitting asynchronous operations and waiting for them, ns.
     pub asynchronous_ns: u64,
-    /// Time in MPI-IO and HDF5 calls while waiting for the last rank to arrive at a collective call.
+    /// Time in MPI-IO and HDF5 calls spent waiting for the last rank to arrive at a collective call, ns.
     pub waiting_ns: u64,
-    /// Time in MPI-IO and HDF5 calls that was spent in system calls.
+    /// Time in MPI-IO and HDF5 calls spent in system calls, ns.
     pub system_ns: u64,
-    /// Time in MPI-IO and HDF5 calls outside system calls and waiting: exchanging data, copying, the library's own work.
+    /// Time in MPI-IO and HDF5 calls outside of system calls and waiting, ns: exchanging data, copying, the library's own work.
     pub library_ns: u64,
-    /// True if calls may be missing from the trace; their time is then part of `no_io_ns`.
+    /// True if calls may be missing from the trace; their time is then in `no_io_ns`.
     #[serde(skip)]
     pub partial: bool,
 }
@@ -37,7 +37,7 @@ pub struct Parts {
 const IN_CALLS: usize = 9;
 
 impl Parts {
-    /// Returns the name and the time in ns of each part; parts in I/O calls come first.
+    /// Returns the name and time (ns) of each part; parts in I/O calls come first.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 2] {
         [
@@ -81,7 +81,7 @@ impl Parts {
         self.io_ns().saturating_add(self.no_io_ns).saturating_add(self.meeting_ns)
     }
 
-    /// Returns the time in I/O calls as a share of the sum of all parts; 0 if this sum is 0.
+    /// Returns the time in I/O calls as a share of the sum of all parts; 0 if the sum is 0.
     #[must_use]
     pub fn io_share(&self) -> f64 {
         crate::shared::ratio::share(self.io_ns(), self.total_ns())
@@ -89,13 +89,13 @@ impl Parts {
 
     /// Scales the parts to a time of `total_ns`, of which `busy_ns` are in I/O calls.
     ///
-    /// The parts in I/O calls are sums over threads: they divide `busy_ns` in proportion. The rest of `total_ns` is without I/O. The time
-    /// in I/O calls never exceeds `total_ns`.
+    /// The parts in I/O calls are sums over threads: they divide `busy_ns` in proportion. The rest of `total_ns` is without I/O. The time in I/O
+    /// calls never exceeds `total_ns`.
     #[must_use]
     pub fn within(mut self, total_ns: u64, busy_ns: u64) -> Self {
         let sum: u128 = self.in_calls().iter().map(|part| u128::from(**part)).sum();
         let busy = u64::try_from(sum).unwrap_or(u64::MAX).min(busy_ns).min(total_ns);
-        // The largest part absorbs the rounding error, so that the parts add up.
+        // The largest part absorbs the rounding error, so the parts add up.
         let mut left = busy;
         for part in self.in_calls() {
             let share = (u128::from(*part) * u128::from(busy)).checked_div(sum).unwrap_or_default();
@@ -105,13 +105,13 @@ impl Parts {
         if let Some(most) = self.in_calls().into_iter().max_by_key(|part| **part) {
             *most = most.saturating_add(left);
         }
-        // MPI synchronization calls are outside I/O.
+        // MPI synchronization calls are not I/O.
         self.meeting_ns = self.meeting_ns.min(total_ns - busy);
         self.no_io_ns = total_ns - busy - self.meeting_ns;
         self
     }
 
-    /// Adds the parts of `other`.
+    /// Adds the parts of another process.
     pub fn add(&mut self, other: &Self) {
         let mut theirs = *other;
         for (mine, theirs) in self.in_calls().into_iter().zip(theirs.in_calls()) {
@@ -137,7 +137,7 @@ mod tests {
             let divided = sums.within(total, busy);
             prop_assert_eq!(divided.total_ns(), total);
             prop_assert!(divided.io_ns() <= busy.min(total));
-            // One thread whose calls do not overlap: nothing changes.
+            // For one thread whose calls do not overlap, nothing changes.
             let sum = sums.io_ns();
             prop_assert_eq!(sums.within(sum, sum), sums);
         }

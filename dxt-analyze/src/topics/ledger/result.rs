@@ -1,4 +1,4 @@
-//! Division of the run time by activity (ledger), for each process, and for the job as the sum of its processes.
+//! Ledger: division of the run time by activity, for each process, and for the job as the sum of its processes.
 
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
@@ -15,15 +15,15 @@ use trace_format::op::{Layer, OpClass};
 /// Run time of a process, divided by activity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessRow {
-    /// MPI rank, or -1.
+    /// MPI rank; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name.
+    /// Host name of the process's node.
     pub node: String,
     /// Process id.
     pub pid: u32,
-    /// Number of processes in the row: more than 1 for a reduced record, which stands for several ranks.
+    /// Number of processes in the row; above 1 for a reduced record, which stands for several ranks.
     pub processes: u64,
-    /// Run time, ns, summed over the row's processes.
+    /// Run time, summed over the row's processes, ns.
     pub run_ns: u64,
     /// Division of the run time by activity.
     #[serde(flatten)]
@@ -33,28 +33,28 @@ pub struct ProcessRow {
 /// Result of `ledger`: division of the run time by activity.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ledger {
-    /// Run time of the job, ns: from the earliest start to the latest end of any process.
+    /// Run time of the job, from the earliest start to the latest end of any process, ns.
     pub run_ns: u64,
-    /// Number of processes included. Ranks that have no record count as ranks without I/O.
+    /// Number of processes included; ranks without a record count as ranks without I/O.
     pub processes: u64,
-    /// Division by activity of the time of all processes together.
+    /// Division by activity of the run time of all processes together.
     pub job: Parts,
-    /// Share of the time of all processes that is spent in I/O calls.
+    /// Share (0 to 1) of the run time of all processes that is spent in I/O calls.
     pub io_share: f64,
-    /// True if waiting for the last rank is a separate part; this requires times of single calls.
+    /// True if waiting for the last rank is a separate part, which requires times of single calls.
     pub knows_waiting: bool,
     /// True if time in system calls inside MPI-IO and HDF5 is a separate part. False for Darshan logs with HDF5 or PnetCDF, which do not
     /// record nesting.
     pub knows_inside: bool,
-    /// Sampling factor n: waiting times are estimated from one in n collective operations.
+    /// Sampling factor: waiting times are estimated from one in this many collective operations; 1 if from all.
     pub followed_one_in: u64,
-    /// Duration of nonblocking and split operations, ns, summed over processes; included in no part, since the program continues meanwhile.
+    /// Duration of nonblocking and split operations, summed over processes, ns; in no part, since the program continues meanwhile.
     pub background_ns: u64,
-    /// Time with at least one nonblocking or split operation in flight, ns, summed over processes.
+    /// Time with at least one nonblocking or split operation in flight, summed over processes, ns.
     pub in_flight_ns: u64,
     /// True if calls that wait for asynchronous operations were recorded; the parts then include their time.
     pub knows_waits: bool,
-    /// Division of the time of each process, those with most time in I/O calls first.
+    /// Division of each process's run time; processes with most time in I/O calls first.
     pub rows: Vec<ProcessRow>,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -63,9 +63,9 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     parts: Parts,
-    /// Time in blocking calls of MPI-IO and HDF5, ns.
+    /// Time in blocking MPI-IO and HDF5 calls, ns.
     library_ns: u64,
-    /// Time in system calls made inside calls of MPI-IO and HDF5, ns.
+    /// Time in system calls made inside MPI-IO and HDF5 calls, ns.
     inside_ns: u64,
     background_ns: u64,
 }
@@ -82,7 +82,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
         let into = match stream.within() {
             Within::Overview => continue,
             Within::Mpiio | Within::Hdf5 if is_library => continue,
-            // The time belongs to the operations that the library waits for, not to its own waiting.
+            // This time belongs to the operations that the library waits for, not to the library's own waiting.
             Within::Mpiio | Within::Hdf5 if op.class == Some(OpClass::Wait) => continue,
             Within::Mpiio | Within::Hdf5 => &mut sums.inside_ns,
             Within::Nothing if !keeps_its_thread(run, stream) => &mut sums.background_ns,
@@ -112,7 +112,7 @@ impl Sums {
     }
 }
 
-/// True if the process has recorded calls that wait for asynchronous operations. Calls that only poll for their completion do not count.
+/// True if the process has recorded calls that wait for asynchronous operations; calls that only poll for completion do not count.
 #[must_use]
 pub fn waits_on_record(run: &Run, process: &Process) -> bool {
     let is_wait = |op: &Op| op.class == Some(OpClass::Wait) && op.name == "wait";
@@ -124,7 +124,7 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
 }
 
 impl Ledger {
-    /// Creates the result from `totals`; `busy` are wall-clock times in calls and with operations in flight, `waits` are waiting times.
+    /// Creates the ledger from `totals`; `busy` are wall-clock times in calls and with operations in flight, `waits` are waiting times.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];
@@ -142,8 +142,8 @@ impl Ledger {
         for (((number, process), sums), last) in run.numbered_processes().zip(&sums).zip(&last) {
             let waiting = waits.by_process.get(&number).copied().unwrap_or_default();
             let folded = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get();
-            let meeting = waits.meeting.get(&number).copied().unwrap_or_default().saturating_add(folded);
-            let parts = Parts { meeting_ns: meeting, ..sums.divided(waiting) };
+            let sync_point = waits.sync_point.get(&number).copied().unwrap_or_default().saturating_add(folded);
+            let parts = Parts { meeting_ns: sync_point, ..sums.divided(waiting) };
             // A reduced record covers ranks that have rows of their own: it adds to their time in calls, not to their run time.
             let stands_for = if process.reduction.is_none() { 1 } else { u64::from(process.reduction.ranks) };
             let life = lifetime(process, *last);
@@ -178,7 +178,7 @@ impl Ledger {
                 lives = lives.saturating_add(row.run_ns);
             }
         }
-        // Ranks without a row of their own: they are only in the reduced record, or did no I/O.
+        // Ranks without a row are only in the reduced record, or did no I/O.
         let single = run.workers().filter(|process| process.reduction.is_none()).count() as u64;
         let total = lives.saturating_add(processes.max(reduced).saturating_sub(single).saturating_mul(run_ns));
         let mut job = job.within(total, u64::MAX);

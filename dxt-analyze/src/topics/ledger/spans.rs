@@ -1,7 +1,7 @@
-//! Set of disjoint time spans, of bounded size.
+//! Set of disjoint time spans with bounded size.
 
-/// Sorted, disjoint, non-adjacent time spans. If there are more than `limit`, the smallest gaps between spans are filled, and the time
-/// that this adds is counted.
+/// Sorted, disjoint, non-adjacent time spans. Beyond `limit` spans, the smallest gaps between them are filled, and the time that this adds
+/// is counted.
 #[derive(Clone, Debug)]
 pub struct Spans {
     spans: Vec<(u64, u64)>,
@@ -18,13 +18,13 @@ impl Spans {
         Self { spans: Vec::new(), unsorted: 0, limit: limit.max(1), closed_ns: 0 }
     }
 
-    /// Adds the time span from `start` to `end`.
+    /// Adds the time span from `start` to `end`, ns.
     #[inline]
     pub fn add(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
-        // Fast path: adjacent to the last span, or overlapping it.
+        // Fast path: the new span touches or overlaps the last one.
         if let Some(last) = self.spans.last_mut().filter(|last| start >= last.0 && start <= last.1) {
             last.1 = last.1.max(end);
             return;
@@ -65,7 +65,7 @@ impl Spans {
         self.spans = kept;
     }
 
-    /// Returns the total time of all spans, ns, and an upper bound of the filled gaps contained in it.
+    /// Returns the total time of all spans, and an upper bound of the filled gaps in it, both in ns.
     #[must_use]
     pub fn time(mut self) -> (u64, u64) {
         self.settle();

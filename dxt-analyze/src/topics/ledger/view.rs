@@ -1,4 +1,4 @@
-//! `ledger` command: one pass over the trace, and the tables of the result.
+//! Command `ledger`: one pass over the trace, and the tables of the result.
 
 use super::args::{Args, Options};
 use super::arrivals::Arrivals;
@@ -19,23 +19,23 @@ use serde::Serialize;
 use std::cmp::Reverse;
 
 together!(
-    /// Analyses that run in the pass of the command.
+    /// Analyses that share the pass of the command.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// Result of `ledger`, with the number of processes to show.
+/// Result of `ledger`, with the number of processes to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct LedgerReport {
-    /// Division of the run time of each process and of the job.
+    /// Division by activity of the run time of each process and of the job.
     #[serde(flatten)]
     pub result: Ledger,
-    /// Maximum number of processes shown per table.
+    /// Maximum number of processes in a table.
     #[serde(skip)]
     pub top: usize,
     /// Wall-clock times of processes with any thread in a call, and with asynchronous operations in flight.
     #[serde(skip)]
     pub busy: Times,
-    /// Findings about the trace itself.
+    /// Findings on the trace itself.
     pub findings: Vec<Finding>,
 }
 
@@ -76,10 +76,10 @@ impl Outcome for LedgerReport {
     }
 }
 
-/// Minimum difference between a process's share of time in I/O and the mean share, for the sentence to name the process.
+/// Minimum difference between a process's share of time in I/O and the mean share at which the summary sentence names the process.
 const FAR_ABOVE: f64 = 0.1;
 
-/// Returns a sentence that sums up the result: `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
+/// Returns a sentence that sums up the result, such as `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
     if ledger.missing.untimed {

@@ -1,4 +1,4 @@
-//! Distribution of the bandwidth or the duration of single operations, for each group of operations.
+//! Distributions of the bandwidth or duration of single operations, one per group of operations.
 
 use crate::scan::{Analysis, Block};
 use crate::shared::groups::{bandwidth, group_of};
@@ -18,7 +18,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Returns bandwidth or duration of one operation; `None` if it has no bandwidth because it moved no bytes.
+    /// Returns the bandwidth (bytes/s) or duration (ns) of one operation; `None` for the bandwidth of an operation that moved no bytes.
     #[inline]
     #[must_use]
     pub fn of(self, length: u64, duration_ns: u64) -> Option<u64> {
@@ -29,7 +29,7 @@ impl Metric {
     }
 }
 
-/// Pass that samples bandwidth or duration of the operations in each group.
+/// Pass that samples the bandwidth or duration of the operations in each group.
 #[derive(Clone, Debug)]
 pub struct Distribution<'a, T> {
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
@@ -43,9 +43,9 @@ pub struct Distribution<'a, T> {
 pub struct GroupSample {
     /// Sampled bandwidths or durations.
     pub sample: Sample,
-    /// Number of operations without a bandwidth, since they moved no bytes.
+    /// Number of operations that have no bandwidth because they moved no bytes.
     pub without_value: u64,
-    /// Time in all operations of the group, ns.
+    /// Time in all operations of the group, summed over processes, ns.
     pub time_ns: u64,
 }
 

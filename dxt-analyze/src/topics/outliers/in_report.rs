@@ -1,4 +1,4 @@
-//! Slow operations, ranks, nodes and storage targets in the HTML report.
+//! Section of the HTML report on slow operations, ranks, nodes and storage targets.
 
 use super::args::{By, Options};
 use super::distribution::{Distribution, GroupSample, Metric};
@@ -13,17 +13,17 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
 together!(
-    /// Analyses that run in the first reading of the trace.
+    /// Analyses that share the first pass over the trace.
     First, Partial { operations, processes, targets }
 );
 
-/// Outliers as a part of the report, see [`Reported`].
+/// Outliers as a part of the report; implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>,
 }
 
-/// Results of the first reading of the trace.
+/// Results of the first pass over the trace.
 #[derive(Debug)]
 pub(crate) struct Read {
     samples: Vec<GroupSample>,
@@ -33,7 +33,7 @@ pub(crate) struct Read {
     targets: OutliersReport,
 }
 
-/// Outliers among operations, ranks, nodes and storage targets.
+/// Outliers among operations, ranks, nodes and storage targets, with a report for each.
 #[derive(Debug)]
 pub(crate) struct All {
     pub(crate) operations: OutliersReport,

@@ -1,4 +1,4 @@
-//! Outliers: operations, ranks, nodes, storage targets and files that are slower than their peers.
+//! Finds operations, ranks, nodes, storage targets and files that are slower than their peers.
 //!
 //! * [`distribution`], [`worst`]: the two passes for comparing single operations; [`shared_traits`]: traits that slow operations share.
 //! * [`units`]: comparison of ranks, nodes, storage targets and files, for the whole job or by time window.
@@ -18,6 +18,6 @@ pub mod worst;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::outliers as verb;
+pub use view::outliers as run;
 
 pub use codes::CODES;

@@ -1,5 +1,5 @@
 //! Result and findings of `outliers`: single operations by the box-plot rule of the DXT paper; ranks, nodes, storage targets and files by
-//! modified z-scores ([`super::units`]). Operations are compared only if they have the same layer, name and call variant.
+//! modified z-scores ([`super::units`]). Only operations of the same layer, name and call variant are compared.
 
 use super::distribution::{GroupSample, Metric};
 use super::row::OutlierRow;
@@ -18,27 +18,27 @@ use crate::words::outliers::{self as words, Beyond};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Maximum number of findings listed per group; the last one gives the number of the others.
+/// Maximum number of findings listed per group; the last finding gives the number of further outliers.
 const LISTED: usize = 10;
 
-/// Group of comparable operations, and its outliers.
+/// Group of comparable operations (same layer, name and call variant) and its outliers.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationGroup {
-    /// Group of operations that are compared.
+    /// Layer, name and call variant of the operations.
     #[serde(flatten)]
     pub group: Group,
     /// Number of operations in the sample.
     pub sample: u64,
-    /// Number of operations without a bandwidth, since they moved no bytes.
+    /// Number of operations that have no bandwidth because they moved no bytes.
     pub without_value: u64,
     /// Quartiles, mean and fences of the bandwidth (bytes per second) or the duration (ns).
     #[serde(flatten)]
     pub plot: BoxPlot,
-    /// Result of the comparison.
+    /// Result of the comparison: too few operations, no outlier, or outliers.
     pub verdict: Verdict,
-    /// Number of operations beyond the fence.
+    /// Number of operations beyond the fence: below it for bandwidths, above it for durations.
     pub outliers: u64,
-    /// Time in the outliers, ns.
+    /// Time in the outliers, summed, ns.
     pub time_ns: u64,
     /// Time that the outliers lost compared with the group's median, ns.
     pub extra_ns: u64,
@@ -46,7 +46,7 @@ pub struct OperationGroup {
     pub rows: Vec<OutlierRow>,
 }
 
-/// Returns the fence of each group; `None` if the group is too small to judge, or has no operation beyond the fence.
+/// Returns the fence of each group of operations; `None` if the group is too small to judge, or has no operation beyond its fence.
 #[must_use]
 pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
@@ -60,7 +60,7 @@ pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Ve
     samples.iter().map(fence).collect()
 }
 
-/// Combines the sample of each group with the operations beyond its fence.
+/// Builds a result row per group from its sample and its operations beyond the fence.
 #[must_use]
 pub fn operation_groups(
     run: &Run,
@@ -102,7 +102,7 @@ pub fn operation_groups(
 fn row(run: &Run, slow: &Slow, layouts: &[Option<FileLayout>]) -> Option<OutlierRow> {
     let process = run.process(slow.process)?;
     let stream = process.stream(slow.stream)?;
-    // A guessed layout does not determine stripes.
+    // A guessed layout does not determine on which stripe an offset lies.
     let layout = layouts.get(stream.file.index())?.as_ref().filter(|layout| !layout.is_guess());
     let place = layout.zip(u64::try_from(slow.offset).ok()).and_then(|(layout, offset)| layout.layout.locate(offset));
     let duration = (slow.end - slow.start).max(1);
@@ -128,9 +128,9 @@ pub struct Outliers {
     pub by: String,
     /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
-    /// Groups of operations, if single operations are compared (`op`); else empty.
+    /// Results for groups of single operations; empty unless operations are compared (`--by op`).
     pub operations: Vec<OperationGroup>,
-    /// Groups of units, if ranks, nodes, storage targets or files are compared; else empty.
+    /// Results for groups of operations by unit; empty unless ranks, nodes, storage targets or files are compared.
     pub units: Vec<UnitGroup>,
     /// Slowest unit of each group in each time window, if the user requested windows.
     pub stragglers: Vec<Straggler>,
@@ -138,7 +138,7 @@ pub struct Outliers {
     pub nothing: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings on outliers.
+    /// Findings on slow operations or slow units, and on the trace itself.
     pub findings: Vec<Finding>,
 }
 
@@ -229,7 +229,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
     out
 }
 
-/// Returns a slow operation as the subject of sentences and of findings.
+/// Converts a slow operation to the form that sentences and findings use.
 fn slow_operation(row: &OutlierRow) -> (words::Operation, About) {
     let operation = words::Operation {
         rank: row.rank,

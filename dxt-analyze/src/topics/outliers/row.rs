@@ -1,4 +1,4 @@
-//! Slow operation, in the form for tables and JSON.
+//! Slow operation, as a row of tables and JSON.
 
 use crate::findings::About;
 use serde::Serialize;
@@ -6,9 +6,9 @@ use serde::Serialize;
 /// Slow operation: its bandwidth or duration lies beyond the fence of its group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutlierRow {
-    /// MPI rank, or -1.
+    /// MPI rank; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name.
+    /// Host name of the process's node.
     pub node: String,
     /// Process id.
     pub pid: u32,
@@ -31,7 +31,7 @@ pub struct OutlierRow {
 }
 
 impl OutlierRow {
-    /// Returns the machine-readable subject of evidence on this operation.
+    /// Returns the machine-readable subject of evidence about this operation.
     #[must_use]
     pub fn about(&self) -> About {
         About {

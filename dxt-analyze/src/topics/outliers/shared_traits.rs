@@ -1,5 +1,5 @@
-//! Finds traits that slow operations share (rank, node, storage target, file or time), which point to a bad node, a bad disk, or a busy
-//! hour.
+//! Finds traits that slow operations share: rank, node, storage target, file or time. A shared trait points to a cause, such as a bad node,
+//! a bad disk or a busy hour.
 
 use super::row::OutlierRow;
 use crate::model::{FileId, FileLayout, Run, Users};
@@ -9,7 +9,7 @@ use crate::words::outliers::Shared;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Number of ranks, nodes, targets and files among all compared operations; determines how often a trait is shared by chance.
+/// Numbers of ranks, nodes, targets and files among all compared operations, from which the chance of a shared trait follows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Population {
     /// Number of ranks that made compared operations.
@@ -18,13 +18,13 @@ pub struct Population {
     pub nodes: u64,
     /// Number of storage targets; 0 if unknown.
     pub targets: u64,
-    /// Number of files with compared operations.
+    /// Number of files accessed by compared operations.
     pub files: u64,
     /// Length of the run, ns.
     pub span_ns: u64,
 }
 
-/// Ranks, nodes and files that the operations of one group used.
+/// Ranks, nodes and files of the operations of one group.
 type Sets = (Users, FxHashSet<u32>, FxHashSet<FileId>);
 
 /// Returns the numbers of ranks, nodes, targets and files for each group of operations.
@@ -59,8 +59,8 @@ pub fn populations(run: &Run, layouts: &[Option<FileLayout>], groups: &[Option<G
     groups.iter().zip(all).filter_map(|(group, sets)| Some((group.clone()?, of(sets)))).collect()
 }
 
-/// Returns the traits that the slow operations in `rows` share: of each kind of trait (rank, node, ...) the most frequent value, if its
-/// frequency exceeds chance.
+/// Returns the traits that the slow operations in `rows` share: for each kind of trait (rank, node, ...) the most frequent value, if it is
+/// more frequent than by chance.
 #[must_use]
 pub(crate) fn shared_traits(rows: &[OutlierRow], population: &Population, least: &Thresholds) -> Vec<Shared> {
     if (rows.len() as u64) < least.shared_trait_min {
@@ -92,7 +92,7 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-/// Returns the shortest time span in which enough of the slow operations began; `None` if that may be chance.
+/// Returns the shortest time span in which the required share of the slow operations began; `None` if the span is too long to mean anything.
 fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<Shared> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();

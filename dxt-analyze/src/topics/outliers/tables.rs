@@ -1,4 +1,4 @@
-//! Tables of `outliers`. Names and columns are fixed, so that each table exists even without rows.
+//! Tables of `outliers`. Each table has fixed names and columns and exists even without rows.
 
 use super::distribution::Metric;
 use super::result::OperationGroup;
@@ -37,7 +37,7 @@ pub(super) fn operation_table<'a>(rows: impl Iterator<Item = (&'a Group, &'a Out
         .done()
 }
 
-/// Builds the table of the box plot values of each group of operations, for use by scripts.
+/// Builds the table of each group's box plot values, for scripts.
 pub(super) fn box_table(groups: &[OperationGroup], metric: Metric) -> Table {
     let names = match metric {
         Metric::Bandwidth => [

@@ -33,10 +33,10 @@ use serde::Serialize;
 /// Result of `outliers`, and how to display its times.
 #[derive(Debug, Serialize)]
 pub struct OutliersReport {
-    /// Result of the comparison; its times are relative to the job's start, or to 1970 if `absolute` is set.
+    /// Result of the comparison; times are relative to the job's start, or to 1970 if `absolute` is true.
     #[serde(flatten)]
     pub result: Outliers,
-    /// True if times are ns since 1970; false if since the job's start.
+    /// True if times are ns since 1970; false if ns since the job's start.
     pub absolute: bool,
     /// Thresholds by which outliers were determined.
     pub thresholds: Thresholds,
@@ -97,8 +97,7 @@ fn empty(run: &Run, args: &Options, lost: &Lost) -> Outliers {
     }
 }
 
-/// Compares single operations in two passes: the first computes distributions, the second collects outliers. The second pass reads only
-/// blocks that can contain outliers.
+/// Compares single operations in two passes: the first computes distributions, the second reads blocks that can contain outliers and collects these.
 fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let groups = data_groups(run);
@@ -115,7 +114,7 @@ fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     Ok(operations(run, args, &layouts, &groups, &samples, worst, &lost))
 }
 
-/// Builds the report on single operations from the results of two scans.
+/// Builds the report on single operations from the results of two passes.
 pub(crate) fn operations_from(
     run: &Run,
     args: &Options,
@@ -170,7 +169,7 @@ fn by_unit(run: &Run, args: &Options, kind: UnitKind) -> Result<Outliers> {
     Ok(units(run, args, &analysis, partial, &lost))
 }
 
-/// Builds the report on ranks, nodes, files or targets from the result of a scan.
+/// Builds the report on ranks, nodes, files or targets from the result of one pass.
 pub(crate) fn units_from(
     run: &Run,
     args: &Options,
@@ -189,7 +188,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     let mut result = empty(run, args, lost);
     let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
     result.units = judged(None);
-    // Slow targets are searched for only if a unit is an outlier, since they may explain it.
+    // Slow targets are searched for only if a unit is an outlier that they may explain.
     let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
     if let Some(met) = blames.then(|| Met::of(run, analysis, args.metric)).flatten() {
         result.units = judged(Some(&met));
@@ -292,7 +291,7 @@ impl Report for OutliersReport {
     }
 }
 
-/// Formats the heading of a group as in the paper's Figure 4: the median, then the number of outliers.
+/// Formats the heading of a group as in Figure 4 of the DXT paper: the median, then the number of outliers.
 fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds) -> String {
     let show = |value: f64| match metric {
         Metric::Bandwidth => units::rate(value),

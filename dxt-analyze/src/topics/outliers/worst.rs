@@ -1,4 +1,4 @@
-//! Collects operations beyond a fence. The list of the slowest operations is bounded; counts and times include all.
+//! Collects operations beyond a fence. The list of the slowest operations is bounded; counts and times include all operations.
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
@@ -12,7 +12,7 @@ use trace_format::frame::BlockHead;
 pub struct Fence {
     /// Value beyond which an operation is an outlier: below it for bandwidth, above it for duration.
     pub limit: f64,
-    /// Usual value: the median of the group.
+    /// Median of the group's values.
     pub usual: f64,
 }
 
@@ -27,12 +27,12 @@ pub struct Worst<'a> {
     pub keep: usize,
 }
 
-/// Operation beyond the fence; ordered by badness, worst first.
+/// Operation beyond the fence; sorts worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slow {
-    /// Bandwidth, or the complement of the duration; lower is worse.
+    /// Bandwidth in bytes/s, or `u64::MAX` - duration in ns; lower is worse.
     pub badness: u64,
-    /// Index into [`Run::processes`].
+    /// Process, as an index into [`Run::processes`].
     pub process: ProcessId,
     /// Start, ns since the process's epoch.
     pub start: u64,
@@ -42,7 +42,7 @@ pub struct Slow {
     pub length: u64,
     /// End, ns since the process's epoch.
     pub end: u64,
-    /// Index into the process's streams.
+    /// Stream, as an index into the process's streams.
     pub stream: StreamIx,
 }
 
@@ -51,11 +51,11 @@ pub struct Slow {
 pub struct GroupWorst {
     /// Number of outliers.
     pub count: u64,
-    /// Sum of the outliers' durations, ns.
+    /// Sum of the durations of all outliers, ns.
     pub time_ns: u64,
-    /// Time that the outliers lost, compared with the same bytes (or calls) at the group's median, ns.
+    /// Time that all outliers lost, compared with the same bytes (or calls) at the group's median, ns.
     pub extra_ns: u64,
-    /// Worst outliers; the least bad of them is on top of the heap, to be replaced first.
+    /// Worst outliers; the least bad one is on top of the heap and replaced first.
     pub kept: BinaryHeap<Slow>,
 }
 
@@ -114,9 +114,9 @@ impl Analysis for Worst<'_> {
 }
 
 impl Worst<'_> {
-    /// Adds the calls of a stretch (consecutive calls of one stream) that lie beyond the fence.
+    /// Adds those calls of a stretch (consecutive calls of one stream) that lie beyond the fence.
     fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
-        // If one call is within the fence, calls of equal length that are no longer are within it too, and need no division.
+        // After a call within the fence, calls of equal length and no longer duration are also within, and need no division.
         let mut within = (u64::MAX, 0);
         for row in calls.rows() {
             let duration = row.duration_ns();

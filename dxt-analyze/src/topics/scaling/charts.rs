@@ -1,4 +1,4 @@
-//! Bar charts of the groups: run time and scaling efficiency, division of the time in MPI-IO, and bandwidths.
+//! Bar charts of the groups of runs: run time and scaling efficiency, division of the time in MPI-IO, and bandwidths.
 
 use super::measures::{self, Measure, Unit};
 use super::result::{Group, Scaling};
@@ -10,15 +10,15 @@ use crate::text::units::agree;
 
 /// Maximum number of groups in a chart.
 const DRAWN: usize = 60;
-/// Maximum number of group names below a chart, so that they fit on a narrow page.
+/// Maximum number of group names below a chart; more do not fit on a narrow page.
 const NAMED: usize = 8;
-/// Maximum number of characters in such a name.
+/// Maximum number of characters of a group name below a chart.
 const NAME: usize = 14;
 const HEIGHT: u32 = 1000;
-/// Width of a bar, and of the gap between groups, in columns of the chart's grid.
+/// Width of a bar, and of the gap between groups of bars, in columns of the chart's grid.
 const BAR: u32 = 4;
 
-/// Bars of one colour: the values of one measure, one bar per group.
+/// Bars of one colour: values of one measure, one bar per group.
 struct Bars {
     name: &'static str,
     ink: Ink,
@@ -26,14 +26,14 @@ struct Bars {
     of: fn(&Group) -> Option<Spread>,
 }
 
-/// Creates the bars of one of the measures in [`measures`].
+/// Creates the bars of a measure in [`measures`].
 macro_rules! bars {
     ($name:literal, $ink:literal, $measure:ident) => {
         Bars { name: $name, ink: Ink($ink), unit: measures::$measure.unit, of: |group| group.get(&measures::$measure) }
     };
 }
 
-/// Returns the charts for which there is data.
+/// Returns the charts that have data.
 pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let efficiency =
         Bars { name: "efficiency", ink: Ink(2), unit: Unit::Times, of: |group| Spread::of([group.efficiency]) };
@@ -116,7 +116,7 @@ fn figure(
     }
 }
 
-/// Returns the names of groups below the bars; some are empty if there are more than fit.
+/// Returns the names of groups below the bars; some are empty if not all fit.
 fn names(groups: &[Group]) -> Vec<String> {
     let each = groups.len().div_ceil(NAMED).max(1);
     let mut out = vec![String::new(); groups.len() * 2 + 1];
@@ -128,7 +128,7 @@ fn names(groups: &[Group]) -> Vec<String> {
     out
 }
 
-/// Shortens a name to its last characters, since paths differ at the end.
+/// Shortens a name to its last characters: paths differ at the end.
 fn short(name: &str) -> String {
     let count = name.chars().count();
     if count <= NAME {

@@ -3,7 +3,7 @@
 use super::measure::RunRow;
 use std::cmp::Ordering;
 
-/// Property of a run by which runs are grouped: runs with equal values are repeats of each other.
+/// Property of a run by which runs are grouped: runs with equal values count as repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
     /// Number of ranks.
@@ -18,14 +18,14 @@ pub enum GroupBy {
     Folder,
     /// No grouping: each run is a group of its own.
     Run,
-    /// Command line argument at this position, from 1.
+    /// Command line argument at this position, counted from 1.
     Place(usize),
-    /// Value of the program option of this name, or of `name=value`.
+    /// Value of the program option of this name, or of an argument `name=value`.
     Option(String),
 }
 
 impl GroupBy {
-    /// Parses one grouping key.
+    /// Parses one grouping key, such as `ranks` or the name of a program option.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
@@ -45,7 +45,7 @@ impl GroupBy {
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
     }
 
-    /// Returns the run's value of this grouping key; `-` if it has none.
+    /// Returns the run's value of this grouping key; `-` if the run has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
         let none = || "-".to_owned();
@@ -82,8 +82,8 @@ impl std::fmt::Display for GroupBy {
     }
 }
 
-/// Returns the value of the program option `name`, from `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without
-/// a value, its name.
+/// Returns the value of the program option `name` from `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without a
+/// value, the option's name.
 fn value_of(args: &[String], name: &str) -> Option<String> {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -103,12 +103,12 @@ fn value_of(args: &[String], name: &str) -> Option<String> {
     None
 }
 
-/// True if an argument is an option; negative numbers are values, not options.
+/// True if an argument is an option; negative numbers are values.
 fn is_option(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Orders lists of key values lexicographically, each value by [`order`].
+/// Orders lists of key values lexicographically, comparing values by [`order`].
 #[must_use]
 pub fn order_all(a: &[String], b: &[String]) -> Ordering {
     a.iter().zip(b).map(|(a, b)| order(a, b)).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))

@@ -1,4 +1,4 @@
-//! Measurement of one run: computes the values that are compared between runs.
+//! Measures one run: computes the values that are compared between runs.
 
 use crate::model::Run;
 use crate::progress::Bar;
@@ -17,19 +17,19 @@ use serde::Serialize;
 use trace_format::op::{Layer, OpMode};
 
 together!(
-    /// Analyses that run in the pass over a trace.
+    /// Analyses that share the pass over a trace.
     Reading, Partials { totals, counters, layers }
 );
 
 /// Measured values of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunRow {
-    /// Data on the job, as in the command `corpus`.
+    /// Data about the job, as in the command `corpus`.
     #[serde(flatten)]
     pub job: JobRow,
     /// Command line arguments of the program, without its name.
     pub args: Vec<String>,
-    /// MPI library with its version.
+    /// MPI library with its version, such as `MPICH 4.0.2`; `None` without MPI.
     pub mpi: Option<String>,
     /// True if calls were not timed, so that values that depend on times are unknown.
     pub untimed: bool,
@@ -39,20 +39,20 @@ pub struct RunRow {
     pub whole_layers: Vec<LayerRow>,
     /// Totals over all POSIX calls, regardless of the caller.
     pub posix: Calls,
-    /// Recorded MPI-IO writes, and the calls made inside them.
+    /// Recorded MPI-IO writes, and calls made inside the writes.
     pub mpiio_writes: Made,
     /// Number of MPI-IO reads and writes by call variant (independent, collective, nonblocking).
     pub forms: Forms,
-    /// Sizes of reads and writes, and how they follow each other (sequential, consecutive), by layer and direction.
+    /// Request sizes of reads and writes, and numbers of sequential and consecutive calls, by layer and direction.
     pub accesses: Vec<AccessRow>,
-    /// Alignment of reads and writes, by layer.
+    /// Alignment of reads and writes (file offsets and memory buffers), by layer.
     pub patterns: Vec<PatternRow>,
 }
 
-/// Totals over a set of calls: number and time.
+/// Number of calls and time in a set of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// Number of calls in the set.
+    /// Number of calls.
     pub calls: u64,
     /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
@@ -69,7 +69,7 @@ pub struct Forms {
     pub nonblocking: u64,
 }
 
-/// Computes the values of a run.
+/// Computes the measured values of a run in one pass.
 #[must_use]
 pub fn measure(run: &Run, read: Read) -> RunRow {
     let bar = Bar::new(run.segments(), "reading");
@@ -105,7 +105,7 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
 }
 
 impl RunRow {
-    /// Returns the totals of a layer, regardless of the caller; `op` is `read` or `write`.
+    /// Returns the totals of a layer's reads or writes, regardless of the caller; `op` is `read` or `write`.
     #[must_use]
     pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
         self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)

@@ -1,6 +1,6 @@
 //! Measures by which runs are compared: name, unit, and the function that computes the value for a run.
 //!
-//! Tables, CSV, JSON and the command `compare` all use these definitions, so that each measure is defined once.
+//! Tables, CSV, JSON and the command `compare` all use these definitions, so each measure is defined once.
 
 use super::measure::RunRow;
 use super::spread::Spread;
@@ -25,9 +25,9 @@ pub enum Unit {
     Time,
     /// Bytes per second.
     Rate,
-    /// Share, at most 1.
+    /// Share of a whole, 0 to 1.
     Share,
-    /// Ratio, which can exceed 1.
+    /// Ratio, which can exceed 1, such as a speedup.
     Times,
 }
 
@@ -46,7 +46,7 @@ impl Unit {
     }
 }
 
-/// Formats a value with its range if repeats differ: `1.2 s (1.1 s - 1.4 s)`.
+/// Formats a value with its range if repeated runs differ: `1.2 s (1.1 s - 1.4 s)`.
 #[must_use]
 pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
     let [shown, least, most] = [value, spread.least, spread.most].map(|value| human(&unit.cell(value)));
@@ -58,12 +58,12 @@ pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
     }
 }
 
-/// Measure by which runs are compared.
+/// Measure by which runs are compared, such as the run time.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Name of the measure in JSON.
     pub name: &'static str,
-    /// Name of the measure in tables for people.
+    /// Name of the measure in tables.
     pub title: &'static str,
     /// CSV column names, with unit: median, minimum and maximum.
     pub columns: [&'static str; 3],
@@ -93,11 +93,11 @@ impl Serialize for Measure {
     }
 }
 
-/// True if the measure depends on the times of calls.
+/// True if a measure depends on the times of calls, which some logs do not have.
 const fn rests_on_times(name: &str, unit: Unit) -> bool {
     match unit {
         Unit::Rate => true,
-        // The run time is known without call times, from the start and end of processes.
+        // The run time follows from the start and end of processes, so it is known even if calls are not timed.
         Unit::Time => !matches!(name.as_bytes(), b"run_time_ns"),
         Unit::Share => {
             matches!(
@@ -135,11 +135,11 @@ measures! {
     RANKS = "ranks", "Ranks", "ranks", Count, |run| Some(run.job.ranks as f64);
     /// Number of nodes.
     NODES = "nodes", "Nodes", "nodes", Count, |run| run.job.nodes.map(|nodes| nodes as f64);
-    /// Run time of the job.
+    /// Run time of the job, ns.
     RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
-    /// Share of the run time that ranks spend in I/O calls, mean over ranks.
+    /// Share (0 to 1) of the run time that ranks spend in I/O calls, mean over ranks.
     IO_SHARE = "io_share", "Share of run time in I/O", "io_share", Share, |run| run.job.io_share;
-    /// Time in I/O calls of the rank that spends most time in them.
+    /// Time in I/O calls of the rank that spends most time in I/O calls, ns.
     SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
     /// Bytes that the program read.
     BYTES_READ = "bytes_read", "Read", "bytes_read", Bytes, |run| Some(run.job.called.bytes_read as f64);
@@ -155,36 +155,36 @@ measures! {
     LOCK_CALLS = "lock_calls", "MPI-IO lock calls", "lock_calls", Count, |run| locks(run).map(|[lock, _]| lock.calls as f64);
     /// Number of file locks that MPI-IO released.
     UNLOCK_CALLS = "unlock_calls", "MPI-IO unlock calls", "unlock_calls", Count, |run| locks(run).map(|[_, unlock]| unlock.calls as f64);
-    /// Time in MPI-IO calls, summed over ranks.
+    /// Time in MPI-IO calls, summed over ranks, ns.
     MPIIO_TIME = "mpiio_ns", "Time in MPI-IO", "mpiio_s", Time, |run| Some(run.job.inside_mpiio.mpiio.time_ns as f64);
-    /// Time in POSIX calls regardless of the caller, summed over ranks.
+    /// Time in POSIX calls regardless of the caller, summed over ranks, ns.
     POSIX_TIME = "posix_ns", "Time in POSIX", "posix_s", Time, |run| Some(run.posix.time_ns as f64);
-    /// Time in POSIX calls made by MPI-IO, including locks, summed over ranks.
+    /// Time in POSIX calls made by MPI-IO, including locks, summed over ranks, ns.
     POSIX_IN_MPIIO = "posix_in_mpiio_ns", "Time in POSIX inside MPI-IO", "posix_in_mpiio_s", Time, |run| {
         let inside = &run.job.inside_mpiio;
         (inside.mpiio.calls > 0).then_some(inside.posix.time_ns as f64)
     };
-    /// Share of the time in MPI-IO calls that is spent in POSIX calls inside them.
+    /// Share of the time in MPI-IO calls that is spent in POSIX calls inside MPI-IO.
     POSIX_IN_MPIIO_SHARE = "posix_in_mpiio_share", "POSIX share of MPI-IO", "posix_in_mpiio_share", Share, |run| of_mpiio(run, &run.job.inside_mpiio.posix);
-    /// Time in acquiring file locks inside MPI-IO, summed over ranks.
+    /// Time in acquiring file locks inside MPI-IO, summed over ranks, ns.
     LOCK_TIME = "lock_ns", "Time in locks", "lock_s", Time, |run| locks(run).map(|[lock, _]| lock.time_ns as f64);
     /// Share of the time in MPI-IO calls that is spent acquiring file locks.
     LOCK_SHARE = "lock_share", "Lock share of MPI-IO", "lock_share", Share, |run| of_mpiio(run, locks(run)?[0]);
-    /// Time in releasing file locks inside MPI-IO, summed over ranks.
+    /// Time in releasing file locks inside MPI-IO, summed over ranks, ns.
     UNLOCK_TIME = "unlock_ns", "Time in unlocks", "unlock_s", Time, |run| locks(run).map(|[_, unlock]| unlock.time_ns as f64);
     /// Share of the time in MPI-IO calls that is spent releasing file locks.
     UNLOCK_SHARE = "unlock_share", "Unlock share of MPI-IO", "unlock_share", Share, |run| of_mpiio(run, locks(run)?[1]);
-    /// Time in recorded MPI-IO writes, summed over ranks. The measures of calls inside MPI-IO writes below refer to these writes.
+    /// Time in MPI-IO writes that have segments, summed over ranks, ns. The measures of calls inside MPI-IO writes refer to these writes.
     MPIIO_WRITE_TIME = "mpiio_write_ns", "Time in MPI-IO writes", "mpiio_write_s", Time, |run| writes(run).map(|made| made.of.time_ns as f64);
-    /// Time in POSIX calls inside MPI-IO writes, including locks, summed over ranks.
+    /// Time in POSIX calls inside MPI-IO writes, including locks, summed over ranks, ns.
     POSIX_IN_WRITES = "posix_in_writes_ns", "Time in POSIX inside MPI-IO writes", "posix_in_writes_s", Time, |run| writes(run).map(|made| made.inside.system_ns() as f64);
-    /// Share of the time in MPI-IO writes that is spent in POSIX calls inside them.
+    /// Share of the time in MPI-IO writes that is spent in POSIX calls inside the writes.
     POSIX_IN_WRITES_SHARE = "posix_in_writes_share", "POSIX share of MPI-IO writes", "posix_in_writes_share", Share, |run| of_writes(run, Inside::system_ns);
-    /// Time in acquiring file locks inside MPI-IO writes, summed over ranks.
+    /// Time in acquiring file locks inside MPI-IO writes, summed over ranks, ns.
     LOCK_IN_WRITES = "lock_in_writes_ns", "Time in locks inside MPI-IO writes", "lock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.locks.time_ns as f64);
     /// Share of the time in MPI-IO writes that is spent acquiring file locks.
     LOCK_IN_WRITES_SHARE = "lock_in_writes_share", "Lock share of MPI-IO writes", "lock_in_writes_share", Share, |run| of_writes(run, |inside| inside.locks.time_ns);
-    /// Time in releasing file locks inside MPI-IO writes, summed over ranks.
+    /// Time in releasing file locks inside MPI-IO writes, summed over ranks, ns.
     UNLOCK_IN_WRITES = "unlock_in_writes_ns", "Time in unlocks inside MPI-IO writes", "unlock_in_writes_s", Time, |run| writes(run).map(|made| made.inside.unlocks.time_ns as f64);
     /// Share of the time in MPI-IO writes that is spent releasing file locks.
     UNLOCK_IN_WRITES_SHARE = "unlock_in_writes_share", "Unlock share of MPI-IO writes", "unlock_in_writes_share", Share, |run| of_writes(run, |inside| inside.unlocks.time_ns);
@@ -228,16 +228,15 @@ measures! {
     };
 }
 
-/// Name of the POSIX layer in results.
 const POSIX: &str = "POSIX";
 
-/// Returns the totals of lock acquisitions and of releases inside MPI-IO; `None` if locks are not recorded.
+/// Returns the totals of lock acquisitions and of lock releases inside MPI-IO; `None` if locks are not recorded.
 fn locks(run: &RunRow) -> Option<[&CallSum; 2]> {
     let inside = &run.job.inside_mpiio;
     run.job.lock_ns.map(|_| [&inside.locks, &inside.unlocks])
 }
 
-/// Returns the recorded MPI-IO writes with the calls inside them; `None` if there are none, or if locks are not recorded.
+/// Returns the recorded MPI-IO writes with the calls inside them; `None` if there are no writes, or if locks are not recorded.
 fn writes(run: &RunRow) -> Option<&Made> {
     run.job.lock_ns.map(|_| &run.mpiio_writes).filter(|made| made.of.calls > 0)
 }
@@ -250,7 +249,7 @@ fn of_mpiio(run: &RunRow, part: &CallSum) -> Option<f64> {
     share_if_any(part.time_ns, run.job.inside_mpiio.mpiio.time_ns)
 }
 
-/// Returns a bandwidth of a layer's reads or writes; `of` chooses its definition. `None` if no bytes were moved.
+/// Returns a bandwidth of a layer's reads or writes; `of` selects the definition of bandwidth. `None` if no bytes were moved.
 fn rate(run: &RunRow, layer: Layer, op: &str, of: fn(&LayerRow) -> Option<f64>) -> Option<f64> {
     run.data(layer, op).filter(|row| row.sum.bytes > 0).and_then(of)
 }

@@ -1,5 +1,4 @@
-//! Many runs of one program in one table: how their I/O grows or shrinks, and their scaling efficiency. The measures are those of
-//! published tables:
+//! Compares many runs of one program in one table: growth of their I/O, and scaling efficiency. The measures are those of published tables:
 //!
 //! - RIOT: Wright et al., "RIOT - A Parallel Input/Output Tracer", UKPEW 2011, Tables 1 to 4 and 6.
 //! - Darshan: Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, Table VI, Figures 6 and 8.
@@ -18,9 +17,9 @@ pub mod spread;
 mod tables;
 mod view;
 
-/// Codes of findings that this topic reports: none.
+/// Codes of findings that `scaling` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::Args;
 pub use result::{Group, Scaling};
-pub use view::scaling as verb;
+pub use view::scaling as run;

@@ -21,25 +21,25 @@ pub struct Group {
     /// Distribution of each measure over the runs, in the order of [`measures::ALL`]; `None` if the measure is unknown for all runs.
     #[serde(rename = "measures", serialize_with = "by_name")]
     values: Vec<Option<Spread>>,
-    /// Bytes per second of run time and per rank, divided by the same value of the program's first group; computed from medians. `None` if
-    /// no bytes were moved. 1 means perfect scaling, strong or weak.
+    /// Bandwidth per rank (bytes per second of run time) / that of the program's first group, from medians; `None` if no bytes were moved.
+    /// 1 means perfect scaling, strong or weak.
     pub efficiency: Option<f64>,
-    /// Bytes per second of run time, divided by the same value of the program's first group; computed from medians.
+    /// Bandwidth (bytes per second of run time) / that of the program's first group, from medians.
     pub speedup: Option<f64>,
-    /// Number of reads and writes by size, for each layer.
+    /// Number of reads and writes by request size, for each layer.
     pub sizes: Vec<Sizes>,
 }
 
-/// Number of reads or writes of one layer by size, summed over the runs of a group.
+/// Number of reads or writes of one layer by request size, summed over the runs of a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sizes {
-    /// Name of the layer.
+    /// Name of the I/O layer, such as `POSIX`.
     pub layer: String,
     /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
-    /// Number of calls.
+    /// Number of reads or writes.
     pub calls: u64,
-    /// Number of calls by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of calls by request size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
@@ -48,7 +48,7 @@ fn by_name<S: Serializer>(values: &[Option<Spread>], serializer: S) -> Result<S:
 }
 
 impl Group {
-    /// Returns the distribution of a measure over the group's runs; `None` if it is unknown.
+    /// Returns the distribution of a measure over the group's runs; `None` if the measure is unknown.
     #[must_use]
     pub fn get(&self, measure: &Measure) -> Option<Spread> {
         let place = measures::ALL.iter().position(|known| known == measure)?;
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Returns (bytes per second of run time, number of ranks), from medians over the runs; `None` if unknown.
+    /// Returns (bytes per second of run time, number of ranks), from medians over the runs; `None` if either is unknown or 0.
     fn work(&self) -> Option<(f64, f64)> {
         let median = |measure: &Measure| self.get(measure).map(|spread| spread.median);
         let bytes = median(&measures::BYTES_READ)? + median(&measures::BYTES_WRITTEN)?;
@@ -91,13 +91,13 @@ impl Group {
 /// Result of `scaling`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaling {
-    /// Grouping keys, as given by the user.
+    /// Grouping keys, as the user gave them.
     pub group_by: String,
     /// Groups of runs, sorted by the values of the grouping keys.
     pub groups: Vec<Group>,
     /// Measured runs, in the order in which they were found.
     pub runs: Vec<RunRow>,
-    /// Files that could not be read, with the reason.
+    /// Files that could not be read, with the reasons.
     pub left_out: Vec<LeftOut>,
     /// Notes for the user.
     pub remarks: Vec<String>,
@@ -145,7 +145,7 @@ impl Scaling {
     }
 }
 
-/// Returns the grouping keys: those that the user gave, preceded by the program's name if the runs are of several programs.
+/// Returns the grouping keys that the user gave, preceded by the program's name if the runs are of several programs.
 fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     let mut by = GroupBy::parse_all(group_by);
     let is_one = runs.windows(2).all(|two| matches!(two, [a, b] if a.job.program == b.job.program));
@@ -155,7 +155,7 @@ fn keys(group_by: &str, runs: &[RunRow]) -> Vec<GroupBy> {
     by
 }
 
-/// Returns the runs, each with its values of the grouping keys; sorted by these values.
+/// Returns each run with its values of the grouping keys, sorted by these values.
 fn keyed<'a>(by: &[GroupBy], runs: &'a [RunRow]) -> Vec<(Vec<String>, &'a RunRow)> {
     let keys = |run| by.iter().map(|key| key.key(run)).collect();
     let mut keyed: Vec<(Vec<String>, &RunRow)> = runs.iter().map(|run| (keys(run), run)).collect();
@@ -167,10 +167,9 @@ fn name_of(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// Function that formats a property of a run as text.
 type Of<'a> = &'a dyn Fn(&RunRow) -> String;
 
-/// Returns a sentence about properties in which the repeats of a group differ; `None` if there are no differences.
+/// Returns a sentence about properties (ranks, nodes, MPI, arguments) in which a group's runs differ; `None` if they are equal.
 fn merged(group: &str, runs: &[&RunRow]) -> Option<String> {
     let differs = |of: Of<'_>| {
         let found: BTreeSet<String> = runs.iter().map(|run| of(run)).collect();

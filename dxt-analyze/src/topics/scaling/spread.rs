@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// Median, mean and range of a measure over repeated runs.
+/// Median, mean and range of one measure over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median of the runs; if their number is even, the mean of the two middle values.
+    /// Median of the runs; for an even number of runs, the mean of the two middle values.
     pub median: f64,
     /// Mean over the runs.
     pub mean: f64,
@@ -28,7 +28,7 @@ impl Spread {
         Some(Self { median, mean, least: fold(f64::min)?, most: fold(f64::max)?, runs: known.len() as u64 })
     }
 
-    /// True if all values are equal.
+    /// True if all runs have the same value.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.least >= self.most

@@ -1,4 +1,4 @@
-//! Tables of the groups: several that fit a terminal, each with related measures, and one with every measure for CSV.
+//! Tables of the groups of runs: several that fit a terminal, each with related measures, and one of all measures for CSV.
 
 use super::measure::RunRow;
 use super::measures::{self, Measure};
@@ -8,7 +8,7 @@ use crate::render::{Cell, Part, Report, Table, TableOf, View};
 use crate::text::units;
 use crate::topics::counters::bins::BINS;
 
-/// Maximum runs shown to people; CSV has all.
+/// Maximum number of runs shown in the terminal; CSV has all.
 const RUNS: usize = 40;
 
 impl Report for Scaling {
@@ -38,7 +38,7 @@ impl Report for Scaling {
     }
 }
 
-/// Formats a measure of a group: the median over its runs, and the range if they differ.
+/// Formats a measure of a group: median over its runs, and range if the runs differ.
 fn cell(measure: &Measure, group: &Group) -> Cell {
     Cell::maybe(group.get(measure), |spread| measures::ranged(measure.unit, spread.median, &spread))
 }
@@ -76,7 +76,7 @@ impl WithMeasure for Rows<'_> {
     }
 }
 
-/// Returns the table of all measures with their ranges, for CSV only. It comes first, since by default the first table is written as CSV.
+/// Returns the table of all measures with their ranges, for CSV only. The first table is written as CSV by default, so this one comes first.
 fn every(result: &Scaling) -> Table {
     let mut table = Table::of("groups", "", result.groups.iter())
         .csv("group", |group| Cell::text(&group.group))
@@ -138,7 +138,7 @@ fn inside(result: &Scaling) -> Table {
         .done()
 }
 
-/// Returns the table that corresponds to RIOT's Table 4: MPI-IO writes, and the POSIX calls and locks inside them.
+/// Returns the table of MPI-IO writes with the POSIX calls and locks inside them, as in Table 4 of the RIOT paper.
 fn writes(result: &Scaling) -> Table {
     let title = "Time in MPI-IO writes, in POSIX inside, and in acquiring and releasing locks; summed over ranks, with shares of MPI-IO writes";
     of(result, "write_locks", title, &[measures::MPIIO_WRITE_TIME])
@@ -152,7 +152,6 @@ fn writes(result: &Scaling) -> Table {
         .done()
 }
 
-/// Text that defines the three bandwidths.
 const RATES: &str = "Bandwidths: bytes over the sum of the times in calls (effective), over the time in calls of the slowest process, and over the \
                      span from the first start to the last end, pauses included.";
 

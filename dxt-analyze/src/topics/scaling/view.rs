@@ -1,4 +1,4 @@
-//! `scaling` command: reads the runs one after the other, each with all threads, and keeps only the measured values of each run.
+//! Command `scaling`: reads runs one after the other, each with all threads, and keeps only the measured values of each run.
 
 use super::args::Args;
 use super::measure::{RunRow, measure};

@@ -85,7 +85,6 @@ pub struct Files {
 }
 
 impl Default for Options {
-    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self {
             level: Level::default(),

@@ -10,17 +10,17 @@ use serde::Serialize;
 pub struct Axes {
     /// Operation: reads, writes, or both.
     pub operation: &'static str,
-    /// Spatial order of the accesses, as in `contiguous`.
+    /// Spatial order of the accesses, e.g. `contiguous`.
     pub spatial: String,
     /// Size class of the accesses, relative to a page of 4,096 bytes.
     pub size: &'static str,
     /// True if accesses differ in size.
     pub variable_size: bool,
-    /// Repetition: single or repeating pattern.
+    /// Repetition of the pattern: single or repeating.
     pub repetition: &'static str,
-    /// Intervals between accesses, fixed or random; empty if there are none.
+    /// Intervals between accesses: fixed or random; empty if there are none.
     pub temporal: &'static str,
-    /// Pattern signature in IOSIG's notation.
+    /// Pattern signature in the notation of IOSIG.
     pub pattern_signature: String,
 }
 
@@ -47,14 +47,14 @@ impl Axes {
         }
     }
 
-    /// Returns the text of the tables' visible column. Repetition and intervals are omitted: the signature shows them.
+    /// Returns the text of the tables' visible column. Omits repetition and intervals, which the signature shows.
     fn shown(&self) -> String {
         let variable = if self.variable_size { ", sizes vary" } else { "" };
         format!("{}, {}, {}{variable}", self.operation, self.spatial, self.size)
     }
 }
 
-/// Adds the axes to a table: one visible column for all, and one CSV column each.
+/// Adds the axes to a table: one visible column for all axes, and one CSV column for each.
 pub(super) fn columns<'a, Row: 'a>(table: TableOf<'a, Row>, of: fn(&Row) -> &Axes) -> TableOf<'a, Row> {
     table
         .column("Kind", "kind", move |row| Cell::text(of(row).shown()))

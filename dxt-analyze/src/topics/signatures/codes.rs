@@ -1,4 +1,4 @@
-//! Codes of this topic's findings, with the texts of `explain`.
+//! Codes of the findings on I/O signatures, with the texts of `explain`.
 
 use crate::findings::codes;
 

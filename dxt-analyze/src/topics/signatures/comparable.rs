@@ -11,15 +11,15 @@ use trace_format::op::Layer;
 /// Group of signatures that are compared with each other to find a pattern across processes or files.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// Interface of the calls, as in MPI-IO.
+    /// I/O interface of the calls, e.g. MPI-IO.
     pub layer: Layer,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
     /// True if all signatures are of one file.
     pub one_file: bool,
-    /// True if the signatures are of several shared files: the steps of a series.
+    /// True if the signatures are of a series: several shared files, one per step.
     pub is_series: bool,
-    /// Signatures, each with the place of its process in [`Order`]; sorted by place, in a series within each file.
+    /// Signatures, each with the place of its process in [`Order`]; sorted by place, in a series by file, then place.
     pub members: Vec<(u64, &'a Signed)>,
 }
 
@@ -43,13 +43,13 @@ impl<'a> Order<'a> {
         u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process.0))
     }
 
-    /// True if all `places` belong to ranks, none to a process without a rank.
+    /// True if all `places` belong to ranks, and none to a process without a rank.
     #[must_use]
     pub fn are_ranks(&self, places: &[u64]) -> bool {
         places.iter().all(|place| *place < self.ranks)
     }
 
-    /// Returns the names of the processes at `places`, as in a list of ranks; `places` must be sorted and unique.
+    /// Returns the names of the processes at `places`, e.g. `ranks 0-7`; `places` must be sorted and unique.
     #[must_use]
     pub fn names(&self, places: &[u64]) -> String {
         match places {
@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Returns the groups of signatures, in an order that is the same in every run of the analyzer.
+/// Returns the groups of signatures in a deterministic order.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
     let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();
@@ -99,7 +99,7 @@ pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Gro
     out
 }
 
-/// Merges groups of shared files whose names differ only in numbers into series, such as one checkpoint per step.
+/// Merges groups of shared files whose names differ only in numbers into series, e.g. one checkpoint per step.
 #[must_use]
 pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     let mut out: Vec<Group<'a>> = Vec::new();
@@ -126,7 +126,7 @@ pub(super) fn series<'a>(run: &Run, groups: Vec<Group<'a>>) -> Vec<Group<'a>> {
     out
 }
 
-/// Returns the common pattern of file names that differ in numbers or in a random part, with a star in place of each of these.
+/// Returns the common pattern of file names that differ in numbers or in a random part, with a star for each of these parts.
 #[must_use]
 pub fn common<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
     let Some(first) = names.clone().next() else { return String::new() };

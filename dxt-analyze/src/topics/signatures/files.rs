@@ -19,7 +19,7 @@ fn place(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl Files {
-    /// Checks, before the trace is read, that the output files may be written; returns an error if one exists and must not be replaced.
+    /// Checks, before the trace is read, that the output files may be written; returns an error if an existing file must not be replaced.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(folder) = &self.svg {
             let is_folder = std::fs::metadata(folder).map_or(true, |about| about.is_dir());

@@ -1,4 +1,4 @@
-//! Signatures in the HTML report, in a short form that does not slow the report down. Draws figures if the report is a page.
+//! Signatures in the HTML report, in a short form that hardly slows the report down. Includes figures if the report is a page.
 
 use super::args::Options;
 use super::figures::choice::{Choice, choose};
@@ -13,8 +13,7 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 use iosig::Limits;
 
-/// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; later accesses count as having no
-/// pattern.
+/// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; all later accesses count as having no pattern.
 const ITEMS: usize = 256;
 /// Maximum number of rows per table.
 const LINES: usize = 10;

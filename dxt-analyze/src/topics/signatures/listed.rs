@@ -1,9 +1,9 @@
-//! Lists that JSON cuts to as many rows as the tables have. CSV contains all rows.
+//! Lists that JSON truncates to the number of rows in tables; CSV contains all rows.
 
 use serde::{Serialize, Serializer};
 use std::ops::Deref;
 
-/// Rows, most important first; tables and JSON contain at most `most` of them.
+/// Rows, most important first; tables and JSON contain only the first `most`.
 #[derive(Clone, Debug)]
 pub struct Listed<T> {
     rows: Vec<T>,
@@ -11,7 +11,7 @@ pub struct Listed<T> {
 }
 
 impl<T> Listed<T> {
-    /// Creates a list whose first `most` rows are shown.
+    /// Creates a list of which tables and JSON contain the first `most` rows.
     #[must_use]
     pub const fn new(rows: Vec<T>, most: usize) -> Self {
         Self { rows, most }
@@ -44,17 +44,17 @@ impl<T: Serialize> Serialize for Listed<T> {
     }
 }
 
-/// Number of rows that JSON omits from each list; `--top` sets how many it contains.
+/// Number of rows that JSON omits from each list; `--top` sets the number of rows that JSON contains.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct LeftOut {
-    /// Omitted signatures of single processes.
+    /// Number of omitted patterns of single processes.
     pub local: u64,
-    /// Omitted signatures that stand for all processes together.
+    /// Number of omitted patterns of all processes together.
     pub global: u64,
-    /// Omitted loops of calls that could be one collective call.
+    /// Number of omitted loops of calls that could be one collective call.
     pub one_call: u64,
-    /// Omitted rows on small calls at a fixed distance.
+    /// Number of omitted rows on small calls at a fixed distance.
     pub strided: u64,
-    /// Omitted rows on bytes that all ranks read.
+    /// Number of omitted rows on bytes that all ranks read.
     pub same_bytes: u64,
 }

@@ -1,5 +1,5 @@
-//! Signatures of all processes together: one row per pattern, with the processes that share it. A group's signatures are its members, and
-//! each has a number.
+//! Signatures of all processes together: one row per access pattern, with the processes that share it. The signatures that are merged are
+//! the members of a group, and are numbered.
 
 use super::args::Options;
 use super::axes::{Axes, columns};
@@ -16,27 +16,27 @@ use iosig::{Item, Pattern, Residue, Signature};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Signatures with their member numbers in the group.
+/// Signatures with their member numbers in a group.
 type Members<'a> = Vec<(u64, &'a Signature)>;
 
-/// Pattern that several processes share.
+/// Access pattern that several processes share.
 #[derive(Clone, Debug, Serialize)]
 pub struct GlobalRow {
-    /// Names of the processes, as in a list of ranks.
+    /// Names of the processes, e.g. `ranks 0-7`.
     pub processes: String,
     /// Number of processes that share the pattern.
     pub process_count: u64,
-    /// Path of the file, or the common pattern of the file names, with stars for the differing parts.
+    /// Path of the file; for several files, the common pattern of their paths with stars for differing parts.
     pub file: String,
     /// Number of files that are accessed with the pattern.
     pub files: u64,
-    /// Interface, as in `POSIX`.
+    /// I/O interface, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Number of reads and writes, over all processes.
+    /// Number of reads and writes by all processes.
     pub accesses: u64,
-    /// Bytes read and written, over all processes.
+    /// Bytes read and written by all processes.
     pub bytes: u64,
     /// Start of the first access, ns since the job's start.
     pub start_ns: u64,
@@ -49,12 +49,12 @@ pub struct GlobalRow {
     pub axes: Axes,
     /// Pattern of the first process, as text. Empty in loop notation if the accesses have no pattern.
     pub signature: String,
-    /// Text that describes the offset of a process's first access as a function of its rank.
+    /// Description of the first access's offset as a function of the rank, e.g. `first + 100 per rank`.
     pub shift: String,
     /// Coefficient `a` in bytes, if each rank's first access begins at `a x rank + b`; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shift_per_rank: Option<i64>,
-    /// First byte and length of the range, if all processes together access a range without gaps and each byte exactly once.
+    /// First byte and length of the accessed range, if all processes together access each of its bytes exactly once; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contiguous: Option<(u64, u64)>,
 }
@@ -69,13 +69,13 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Globa
 
 /// Group whose members (signatures) have numbers: number = file x `per_file` + place x `each` + k.
 ///
-/// `place` is the index of the process (see [`Order`]), and k counts the members of the process. In a series of files, `file` is the index
-/// in order of first access, and k counts within one file; otherwise `file` is 0.
+/// `place` is the index of the process (see [`Order`]). In a series of files, `file` is the file's index in order of first access, and k
+/// counts a process's members on one file; otherwise `file` is 0, and k counts all members of the process.
 pub(super) struct Grouped<'a> {
     pub(super) run: &'a Run,
     pub(super) order: &'a Order<'a>,
     pub(super) group: &'a Group<'a>,
-    /// Maximum number of members of one process; in a series, of one process and file.
+    /// Maximum number of members per process; in a series of files, per process and file.
     pub(super) each: u64,
     /// Difference between the member numbers of a process in successive files of a series.
     pub(super) per_file: u64,
@@ -102,7 +102,7 @@ impl<'a> Grouped<'a> {
         }
         let of_process = members.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
         let each = of_process.clone().map(<[_]>::len).max().unwrap_or(1) as u64;
-        // One place stays unused, so that the last process of a file and the first of the next file do not have consecutive numbers.
+        // One place stays unused, so that the last process of a file and the first process of the next file do not have consecutive numbers.
         let most = members.iter().map(|(_, place, _)| *place).max().unwrap_or(0);
         let per_file = if group.is_series { (most + 2) * each } else { u64::MAX };
         let number = |(k, &(file, place, signed)): (usize, &(u64, u64, &'a Signed))| {
@@ -112,12 +112,12 @@ impl<'a> Grouped<'a> {
         Self { run, order, group, each, per_file, numbered }
     }
 
-    /// Returns the members' signatures with their numbers.
+    /// Returns the signatures of the group, each with its member number.
     pub(super) fn signatures(&self) -> Vec<(u64, &'a Signature)> {
         self.numbered.iter().map(|(number, signed)| (*number, &signed.signature)).collect()
     }
 
-    /// Returns the index of a member's file: only members of the same file can fill a range together.
+    /// Returns the index of a member's file: only members of one file can fill a range together.
     pub(super) fn part(&self, number: u64) -> u64 {
         if self.group.one_file || self.group.is_series { number / self.per_file } else { number }
     }
@@ -145,7 +145,7 @@ impl<'a> Grouped<'a> {
     }
 
     /// Returns the pattern within one file of a series: without the direction along files if all files are accessed equally, and with the
-    /// first rank relative to its file.
+    /// first rank relative to the file.
     fn in_file(&self, line: &Line) -> Line {
         let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
         let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
@@ -184,7 +184,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the row for patterns that together fill a range, or that begin at equal distances.
+    /// Returns the row for patterns that together fill a range, or that begin at equal distances; `None` if there is none.
     fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
         let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
         members.sort_unstable();
@@ -215,7 +215,7 @@ impl<'a> Grouped<'a> {
         Some(GlobalRow { shift, shift_per_rank: per_rank, contiguous: filled, ..row })
     }
 
-    /// Creates a row; its totals are still 0.
+    /// Creates a row whose totals are still 0.
     fn row(&self, who: Who, axes: Axes, signature: String) -> GlobalRow {
         GlobalRow {
             processes: who.processes,
@@ -237,7 +237,7 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Describes the offset's change in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`.
+    /// Describes how the offset changes in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`.
     fn directions(&self, line: &Line, several_files: bool) -> String {
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(
@@ -260,7 +260,7 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// Splits a direction's step in member numbers into steps over files of a series, over ranks, and over threads or files of a process.
+    /// Splits a direction's step in member numbers into three steps: over files of a series, over ranks, and over threads or files of a process.
     pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
         let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
         let in_file = direction.rank_step % per_file;
@@ -286,7 +286,7 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// Sums the accesses without a pattern of `members`; returns the sums and the class of these accesses.
+    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;
@@ -322,13 +322,12 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the member with this number.
     pub(super) fn member(&self, number: u64) -> Option<&'a Signed> {
         let at = self.numbered.binary_search_by_key(&number, |(known, _)| *known).ok()?;
         self.numbered.get(at).map(|(_, signed)| *signed)
     }
 
-    /// Returns the members' processes as places in [`Order`] (a rank's place is its rank number), sorted, without duplicates.
+    /// Returns the places in [`Order`] of the members' processes (a rank's place is its rank number), sorted, without duplicates.
     pub(super) fn places(&self, members: &[u64]) -> Vec<u64> {
         let places: BTreeSet<u64> = members.iter().map(|number| number % self.per_file / self.each).collect();
         places.into_iter().collect()

@@ -1,4 +1,4 @@
-//! I/O signatures: a description of the program's reads and writes as nested loops, from which each access can be regenerated exactly.
+//! I/O signatures: descriptions of a program's reads and writes as nested loops, from which each access can be regenerated exactly.
 //!
 //! Follows IOSIG (Byna, Chen, Sun, Thakur & Gropp, SC 2008), whose notation is available. User documentation: `docs/signatures.md`.
 //!
@@ -38,4 +38,4 @@ mod words;
 pub use args::{Args, Files, Level, Notation, Options};
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::signatures as verb;
+pub use view::signatures as run;

@@ -7,15 +7,15 @@ use crate::topics::layers::parts::Form;
 use iosig::text::Operations;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Suffix of the names of operations under a strided file view. The innermost loops around such an operation are a single call.
+/// Suffix of the name of an operation under a strided file view; the innermost loops around the operation are then a single call.
 const IN_VIEW: &str = "_in_view";
 
-/// Names of one interface's operations in one notation.
+/// Names of an I/O interface's operations in one notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// Run with the table of operations.
     pub run: &'a Run,
-    /// Interface of the operations, as in MPI-IO.
+    /// I/O interface of the operations, e.g. MPI-IO.
     pub layer: Layer,
     /// Notation of the names: loops or IOSIG.
     pub notation: Notation,
@@ -36,7 +36,7 @@ impl Operations for Names<'_> {
 
     fn number(&self, name: &str) -> Option<u16> {
         let of_layer = |op: &u16| operation(self.run, *op).is_some_and(|op| op.layer == Some(self.layer));
-        // Operations under different file views share one name: any of them will do.
+        // Operations under different file views have one name; any of them fits.
         let all = self.run.ops.len() * (1 + self.run.shapes.len());
         (0..all.min(usize::from(u16::MAX)) as u16).filter(of_layer).find(|op| self.name(*op) == name)
     }
@@ -51,7 +51,7 @@ fn word(label: &str, op: u16) -> String {
 
 /// Returns the operation's name in the IOSIG paper for MPI-IO, and a similar name for other interfaces.
 ///
-/// A trace contains the offset of each call and does not distinguish `MPI_File_read` from `MPI_File_read_at`: both are named `MPI_READ_AT`.
+/// A trace has the offset of each call and does not distinguish `MPI_File_read` from `MPI_File_read_at`: both are named `MPI_READ_AT`.
 fn iosig(op: &Op) -> String {
     let name = op.name.to_ascii_uppercase();
     match (op.layer, op.mode) {
@@ -59,7 +59,7 @@ fn iosig(op: &Op) -> String {
             return format!("MPI_I{name}{}", if name.contains('_') { "" } else { "_AT" });
         }
         (Some(Layer::Mpiio), OpMode::Split) => return format!("MPI_{name}_BEGIN"),
-        // io_submit and io_uring keep their names.
+        // Operations of io_submit and io_uring keep their names.
         (Some(Layer::Posix), OpMode::Nonblocking) if !name.contains('_') => return format!("POSIX_AIO_{name}"),
         _ => {}
     }
@@ -84,7 +84,6 @@ pub(super) fn waits(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| Form::of(op.mode) != Form::Unfinished)
 }
 
-/// True if the operation writes.
 pub(super) fn writes(run: &Run, op: u16) -> bool {
     operation(run, op).is_some_and(|op| op.class == Some(OpClass::Write))
 }

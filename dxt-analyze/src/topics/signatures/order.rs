@@ -1,9 +1,9 @@
-//! Order of reads and writes. A trace is ordered by the ends of calls; where calls may overlap, this module sorts them by start.
+//! Sorts reads and writes by start where calls may overlap; the trace is ordered by the ends of calls.
 
 use iosig::Access;
 
-/// Number of accesses per signature that stay in the sorting buffer. An access that started earlier than more others than this cannot be
-/// sorted in.
+/// Number of accesses per signature that stay in the sorting buffer. An access is out of order if more than this many accesses with later
+/// starts come before it.
 const WINDOW: usize = 16_384;
 /// Maximum number of accesses in the sorting buffers of a thread, over all signatures.
 const HELD: usize = 1 << 20;
@@ -16,7 +16,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Passes the earliest accesses to `take` until `kept` remain. Accesses with equal starts keep their order.
+    /// Passes the earliest accesses to `take` until `kept` accesses remain. Accesses with equal starts keep their order.
     fn hand_out(&mut self, kept: usize, late: &mut u64, mut take: impl FnMut(&Access)) {
         if !self.held.is_sorted_by_key(|access| access.start_ns) {
             self.held.sort_by_key(|access| access.start_ns);
@@ -30,17 +30,17 @@ impl Waiting {
     }
 }
 
-/// Sorting buffers of a thread's accesses, by signature.
+/// Sorting buffers for the accesses of one thread, by signature.
 #[derive(Debug, Default)]
 pub(super) struct ByStart {
     places: Vec<Waiting>,
     held: usize,
-    /// Number of accesses passed on after one with a later start, because they overlap more accesses than the buffer holds.
+    /// Number of accesses passed on after an access with a later start, because they overlap more accesses than the buffer holds.
     pub(super) late: u64,
 }
 
 impl ByStart {
-    /// Adds an access of signature `place`, and passes those accesses to `take` that exceed the buffer's size.
+    /// Adds an access of signature `place`, and passes the accesses that exceed the buffer's size to `take`.
     pub(super) fn push(&mut self, place: u32, access: Access, mut take: impl FnMut(u32, &Access)) {
         let at = place as usize;
         if self.places.len() <= at {
@@ -62,7 +62,7 @@ impl ByStart {
         }
     }
 
-    /// Passes all remaining accesses to `take`; called at the end of the thread.
+    /// Passes all remaining accesses to `take`; must be called at the end of the thread.
     pub(super) fn end(&mut self, mut take: impl FnMut(u32, &Access)) {
         for (place, mut waiting) in (0..).zip(self.places.drain(..)) {
             waiting.hand_out(0, &mut self.late, |access| take(place, access));
@@ -79,7 +79,7 @@ mod tests {
         Access { start_ns, end_ns: start_ns, offset, ..Access::default() }
     }
 
-    /// Returns the offsets per signature in output order, and the number of late accesses.
+    /// Returns the offsets per signature in output order, and the number of accesses that came out of order.
     fn ordered(all: impl IntoIterator<Item = (u32, Access)>) -> (Vec<Vec<u64>>, u64) {
         let (mut order, mut out) = (ByStart::default(), Vec::<Vec<u64>>::new());
         let mut take = |place: u32, access: &Access| {

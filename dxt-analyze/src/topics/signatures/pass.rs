@@ -1,6 +1,6 @@
 //! Pass over all reads and writes in call order. Each process, thread, file and interface has its own recogniser of loops.
 //!
-//! `places` assigns calls to signatures; `order` sorts calls that may overlap by start.
+//! `places` assigns calls to signatures; `order` sorts calls that may overlap by their starts.
 
 use super::places::{Places, Reading, Taken};
 use crate::model::{FileId, ProcessId, StreamIx, Within};
@@ -8,7 +8,7 @@ use crate::scan::{Analysis, Block, Stretch};
 use iosig::{Accesses, Limits, Recogniser, Signature};
 use trace_format::op::Layer;
 
-/// Maximum number of signatures (file, interface and caller) tracked per thread; calls of others count in [`Apart::too_many_files`].
+/// Maximum number of signatures (file, interface and caller) tracked per thread; further calls count in [`Apart::too_many_files`].
 pub const FOLLOWED: usize = 4096;
 
 /// Key of a signature: process, thread, file, interface and caller of its reads and writes.
@@ -20,20 +20,20 @@ pub struct Whose {
     pub thread: u32,
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Interface of the calls, as in MPI-IO.
+    /// I/O interface of the calls, e.g. MPI-IO.
     pub layer: Layer,
-    /// Caller: the program, or a library that makes the calls inside its own.
+    /// Caller: the program, or a library that makes the calls inside its own calls.
     pub within: Within,
 }
 
 /// Signature of the reads and writes of one process, thread, file, interface and caller.
 #[derive(Clone, Debug)]
 pub struct Signed {
-    /// Process, thread, file, interface and caller.
+    /// Process, thread, file, interface and caller of the calls.
     pub whose: Whose,
-    /// Signature recognised in these reads and writes.
+    /// Signature recognised in the reads and writes.
     pub signature: Signature,
-    /// Number and time of the calls, per operation.
+    /// Number and time of the calls, by operation.
     pub calls: Vec<Calls>,
 }
 
@@ -48,16 +48,16 @@ pub struct Calls {
     pub time_ns: u64,
 }
 
-/// Numbers of reads and writes that are missing in signatures, or not exactly represented, by reason.
+/// Number of reads and writes that signatures omit or represent inexactly, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Apart {
     /// Number of reads and writes missing in signatures because their offset is unknown.
     pub no_offset: u64,
     /// Number of reads and writes missing in signatures because the thread uses more files than are tracked.
     pub too_many_files: u64,
-    /// Number of reads and writes represented in order of start instead of trace order, since they may overlap.
+    /// Number of reads and writes represented in order of their starts instead of trace order, since they may overlap.
     pub by_start: u64,
-    /// Number of calls among `by_start` that are not in order, since they overlap more calls than the sorting buffer holds.
+    /// Number of reads and writes that stay out of order in spite of sorting, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
     /// Number of reads and writes represented only by first byte and length, since the MPI file view in force is unknown, or does not
     /// consist of blocks at constant strides.
@@ -74,7 +74,7 @@ impl Apart {
     }
 }
 
-/// Number of calls processed one by one after an unexpected call, before processing in bulk is tried again.
+/// Number of calls processed one at a time after an unexpected call, before calls are processed in bulk again.
 const IN_VAIN: usize = 8;
 
 /// Analysis that recognises the signatures of a run.
@@ -84,7 +84,7 @@ pub struct Signing {
     pub limits: Limits,
 }
 
-/// State of the thread of the traced program that is being read.
+/// State for the thread of the traced program whose calls are being read.
 #[derive(Debug)]
 struct Current {
     process: ProcessId,
@@ -98,8 +98,8 @@ struct Current {
 }
 
 impl Current {
-    /// Adds the first calls of `calls` that continue the current loop of their stream, and returns their number. Fast path: processes
-    /// mostly repeat themselves.
+    /// Fast path, since processes mostly repeat themselves: adds the first calls of `calls` that continue the current loop of their stream,
+    /// and returns their number.
     fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
         let place = self.places.plain(calls.stream);
         let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());
@@ -117,7 +117,7 @@ impl Current {
         taken
     }
 
-    /// Returns the totals of calls by signature and operation, and resets them.
+    /// Returns the totals of calls by signature and operation, and resets the totals.
     fn calls(&mut self) -> Vec<Vec<Calls>> {
         let mut out: Vec<Vec<Calls>> = vec![Vec::new(); self.places.of.len()];
         for (at, of) in (0..).map(StreamIx).zip(&mut self.times) {
@@ -165,7 +165,7 @@ impl Partial {
         current.followed = 0;
     }
 
-    /// Returns all signatures, sorted by [`Whose`], and the numbers of calls that they do not, or not exactly, represent.
+    /// Returns all signatures, sorted by [`Whose`], and the numbers of calls that signatures omit or represent inexactly.
     #[must_use]
     pub fn signatures(mut self) -> (Vec<Signed>, Apart) {
         self.end_thread();
@@ -203,7 +203,7 @@ impl Analysis for Signing {
         for mut calls in block.stretches() {
             while !calls.start.is_empty() {
                 let (taken, count) = (current.take_expected(block, calls), calls.start.len());
-                // Unexpected calls mostly occur in groups.
+                // Unexpected calls mostly occur in groups, so several are processed one at a time.
                 let until = count.min(if taken == 0 { IN_VAIN } else { taken + 1 });
                 self.take_each(current, &mut partial.apart, block, calls.part(taken, until));
                 calls = calls.part(until, count);
@@ -220,7 +220,7 @@ impl Analysis for Signing {
 }
 
 impl Signing {
-    /// Processes calls one by one, without the fast path.
+    /// Processes calls one at a time, without the fast path.
     fn take_each(&self, current: &mut Current, apart: &mut Apart, block: &Block<'_>, calls: Stretch<'_>) {
         for row in calls.rows() {
             let (place, access) = match current.reading.take(&current.places, block, &row) {

@@ -1,8 +1,8 @@
-//! Assignment of a process's calls to signatures; also decides whether calls must be sorted, and applies file views. A signature's index in
-//! its process is called its place.
+//! Assigns a process's calls to signatures, decides which calls must be sorted, and applies MPI file views. The index of a signature in its
+//! process is called its place.
 
 use super::order::ByStart;
-use super::views::{State, Told, Views, told};
+use super::views::{Reported, State, Views, reported};
 use crate::model::{FileId, Op, Origin, Process, Run, Stream, StreamIx, Within};
 use crate::scan::{Block, Row};
 use crate::topics::layers::parts::Form;
@@ -17,10 +17,10 @@ enum Member {
     None,
     /// Reads or writes that belong to the signature with this index.
     At(u32),
-    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views (second index; see [`Views`]).
+    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see [`Views`]).
     Viewed(u32, u32),
     /// Calls that change the MPI file view of the file with this index.
-    Tells(u32, Told),
+    Tells(u32, Reported),
 }
 
 /// Signatures of a process: each stream belongs to the signature of its file, interface and caller.
@@ -41,22 +41,22 @@ pub(super) enum Taken {
     Nothing,
     /// Read or write with unknown offset.
     Nowhere,
-    /// Access of the signature with this index; the flag is false if the file has MPI file views but the view in force is unknown.
+    /// Read or write of the signature with this index; the flag is false if the MPI file view in force is unknown.
     Access(u32, Access, bool),
 }
 
 impl Places {
     pub(super) fn new(run: &Run, process: &Process) -> Self {
         let mut known: FxHashMap<(FileId, Layer, Within), u32> = FxHashMap::default();
-        // Darshan logs usually do not distinguish threads, so calls may overlap.
+        // Darshan logs usually do not distinguish threads, so recorded calls may overlap.
         let is_log = run.origin() == Origin::Darshan;
         let views = Views::of(run, process);
         let (mut of, mut overlap) = (Vec::new(), Vec::new());
         let member = |stream: &Stream| {
             let op = run.op(stream);
             let viewed = views.number(stream.file);
-            if let Some(told) = told(op, stream).filter(|_| stream.chosen) {
-                return viewed.map_or(Member::None, |number| Member::Tells(number, told));
+            if let Some(reported) = reported(op, stream).filter(|_| stream.chosen) {
+                return viewed.map_or(Member::None, |number| Member::Tells(number, reported));
             }
             let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Member::None };
             let key = (stream.file, layer, stream.within());
@@ -83,7 +83,7 @@ impl Places {
         }
     }
 
-    /// Returns the index of a stream's signature if its calls can be used as recorded: neither sorted by start nor under a file view.
+    /// Returns the index of a stream's signature if its calls can be used as recorded: neither sorted by start nor converted for a file view.
     pub(super) fn plain(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) if !self.by_start(*place) => Some(*place),
@@ -91,13 +91,12 @@ impl Places {
         }
     }
 
-    /// True if the calls of the signature with index `place` are sorted by start.
+    /// True if calls of the signature with index `place` must be sorted by start.
     #[inline]
     pub(super) fn by_start(&self, place: u32) -> bool {
         self.overlap.get(place as usize).is_some_and(|overlap| *overlap)
     }
 
-    /// Returns the initial state for a thread.
     pub(super) fn begin(&self) -> Reading {
         Reading { order: ByStart::default(), state: self.views.begin() }
     }
@@ -121,8 +120,8 @@ impl Reading {
                 let known = self.state.apply(block.run, number, &mut access);
                 Taken::Access(place, access, known)
             }),
-            Member::Tells(number, told) => {
-                self.state.tell(&places.views, number, told, row.offset);
+            Member::Tells(number, reported) => {
+                self.state.tell(&places.views, number, reported, row.offset);
                 Taken::Nothing
             }
         }
@@ -139,7 +138,7 @@ fn access(block: &Block<'_>, row: &Row) -> Option<Access> {
     Some(Access { op, offset, length: row.length, start_ns, end_ns })
 }
 
-/// True for selected, successful reads and writes, except library calls that a Darshan log counts besides their inner calls
+/// True for selected, successful reads and writes, except library calls that a Darshan log counts in addition to the calls inside them
 /// ([`Stream::overview`]).
 pub(super) fn is_data(op: &Op, stream: &Stream) -> bool {
     let data = matches!(op.class, Some(OpClass::Read | OpClass::Write));

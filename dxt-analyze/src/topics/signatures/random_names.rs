@@ -1,12 +1,12 @@
 //! File names with a random part, as mkstemp(3) and Python's tempfile create them.
 //!
-//! One name alone proves nothing. Two names of the same form that both look random do; then all names of this form count as random, even
-//! those that look like words.
+//! A single name proves nothing. If two names of one form both look random, all names of this form count as random, even names that look
+//! like words.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Length of the random part in characters: of mkstemp(3), of Python's tempfile.
+/// Lengths of the random part in characters: for mkstemp(3), and for Python's tempfile.
 const LENGTHS: [usize; 2] = [6, 8];
 
 /// Replaces each number in a name by a star.
@@ -22,7 +22,7 @@ pub(super) fn starred(name: &str) -> String {
     out
 }
 
-/// Returns the byte ranges that may be the random part: at the end of a sequence of letters, digits and underscores.
+/// Returns the byte ranges of a name that may be its random part: at the end of a sequence of letters, digits and underscores.
 pub(super) fn places(name: &str) -> impl Iterator<Item = Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let bytes = name.as_bytes();
@@ -42,7 +42,7 @@ pub(super) fn form(name: &str, place: &Range<usize>) -> String {
     format!("{}{}{}", part(0..place.start), "?".repeat(place.len()), part(place.end..name.len()))
 }
 
-/// True if a person would hardly have chosen this text: it is neither a number nor a word, optionally with a number at its end.
+/// True if a text is unlikely to be chosen by a person: neither a number nor a word, optionally with a number at its end.
 fn looks_random(part: &str) -> bool {
     let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
     let lower = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -51,7 +51,7 @@ fn looks_random(part: &str) -> bool {
     !(capital || word.chars().all(lower) || word.chars().all(upper))
 }
 
-/// Forms of names that at least two random-looking names share, with the number of these names.
+/// Forms that at least two random-looking names have, with the number of these names.
 #[derive(Debug, Default)]
 pub(super) struct Forms(FxHashMap<String, u32>);
 
@@ -66,7 +66,7 @@ impl Forms {
         Self(found)
     }
 
-    /// Returns the most frequent known form that fits a name; if there is none, the name with stars for numbers.
+    /// Returns the most frequent known form that fits a name; if there is none, returns the name with stars for numbers.
     pub(super) fn key(&self, name: &str) -> String {
         let known = places(name).map(|place| form(name, &place));
         let counted = known.filter_map(|form| Some((*self.0.get(&form)?, form)));

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Totals of the reads and writes through one interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct LayerRow {
-    /// Interface, as in `POSIX`.
+    /// I/O interface, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
@@ -37,16 +37,16 @@ pub struct LayerRow {
     pub patterns: u64,
 }
 
-/// One pattern of one process, thread, file and interface, or its accesses without a pattern.
+/// One access pattern of one process, thread, file and interface; or all its accesses without a pattern.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
-    /// Name of the process, as in `rank 3`.
+    /// Name of the process, e.g. `rank 3`.
     pub process: String,
     /// Index of the thread in the process.
     pub thread: u32,
     /// Path of the file.
     pub file: String,
-    /// Interface, as in `POSIX`.
+    /// I/O interface, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
@@ -72,30 +72,30 @@ pub struct LocalRow {
 pub struct Signatures {
     /// Totals of reads and writes per interface.
     pub layers: Vec<LayerRow>,
-    /// Patterns of single processes, most bytes first; empty unless requested.
+    /// Access patterns of single processes, most bytes first; empty unless requested.
     pub local: Listed<LocalRow>,
-    /// Patterns of all processes together, most bytes first; empty unless requested.
+    /// Access patterns of all processes together, most bytes first; empty unless requested.
     pub global: Listed<super::merged::GlobalRow>,
-    /// Number of rows that JSON omits from the lists here and in the advice. CSV and all totals include them.
+    /// Number of rows that JSON omits from each list; CSV and all totals include them.
     pub left_out: LeftOut,
     /// Number of reads and writes missing in signatures because their offset is unknown.
     pub no_offset: u64,
     /// Number of reads and writes missing in signatures because a thread used more files than are tracked.
     pub too_many_files: u64,
-    /// Number of reads and writes sorted by start because they may overlap: in logs that do not distinguish threads, and on files with
-    /// nonblocking or split operations.
+    /// Number of reads and writes that were sorted by start because they may overlap: in logs that do not distinguish threads, and on files
+    /// with nonblocking or split operations.
     pub by_start: u64,
-    /// Number of calls among `by_start` that are out of order, since they overlap more calls than the sorting buffer holds.
+    /// Number of calls that stay out of order in spite of sorting, since they overlap more calls than the sorting buffer holds.
     pub late: u64,
     /// Number of reads and writes represented only by first byte and length, since the MPI file view in force is unknown, or does not
     /// consist of blocks at constant strides.
     pub view_unknown: u64,
     /// Advice derived from the signatures.
     pub advice: Advice,
-    /// Result of the verification; `None` unless requested.
+    /// Result of verifying signatures against the trace; `None` unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
-    /// Missing parts of the trace, and why.
+    /// Missing parts of the trace, and the reasons.
     pub missing: Completeness,
 }
 
@@ -156,14 +156,14 @@ fn layers(signed: &[Signed]) -> Vec<LayerRow> {
     by.into_values().collect()
 }
 
-/// Returns the rows of all signatures: one per pattern, and one for the signature's accesses without a pattern.
+/// Returns the rows of all signatures: one per access pattern, and one for each signature's accesses without a pattern.
 fn local(run: &Run, signed: &[Signed], options: &Options) -> Vec<LocalRow> {
     let mut out: Vec<LocalRow> = signed.iter().flat_map(|signed| of_one(run, signed, options)).collect();
     out.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.start_ns.cmp(&b.start_ns)));
     out
 }
 
-/// Returns the signature's patterns for display: calls under file views are written as loops over the blocks that they touch.
+/// Returns the signature's patterns for display: calls under MPI file views become loops over the blocks that they touch.
 fn unrolled_items(run: &Run, signature: &Signature) -> Vec<Item> {
     let shown = |pattern: &Pattern| Item::Pattern(Pattern { nest: unrolled(run, &pattern.nest), ..pattern.clone() });
     signature.patterns().map(shown).collect()

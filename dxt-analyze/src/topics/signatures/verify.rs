@@ -1,4 +1,4 @@
-//! Verification of signatures: reads the trace again, and compares each read and write with the next access of its signature. The code that
+//! Verifies signatures: reads the trace again, and compares each read and write with the next access of its signature. The code that
 //! expands signatures is independent of the code that recognises them.
 
 use super::pass::{Signed, Whose};
@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 pub struct Verified {
     /// Number of reads and writes compared with signatures.
     pub accesses: u64,
-    /// Bytes of these reads and writes.
+    /// Bytes of the reads and writes compared with signatures.
     pub bytes: u64,
-    /// Number of accesses that signatures regenerate, in the correct order.
+    /// Number of accesses that signatures regenerate in the correct order.
     pub covered: u64,
     /// Bytes of the accesses that signatures regenerate.
     pub covered_bytes: u64,
@@ -33,28 +33,28 @@ impl Verified {
     }
 }
 
-/// Analysis that compares a run's calls with its signatures.
+/// Analysis that compares a run's reads and writes with its signatures.
 #[derive(Debug)]
 pub struct Verify<'a> {
     by: FxHashMap<Whose, &'a Signed>,
 }
 
 impl<'a> Verify<'a> {
-    /// Creates the analysis that compares calls with `signatures`.
+    /// Creates the analysis that compares reads and writes with `signatures`.
     #[must_use]
     pub fn new(signatures: &'a [Signed]) -> Self {
         Self { by: signatures.iter().map(|signed| (signed.whose, signed)).collect() }
     }
 }
 
-/// Part of a signature that has not been compared yet, and the number of accesses left in its current stretch without a pattern.
+/// Rest of a signature that was not compared yet, and the number of accesses left in its current stretch without a pattern.
 struct Ahead<'a> {
     expected: Box<dyn Iterator<Item = Expected> + Send + 'a>,
     unknown: u64,
 }
 
 impl Ahead<'_> {
-    /// Returns the next access of the signature; `None` for an access without a pattern, and an error at the end of the signature.
+    /// Returns the next access of the signature, `None` if that access has no pattern; an error at the end of the signature.
     fn next(&mut self) -> Result<Option<Untimed>, ()> {
         loop {
             if let Some(left) = self.unknown.checked_sub(1) {
@@ -80,7 +80,7 @@ impl Ahead<'_> {
         }
     }
 
-    /// Returns the number of remaining accesses in the signature, which the trace does not contain.
+    /// Returns the number of accesses at the end of the signature that the trace does not contain.
     fn rest(&mut self) -> u64 {
         let mut count = 0;
         while count < u64::from(u32::MAX) && self.next().is_ok() {
@@ -129,7 +129,7 @@ impl Partial<'_> {
         }
     }
 
-    /// Returns the result; must be called after the last block.
+    /// Returns the result of the verification; must be called after the last block.
     #[must_use]
     pub fn verified(mut self) -> Verified {
         self.end_thread();
@@ -186,7 +186,7 @@ impl<'a> Analysis for Verify<'a> {
     }
 }
 
-/// Compares a run's reads and writes with `signatures`, in a pass of its own.
+/// Compares a run's reads and writes with `signatures`, in a separate pass over the trace.
 #[must_use]
 pub fn verify(run: &Run, signatures: &[Signed]) -> Verified {
     let bar = crate::progress::Bar::new(run.segments(), "verifying");

@@ -17,7 +17,7 @@ use anyhow::Result;
 use iosig::Limits;
 use serde::Serialize;
 
-/// Result of `signatures`, and how many rows to display.
+/// Result of `signatures`, and the number of rows to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct SignaturesReport {
     /// Signatures and advice.
@@ -59,15 +59,14 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     Ok(whole(&run, &signed, apart, &lost, &args.options))
 }
 
-/// Builds the report; reads the trace again for the verification, if requested, and for the advice, if it needs a replay.
+/// Builds the report. Reads the trace again for the verification, if requested, and for advice that needs a replay.
 fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Options) -> SignaturesReport {
     let mut result = Signatures::of(run, signed, apart, lost, options);
     result.advice.replay(run);
     SignaturesReport::of(result, options)
 }
 
-/// Returns all signatures, the numbers of calls that they do not (or not exactly) represent, and the parts of the trace that could not be
-/// read.
+/// Returns all signatures, the numbers of calls that signatures omit or represent inexactly, and the parts of the trace that could not be read.
 fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     let bar = Bar::new(run.segments(), "signatures");
     let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);

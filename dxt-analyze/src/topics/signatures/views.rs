@@ -1,6 +1,6 @@
-//! MPI-IO file views: tracks the view in force on each file while a thread's calls are read, and applies this view to each call.
+//! MPI-IO file views: tracks the view in force on each file while a thread's calls are read, and applies the view to each call.
 //!
-//! A call under a strided view gets an operation number of its own, which encodes the shape of the view. So pattern recognition need not
+//! A call under a strided view gets its own operation number, which encodes the shape of the view, so that pattern recognition need not
 //! know about views.
 
 use crate::model::{FileId, Op, Process, Run, Shape, Stream, View};
@@ -10,36 +10,36 @@ use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Returns the operation number for operation `op` under the view shape with index `at`; `None` if the number exceeds `u16`.
+/// Returns the number that encodes operation `op` under the view shape with index `at`; `None` if the number exceeds `u16`.
 fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     let number = (u64::from(at) + 1).checked_mul(run.ops.len() as u64)?.checked_add(u64::from(op))?;
     u16::try_from(number).ok()
 }
 
-/// Returns the operation that an operation number stands for, with or without a view shape.
+/// Returns the operation that an operation number encodes, with or without a view shape.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }
 
-/// Returns the view shape that is encoded in an operation number; `None` if there is none.
+/// Returns the view shape that an operation number encodes; `None` if there is none.
 pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
     run.shapes.get(usize::from(op).checked_div(run.ops.len())?.checked_sub(1)?)
 }
 
 /// Kind of call that changes the file view in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Reported {
     Opened,
     Closed,
     Set,
 }
 
-/// Returns the effect of a call on views; `None` unless it is a successful MPI-IO open, close or set_view.
-pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
+/// Returns the effect of a call on file views; `None` unless the call is a successful MPI-IO open, close or set_view.
+pub(super) fn reported(op: &Op, stream: &Stream) -> Option<Reported> {
     match op.class.filter(|_| op.layer == Some(Layer::Mpiio) && !stream.failed)? {
-        OpClass::Open => Some(Told::Opened),
-        OpClass::Close => Some(Told::Closed),
-        OpClass::Metadata if op.name == "set_view" => Some(Told::Set),
+        OpClass::Open => Some(Reported::Opened),
+        OpClass::Close => Some(Reported::Closed),
+        OpClass::Metadata if op.name == "set_view" => Some(Reported::Set),
         _ => None,
     }
 }
@@ -48,21 +48,21 @@ pub(super) fn told(op: &Op, stream: &Stream) -> Option<Told> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum As {
     Plain,
-    /// Strided view, with the index of its shape in [`Run::shapes`].
+    /// Strided view; the value is the index of its shape in [`Run::shapes`].
     Strided(u32),
     Unknown,
 }
 
-/// View set by set_view: its effect, and the offset of the first filetype's data relative to the displacement (`first`).
+/// File view set by a set_view call: its effect, and the offset of the first filetype's data relative to the displacement (`first`).
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// Number of set_view calls up to and including the last one that sets this view.
+    /// Number of set_view calls on the file up to and including the last one that sets this view.
     until: u64,
     kind: As,
     first: i64,
 }
 
-/// Views that a process set on a file, in the order of its set_view calls; empty if unknown.
+/// Views that a process set on a file, in the order of the set_view calls; empty if unknown.
 #[derive(Debug)]
 struct OfFile(Vec<Set>);
 
@@ -72,8 +72,7 @@ struct Now {
     calls: u64,
     /// Number of open handles of the file.
     open: u64,
-    /// True from when several handles are open at once until all are closed: the trace then does not tell which handle's view applies to a
-    /// call.
+    /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a call.
     several: bool,
     kind: As,
     origin: i128,
@@ -93,14 +92,13 @@ pub(super) struct Views {
 impl Views {
     pub(super) fn of(run: &Run, process: &Process) -> Self {
         let mut out = Self::default();
-        let set = |stream: &&Stream| told(run.op(stream), stream) == Some(Told::Set);
+        let set = |stream: &&Stream| reported(run.op(stream), stream) == Some(Reported::Set);
         let mut defs: FxHashMap<u32, Vec<&ViewDef>> = FxHashMap::default();
         for def in &process.views {
             defs.entry(def.file).or_default().push(def);
         }
         for stream in process.streams.iter().filter(set) {
-            // Several streams may contain set_view calls of one file (made by the program, or inside other calls). All of them share one
-            // list.
+            // Several streams may contain set_view calls of one file (made by the program, or inside other calls); they share one list.
             if let Entry::Vacant(new) = out.files.entry(stream.file) {
                 new.insert(out.of.len() as u32);
                 let views = defs.get(&stream.file.0).map(Vec::as_slice).unwrap_or_default();
@@ -110,12 +108,12 @@ impl Views {
         out
     }
 
-    /// Returns the index of a file with views; `None` if the process set none.
+    /// Returns the index of a file with views; `None` if the process set no view on the file.
     pub(super) fn number(&self, file: FileId) -> Option<u32> {
         self.files.get(&file).copied()
     }
 
-    /// Returns the state of all files at the start of a thread: no open handle, view unknown.
+    /// Returns the view state of all files at the start of a thread: no open handle, view unknown.
     pub(super) fn begin(&self) -> State {
         State(vec![Now::NONE; self.of.len()])
     }
@@ -136,8 +134,8 @@ impl OfFile {
             Set { until, kind, first: def.first }
         };
         let all: Vec<Set> = views.iter().map(one).collect();
-        let alike = all.windows(2).all(|pair| matches!(pair, [a, b] if (a.kind, a.first) == (b.kind, b.first)));
-        Self(if alike || in_order(run, process, file) { all } else { Vec::new() })
+        let similar = all.windows(2).all(|pair| matches!(pair, [a, b] if (a.kind, a.first) == (b.kind, b.first)));
+        Self(if similar || in_order(run, process, file) { all } else { Vec::new() })
     }
 
     fn set(&self, number: u64) -> Option<&Set> {
@@ -145,9 +143,9 @@ impl OfFile {
     }
 }
 
-/// True if all set_view calls on the file are recorded and made by one thread, so that their sequence number identifies the view.
+/// True if all set_view calls on the file are recorded and made by one thread, so that a call's sequence number identifies the view.
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
-    let is = |stream: &&Stream| stream.file == file && told(run.op(stream), stream) == Some(Told::Set);
+    let is = |stream: &&Stream| stream.file == file && reported(run.op(stream), stream) == Some(Reported::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
     let mask = ids().fold(0, |mask, id| mask | 1_u64 << (id % 64));
     let of_sets = process.blocks.iter().filter(|block| block.head.stream_mask & mask != 0);
@@ -157,26 +155,26 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
-/// View in force on each file.
+/// View in force on each file, by index of the file.
 #[derive(Debug, Default)]
 pub(super) struct State(Vec<Now>);
 
 impl State {
-    /// Updates the view in force on the file with index `number` after a call of kind `told`.
-    pub(super) fn tell(&mut self, views: &Views, number: u32, told: Told, offset: i64) {
+    /// Updates the view in force on the file with index `number` after a call of kind `reported`.
+    pub(super) fn tell(&mut self, views: &Views, number: u32, reported: Reported, offset: i64) {
         let (Some(now), Some(of)) = (self.0.get_mut(number as usize), views.of.get(number as usize)) else { return };
-        match told {
-            Told::Opened => {
+        match reported {
+            Reported::Opened => {
                 now.open = now.open.saturating_add(1);
                 now.several |= now.open > 1;
                 now.kind = As::Plain;
             }
-            Told::Closed => {
+            Reported::Closed => {
                 now.open = now.open.saturating_sub(1);
                 now.several &= now.open > 0;
                 now.kind = As::Unknown;
             }
-            Told::Set => {
+            Reported::Set => {
                 let set = of.set(now.calls);
                 now.calls += 1;
                 now.kind = set.map_or(As::Unknown, |set| set.kind);
@@ -188,8 +186,8 @@ impl State {
         }
     }
 
-    /// Converts an access for the view in force on the file with index `number`. Returns false if this view is unknown, or if its effect on
-    /// the access cannot be determined.
+    /// Converts an access under the view in force on the file with index `number`. Returns false if the view, or its effect on the access,
+    /// is unknown.
     pub(super) fn apply(&self, run: &Run, number: u32, access: &mut Access) -> bool {
         let Some(now) = self.0.get(number as usize) else { return false };
         let As::Strided(at) = now.kind else { return now.kind == As::Plain };
@@ -207,14 +205,14 @@ impl State {
     }
 }
 
-/// Returns block size and (count, stride) per dimension of the blocks that a call under a strided view touches; `None` for other calls.
+/// Returns block size, and (count, stride) per dimension, of the blocks that a call under a strided view touches; `None` for other calls.
 pub(super) fn pieces(run: &Run, leaf: &Leaf) -> Option<(u64, Vec<(u64, u64)>)> {
     let form = shape(run, leaf.op)?;
     let constant = leaf.steps.iter().all(|step| step.length == 0);
     Some((form.block, form.pieces(leaf.length).filter(|_| constant)?))
 }
 
-/// Returns a loop nest in which the blocks that a call under a view touches are the innermost loops.
+/// Returns the loop nest with innermost loops added over the blocks that a call under a file view touches.
 pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     let node = |node: &Node| match node {
         Node::Loop(inner) => Node::Loop(unrolled(run, inner)),
@@ -222,7 +220,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     };
     let out = Loop { body: nest.body.iter().map(node).collect(), count_steps: nest.count_steps.clone(), ..*nest };
     match out.body.as_slice() {
-        // Single call: only the blocks that it touches repeat.
+        // Single call: only the blocks that the call touches repeat.
         [inner @ Node::Loop(_)] if out.count == 1 => match inner.at_iteration(0) {
             Node::Loop(inner) => inner,
             Node::Leaf(_) => out,

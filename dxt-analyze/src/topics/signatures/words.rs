@@ -29,7 +29,7 @@ pub(super) fn written(run: &Run, layer: Layer, nest: &Loop, file: &str, options:
     }
 }
 
-/// Formats accesses without a pattern as text; empty in loop notation.
+/// Formats accesses without a pattern as text; the text is empty in loop notation.
 pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     match options.notation {
         Notation::Loops => String::new(),
@@ -37,7 +37,7 @@ pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     }
 }
 
-/// Returns the text of a signature for tables.
+/// Returns the text of a signature for a table cell.
 pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
     match signature {
         "" if axes.spatial == "random" => "no pattern",

@@ -1,5 +1,5 @@
-//! Advice derived from the audit. Three things can be changed: the layout (`lfs setstripe`), settings of the library between program and
-//! file (HDF5's alignment, MPI-IO's hints), or the program's own offsets.
+//! Advice derived from the stripe audit. Three things can be changed: the file's layout (`lfs setstripe`), settings of the library between
+//! program and file (HDF5's alignment, MPI-IO's hints), or the program's offsets.
 
 use super::parts::{FilePart, StripePart, Stripes};
 use crate::findings::{About, Code, Finding, Severity, first_few};
@@ -10,15 +10,15 @@ use crate::thresholds::Thresholds;
 use crate::words::Words;
 use crate::words::stripes::{self as words, Change, Operations, Striped};
 
-/// Maximum number of findings per code; further files are only counted.
+/// Maximum number of findings per code; files beyond it are only counted.
 const PER_CODE: usize = 10;
 /// Granularity of Lustre's stripe sizes, in bytes (lfs-setstripe(1)).
 const STRIPE_GRAIN: u64 = 64 << 10;
 /// Largest stripe size that is proposed, in bytes: with larger stripes, few requests would reach more than one storage target.
 const LARGEST_STRIPE: u64 = 1 << 30;
 
-/// True if there are enough operations to judge a file's alignment. If the stripe size is a guess, returns false for files that are only
-/// read: most of these reads are of whole small files from the page cache.
+/// True if a file has enough operations to judge its alignment. False for files that are only read if the stripe size is a guess: most of
+/// these reads are of whole small files from the page cache.
 fn can_judge(file: &FilePart, least: &Thresholds) -> bool {
     file.placed() >= least.alignment_min_operations && (!file.is_guess() || file.writes > 0)
 }
@@ -31,12 +31,12 @@ fn is_crossing(file: &FilePart, least: &Thresholds) -> bool {
     can_judge(file, least) && share(file.crossing_needlessly, file.placed()) >= least.crossing_share
 }
 
-/// Minimum ratio of mean request length to stripe size for misalignment to be the cause of shared stripes: shorter requests share stripes
+/// Minimum mean request length / stripe size for which misalignment counts as the cause of shared stripes: shorter requests share stripes
 /// in any case.
 const LONG: f64 = 0.5;
 
-/// Returns the length, in bytes, of misaligned requests that are the cause of shared stripes; `None` if requests are shorter than [`LONG`]
-/// stripes or mostly aligned, or if the stripe size is a guess.
+/// Returns the mean length, in bytes, of misaligned requests that cause shared stripes; `None` if requests are mostly aligned or shorter
+/// than [`LONG`] stripes, or if the stripe size is a guess.
 fn misaligned_bytes(file: &FilePart, least: &Thresholds) -> Option<u64> {
     let length = file.bytes / file.placed().max(1);
     let is_long = length as f64 >= file.layout.main_stripe_size() as f64 * LONG;
@@ -62,10 +62,10 @@ fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
     enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
 }
 
-/// Code of a finding, and predicate that is true for files with its problem.
+/// Code of a finding, and a function that is true for files to which the finding applies.
 type Kind = (Code, fn(&FilePart, &Thresholds) -> bool);
 
-/// Returns sentences with the changes proposed for one file; empty if it has no problems.
+/// Returns the changes proposed for one file as sentences; empty if the file has no problems.
 #[must_use]
 pub fn advice(file: &FilePart, least: &Thresholds) -> Vec<String> {
     changes(file, least).iter().map(Change::sentence).collect()
@@ -127,8 +127,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
         }
         code if code == Code::CROSSING => {
             let crossing = part(file.crossing_needlessly);
-            // If there are no aligned operations to compare with: half of these operations' time, since each would touch one stripe
-            // instead of two.
+            // Without aligned operations to compare with, half of the crossing operations' time: each would touch one stripe instead of two.
             let cost_ns = (!of.is_guess && file.misalignment().1 == 0)
                 .then_some((file.time_ns as f64 * crossing.share / 2.0) as u64);
             (words::crossing(&of, &crossing, file.max_length, change.as_ref()), assumed, cost_ns)
@@ -152,7 +151,7 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     Finding { severity, cost_ns, ..Finding::new(code, words).with(about) }
 }
 
-/// Returns sentences, severity and cost of stripes that several nodes share (`between`), or else processes of one node.
+/// Returns text, severity and cost of the finding on stripes shared by several nodes (`between`), or by processes of one node.
 fn sharing(
     of: &Striped<'_>,
     between: bool,
@@ -165,8 +164,7 @@ fn sharing(
     let cost = match (between, misaligned) {
         (false, _) => sharing.time_on_one_node_ns(),
         (true, None) => sharing.time_of_handovers_ns(),
-        // Aligned requests share no stripe, neither between nodes nor within one. Within one node, about half of the writes wait for the
-        // others.
+        // Aligned requests share no stripe, neither between nodes nor within one. Within a node, about half of the writes wait for the others.
         (true, Some(_)) => sharing.time_of_handovers_ns().saturating_add(sharing.time_on_one_node_ns() / 2),
     };
     let severity = match Severity::of_cost(cost, io_ns, least) {

@@ -35,7 +35,6 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns the defaults of the command line.
     fn default() -> Self {
         Self { layout: None, what_if: Vec::new(), recommend: false, top: 20 }
     }

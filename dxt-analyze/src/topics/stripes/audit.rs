@@ -41,7 +41,7 @@ impl TargetSum {
     }
 }
 
-/// Totals of one file. They include only successful reads and writes of the layer whose calls reach storage.
+/// Totals of one file over successful reads and writes of the I/O layer whose calls reach storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
     /// Number of reads.
@@ -54,22 +54,22 @@ pub struct FileAudit {
     pub time_ns: u64,
     /// Size of the largest read or write, in bytes.
     pub max_length: u64,
-    /// Operations that do not begin at a stripe boundary.
+    /// Number of operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Operations that do not end at a stripe boundary.
+    /// Number of operations that do not end at a stripe boundary.
     pub unaligned_end: u64,
-    /// Operations that do not begin or do not end at a stripe boundary.
+    /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the operations counted in `unaligned`.
+    /// Bytes of the unaligned operations.
     pub unaligned_bytes: u64,
-    /// Operations that touch more than one stripe.
+    /// Number of operations that touch more than one stripe.
     pub crossing: u64,
-    /// Operations that touch more than one stripe although they are no longer than a stripe: if aligned, they would touch only one.
+    /// Number of operations that touch more than one stripe although they are no longer than a stripe: alignment would reduce it to one.
     pub crossing_needlessly: u64,
-    /// Operations whose stripes are unknown: they have no offset or bytes, or access a part of the file for which no layout component has
-    /// objects.
+    /// Number of operations whose stripes are unknown: they have no offset or bytes, or access a part of the file for which no layout
+    /// component has objects.
     pub not_placed: u64,
-    /// Operations that begin in a component stored on the metadata target.
+    /// Number of operations that begin in a layout component stored on the metadata target.
     pub on_metadata: u64,
     /// Totals by storage target; key `None` collects bytes whose target the layout does not name.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
@@ -121,25 +121,25 @@ impl FileAudit {
     }
 }
 
-/// File to which calls are currently added. It is taken out of the map, since successive calls are mostly on one file.
+/// File whose calls are being counted. Its totals are kept out of the map of files, since successive calls are mostly on one file.
 struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Totals over calls that lie within one or two stripes and one time bin; [`of_bin`] makes the key.
+    /// Totals over calls that lie within one or two stripes and one time bin, by the key that [`of_bin`] makes.
     within: InTurn<u64, TargetSum>,
 }
 
-/// Storage target and time bin; `None` instead of the bin if the totals have already been added to the load over time.
+/// Storage target and time bin; the bin is `None` if the load over time already includes the totals.
 type OnTarget = (Option<u32>, Option<usize>);
 
-/// Packs a storage target and a time bin into one number, which is faster to compare.
+/// Packs a storage target and a time bin into one number, which is fast to compare.
 #[inline]
 fn of_bin(target: u32, bin: usize) -> u64 {
     (bin as u64) << u32::BITS | u64::from(target)
 }
 
-/// Unpacks the number made by [`of_bin`].
+/// Unpacks the storage target and time bin that [`of_bin`] packed.
 fn on_target(of_bin: u64) -> OnTarget {
     (Some(of_bin as u32), usize::try_from(of_bin >> u32::BITS).ok())
 }
@@ -154,7 +154,7 @@ impl Current {
     }
 }
 
-/// Adds totals to the file's storage targets and, if there is a time bin, to the load over time.
+/// Adds totals to a file's storage targets and, if there is a time bin, to the load over time.
 fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target, bin): OnTarget, sum: &TargetSum) {
     counts.target(target, sum);
     if let (Some(target), Some(bin)) = (target, bin) {
@@ -167,7 +167,7 @@ fn settle(counts: &mut FileAudit, rows: &Rows, load: &mut LoadOverTime, (target,
 pub struct Audit<'a> {
     /// Stripe layout of each file of the run; files without a layout are not audited.
     pub layouts: &'a [Option<FileLayout>],
-    /// Rows for storage targets, and time bins, of the load over time.
+    /// Storage targets (rows) and time bins of the load over time.
     pub rows: Rows,
 }
 
@@ -176,7 +176,7 @@ pub struct Audit<'a> {
 pub struct Partial {
     /// Totals of each file.
     pub files: FxHashMap<FileId, FileAudit>,
-    /// Partly written stripes, and the processes that wrote them.
+    /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,
     /// Load of storage targets over time.
     pub load: LoadOverTime,
@@ -258,7 +258,7 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Totals over successive segments of a stream that each lie within one stripe (the usual case); they are added to the file later.
+/// Totals over successive segments of a stream that each lie within one stripe (the usual case), before they are added to the file's totals.
 struct Calm {
     is_write: bool,
     unaligned_start: u64,
@@ -274,7 +274,7 @@ impl Calm {
         Self { is_write, unaligned_start: 0, unaligned_end: 0, unaligned: 0, unaligned_bytes: 0, pace }
     }
 
-    /// Adds a segment that lies within `stripe`; returns true if the segment covers only a part of the stripe.
+    /// Adds a segment that lies within `stripe`; returns true if it covers only a part of the stripe.
     #[inline]
     fn add(&mut self, row: &Row, stripe: Stripe, pace: &mut Pace) -> bool {
         let begin = row.offset.cast_unsigned();
@@ -297,8 +297,8 @@ impl Calm {
     }
 }
 
-/// Fast path of [`one`] for a segment that spans two adjacent stripes on different targets and lies in one time bin. Returns false for any
-/// other segment. Most segments that do not lie within one stripe have this form.
+/// Fast path of [`one`] for a segment that spans two adjacent stripes on different targets within one time bin: the most frequent form
+/// besides segments within one stripe. Returns false for any other segment.
 #[inline]
 fn two(
     current: &mut Current,
@@ -353,10 +353,10 @@ fn one(
     let Common { placed, is_write, process, node } = common;
     let Current { file, counts, open, .. } = current;
     let duration = row.duration_ns();
-    // Used by reference: copying a struct right after storing its fields stalls the processor (failed store forwarding).
+    // A reference is used, since copying a struct right after its fields were stored stalls the processor (failed store forwarding).
     let place = &StripesTouched::on(placed, row.offset, row.length);
     let on_targets = place.as_ref().filter(|place| !place.on_metadata);
-    // An operation that begins outside of storage targets may still reach one; its other bytes belong to no target.
+    // An operation may begin outside of storage targets and still reach one; its other bytes belong to no target.
     let parts = match place.as_ref().filter(|place| !place.crosses) {
         Some(place) => parts.on(place.target, row.length),
         None => {

@@ -11,46 +11,45 @@ use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-/// Minimum average number of writes per sorted run for which merging the runs is faster than sorting.
+/// Minimum mean length of the sorted runs in a list of writes for which merging the runs is faster than sorting the list.
 const FEWEST_IN_RUNS: usize = 4;
 
-/// Stripe that several processes wrote at overlapping times, and these writes.
+/// Stripe that several processes wrote at overlapping times, with totals over the overlapping writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Stripe on which the writes overlap.
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Sum of the durations of these writes, ns.
+    /// Sum of the durations of the overlapping writes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing, ns.
     pub wall_ns: u64,
-    /// Number of processes whose writes overlap.
+    /// Number of processes whose writes overlap with a write of another process.
     pub process_count: u64,
-    /// First few of these processes, in ascending order.
+    /// First few processes with overlapping writes, in ascending order.
     pub processes: Vec<ProcessId>,
-    /// Writes that overlap between nodes; `None` if all overlapping writes come from one node, whose file system client holds the lock for
-    /// all its processes.
+    /// Totals over writes that overlap between nodes; `None` if all overlapping writes come from one node, whose file system client holds
+    /// the lock for all its processes.
     pub between_nodes: Option<BetweenNodes>,
 }
 
-/// Writes of a [`Conflict`] that overlap between nodes, so that the file system passes locks between clients.
+/// Totals over a [`Conflict`]'s writes that overlap between nodes, so that the file system passes locks between clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BetweenNodes {
     /// Number of writes that overlap in time with a write from another node.
     pub writes: u64,
-    /// Sum of the durations of these writes, ns.
+    /// Sum of the durations of these writes that overlap between nodes, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_ns: u64,
     /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
-    /// First few of these nodes, as indices in ascending order.
+    /// Node indices of the first few nodes with overlapping writes, in ascending order.
     pub nodes: Vec<u32>,
 }
 
-/// Returns the conflicts among the writes to a batch of stripes, and adds the writes to `handovers`. `nodes` contains the node index of
-/// each process.
+/// Returns the conflicts among the writes to a batch of stripes, and adds the writes to `handovers`. `nodes` is the node index of each process.
 #[must_use]
 pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
@@ -68,14 +67,14 @@ pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers
     out
 }
 
-/// Groups `writes` by stripe: returns their indices, and the end of each stripe's group. Uses counting sort, which is cheaper than a
-/// comparison sort: writes arrive process by process, mostly in order of stripes.
+/// Groups `writes` by stripe: returns their indices, and the end of each stripe's group. Uses counting sort, which is cheaper than
+/// comparisons: writes arrive process by process, mostly in order of stripes.
 fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     let mut behind = vec![0_usize; slots];
     for write in writes {
         behind.get_mut(write.slot as usize).into_iter().for_each(|count| *count += 1);
     }
-    // Holds the start of each stripe's group; after all writes are assigned, the end.
+    // First the start of each stripe's group; once all writes are assigned, its end.
     let mut sum = 0;
     behind.iter_mut().for_each(|count| sum += std::mem::replace(count, sum));
     let mut order = vec![0; sum];
@@ -90,14 +89,14 @@ fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     (order, behind)
 }
 
-/// Compares two writes to one stripe by start; further fields break ties.
+/// Compares two writes to one stripe by start; ties are broken by the other fields.
 #[inline]
 fn order(one: &Write, other: &Write) -> Ordering {
     one.start.cmp(&other.start).then_with(|| one.cmp(other))
 }
 
-/// Sorts writes by merging sorted runs in pairs: writes arrive process by process, and those of one process are in order of time. `room`
-/// is a reusable buffer.
+/// Sorts writes by merging sorted runs in pairs: writes arrive process by process, in order of time within each process. `room` is a
+/// reusable buffer.
 fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     let in_order = |one: &Write, next: &Write| order(one, next).is_le();
     if writes.chunk_by(in_order).count() * FEWEST_IN_RUNS > writes.len() {
@@ -146,7 +145,7 @@ struct Rooms {
 /// Reusable buffers for one kind of owner of writes (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// Per owner: end of its last time span so far.
+    /// End of each owner's latest time span.
     until: FxHashMap<T, u64>,
     starts: Vec<u64>,
     ends: Vec<u64>,
@@ -180,7 +179,7 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) ->
     })
 }
 
-/// Overlapping writes among owners of one kind (processes or nodes).
+/// Totals over overlapping writes of different owners, which are processes or nodes.
 struct Among<T> {
     writes: u64,
     time_ns: u64,
@@ -193,8 +192,7 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     let in_conflict = &mut room.in_conflict;
     in_conflict.clear();
     in_conflict.resize(writes.len(), false);
-    // Forward pass: finds writes during which an earlier write of another owner is still running. The two latest ends of different owners
-    // suffice.
+    // Forward pass: finds writes that begin while an earlier write of another owner is running. The two latest ends of different owners suffice.
     let mut latest = TwoBest::default();
     for (write, mark) in writes.iter().zip(in_conflict.iter_mut()) {
         *mark |= latest.other_than(owner(write)).is_some_and(|end| end > write.start);
@@ -219,7 +217,7 @@ fn among<T: Copy + Ord + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, ro
     Some(Among { writes: hits, time_ns, wall_ns: wall_ns(writes, owner, room), count, first })
 }
 
-/// The two largest values seen that belong to different owners (processes or nodes).
+/// The two largest values so far that belong to different owners (processes or nodes).
 struct TwoBest<T> {
     first: Option<(u64, T)>,
     second: Option<(u64, T)>,
@@ -273,7 +271,7 @@ fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, r
     }
     ends.extend(until.drain().map(|(_, end)| end));
     ends.sort_unstable();
-    // At equal times, ends are processed before starts.
+    // If a write ends when another starts, the end is processed first, so that they do not overlap.
     let (mut active, mut since, mut total) = (0_u64, 0, 0_u64);
     let mut starts = starts.iter().copied().peekable();
     for &end in ends.iter() {
@@ -344,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_from_one_node_are_told_apart() {
+    fn writes_from_one_node_are_distinguished() {
         // Processes 0 and 1 share a node.
         let local = one(STRIPE, &writes(&[(0, 0, 10), (1, 5, 15), (2, 15, 20)]), NODES, &mut Rooms::default()).unwrap();
         assert_eq!((local.process_count, local.between_nodes), (2, None));
@@ -379,8 +377,8 @@ mod tests {
             let node = |write: &Write| NODES[write.process.index()];
             let between =
                 all.iter().filter(|a| all.iter().any(|b| node(b) != node(a) && b.start < a.end && a.start < b.end));
-            let told = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);
-            assert_eq!(told, between.count() as u64, "{of:?}");
+            let reported = found.and_then(|conflict| conflict.between_nodes).map_or(0, |between| between.writes);
+            assert_eq!(reported, between.count() as u64, "{of:?}");
         }
     }
 }

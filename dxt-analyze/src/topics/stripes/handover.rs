@@ -1,5 +1,5 @@
-//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: those after another node wrote it last, so that the
-//! file system passes the lock between nodes, and those by the node that wrote last. A node keeps the lock until another node writes.
+//! Cost of lock handovers. Compares the durations of two kinds of writes to a stripe: writes whose preceding write came from another node,
+//! so that the file system passes the lock between nodes, and all others. A node keeps the lock until another node writes.
 
 use super::overlap::Write;
 use crate::model::FileId;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Minimum number of writes of each kind (with and without a lock handover) for a comparison.
 const FEWEST: u64 = 16;
-/// Minimum ratio of the geometric mean durations, with handover / without, to attribute the difference to handovers.
+/// Minimum ratio of geometric mean durations (with / without handover) for which the difference is attributed to handovers.
 const LONGER: f64 = 1.5;
 
 /// Totals over the writes of one kind (with or without a lock handover).
@@ -48,24 +48,24 @@ struct OfSize {
     kept: Kind,
 }
 
-/// Totals over the writes to contested stripes, by file and size class (power of two of their length).
+/// Totals over the writes to contested stripes, by file and by size class (base-2 logarithm of the length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 
 impl Handovers {
-    /// Adds the writes to one stripe, which must be sorted by start. `nodes` contains the node index of each process.
+    /// Adds the writes to one stripe, which must be sorted by start. `nodes` is the node index of each process.
     pub(super) fn add(&mut self, file: FileId, writes: &[Write], nodes: &[u32]) {
         let of = self.0.entry(file).or_default();
         let mut last = None;
-        // Successive writes mostly have one size class, which is then looked up only once.
-        for alike in writes.chunk_by(|one, next| one.size == next.size) {
+        // Successive writes mostly have one size class, so it is looked up once for all of them.
+        for similar in writes.chunk_by(|one, next| one.size == next.size) {
             let mut sum = OfSize::default();
-            for write in alike {
+            for write in similar {
                 let node = nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
                 let passed = last.replace(node).is_some_and(|last| last != node);
                 if passed { &mut sum.passed } else { &mut sum.kept }.add(write);
             }
-            if let Some(first) = alike.first() {
+            if let Some(first) = similar.first() {
                 let of = of.entry(first.size).or_default();
                 of.passed.join(&sum.passed);
                 of.kept.join(&sum.kept);
@@ -73,8 +73,8 @@ impl Handovers {
         }
     }
 
-    /// Returns the time of writes before which the stripe's lock was passed between nodes, in ns; `None` if they take no longer than other
-    /// writes of their size.
+    /// Returns the time of writes whose preceding write came from another node, in ns; `None` if they take no longer than other writes of
+    /// their size.
     #[must_use]
     pub fn time_ns(&self, file: FileId) -> Option<u64> {
         let clear = |of: &&OfSize| {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::model::ProcessId;
 
-    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; 0 and 1 are on one node.
+    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; processes 0 and 1 share a node.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
         of_sizes(passed_ns, stripes, 20)
     }

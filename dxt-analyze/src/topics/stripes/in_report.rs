@@ -1,4 +1,4 @@
-//! Stripe audit in the HTML report.
+//! Stripe audit as a section of the HTML report.
 
 use super::args::Options;
 use super::audit::Audit;
@@ -9,10 +9,10 @@ use crate::scan::{Analysis, Nothing};
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Maximum number of segments of a trace for which other layouts are simulated; a simulation takes microseconds per segment.
+/// Maximum number of segments in a trace for which other layouts are simulated; the simulation takes microseconds per segment.
 const MOST_REPLAYED: u64 = 2_000_000;
 
-/// Stripe audit as a part of the report, see [`Reported`].
+/// Stripe audit as a section of the report, see [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: Audit<'a>,

@@ -1,14 +1,14 @@
-//! Stripe layout in the form for tables and JSON.
+//! Stripe layout of a file, in the form for tables and JSON.
 
 use crate::model::{FileLayout, LayoutOrigin};
 use serde::Serialize;
 
-/// Component of a layout: a range of file offsets with a striping of its own.
+/// Component of a stripe layout: a range of file offsets with its own striping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentPart {
-    /// First byte of the component.
+    /// First byte of the component's range in the file.
     pub start: u64,
-    /// End (exclusive) in bytes; `None` for the rest of the file.
+    /// End (exclusive) of the component's range, in bytes; `None` for the rest of the file.
     pub end: Option<u64>,
     /// Stripe size in bytes.
     pub stripe_size: u64,
@@ -18,10 +18,10 @@ pub struct ComponentPart {
     pub osts: Vec<u32>,
     /// Name of the OST pool; empty if there is none.
     pub pool: String,
-    /// True if the component's objects have been created, so that data can be on them.
+    /// True if the component's objects exist, so that they can hold data.
     pub active: bool,
-    /// State of the component: `in use`, or the reason why it holds no data: `not initialized`, `stale`, `offline`, `extension`, `parity`,
-    /// `foreign`, `released`.
+    /// State of the component: `in use`, or why it holds no data (`not initialized`, `stale`, `offline`, `extension`, `parity`, `foreign`,
+    /// `released`).
     pub standing: &'static str,
     /// True if the component is stored on the metadata target.
     pub on_metadata: bool,
@@ -34,12 +34,11 @@ pub struct ComponentPart {
 /// Stripe layout of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LayoutPart {
-    /// Source of the layout.
+    /// Source of the layout, e.g. Lustre or a guess.
     pub origin: LayoutOrigin,
     /// Components of the layout; a single one if the layout is not composite.
     pub components: Vec<ComponentPart>,
-    /// Ids of mirrors with current data. Reads may have used any of them; the audit assigns reads to the preferred mirror, or else to the
-    /// first.
+    /// Ids of the mirrors with current data. Reads may have used any of them; the audit assigns reads to the preferred mirror, else to the first.
     pub mirrors_in_use: Vec<u16>,
 }
 
@@ -61,7 +60,7 @@ impl LayoutPart {
         Self { origin: layout.origin, components: components.collect(), mirrors_in_use: layout.layout.mirrors_in_use() }
     }
 
-    /// Returns the stripe size of the last active component on storage targets, in bytes; this component holds most bytes of a large file.
+    /// Returns the stripe size of the last active component on storage targets, in bytes; in a large file, it holds most bytes.
     #[must_use]
     pub fn main_stripe_size(&self) -> u64 {
         let on_targets = self.components.iter().rev().find(|component| component.active && !component.on_metadata);

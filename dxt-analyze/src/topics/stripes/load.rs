@@ -1,5 +1,5 @@
 //! Load of each storage target over time: bytes and time of calls in at most [`LOAD_BINS`] time bins of equal length. An operation counts
-//! in each time bin that it overlaps, in proportion to its time there.
+//! in each time bin that it overlaps, in proportion to the overlap.
 
 use super::over_time::Timeline;
 use crate::limits::{LOAD_BINS, LOAD_SHOWN, LOAD_TARGETS};
@@ -7,10 +7,10 @@ use crate::model::{FileLayout, Run};
 use crate::sum::Sum;
 use serde::Serialize;
 
-/// Upper bound (exclusive) of the target indices that can get a row of their own; Lustre's indices end at 65,535.
+/// Exclusive upper bound of storage target indices with a row of their own in the load table; Lustre's indices end at 65,535.
 const HIGHEST: usize = u16::MAX as usize;
 
-/// Assignment of storage targets to rows of the load table.
+/// Rows of the load table: one for each storage target, up to a maximum number.
 #[derive(Clone, Debug)]
 pub struct Rows {
     timeline: Timeline,
@@ -58,7 +58,7 @@ struct Cell {
     time_ns: u64,
 }
 
-/// Start and end of an operation, and its first and last time bin.
+/// Start and end of an operation in ns since the job's start, and the time bins that contain them.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     start_ns: u64,
@@ -67,7 +67,7 @@ pub struct Span {
     last: usize,
 }
 
-/// Time bin in which the last operation began, with the start and end of the bin in ns since the job's start; caches a division.
+/// Time bin in which the previous operation began, with its start and end in ns since the job's start; a cache that saves divisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     bin: usize,
@@ -76,8 +76,8 @@ pub struct Near {
 }
 
 impl Span {
-    /// Computes the time bins of an operation; times are ns since the job's start. Most operations lie in the time bin of the previous one,
-    /// which `near` caches to save the division.
+    /// Computes the time bins of an operation; times are in ns since the job's start. `near` caches the time bin of the previous operation,
+    /// which most operations share.
     #[inline]
     #[must_use]
     pub fn new(rows: &Rows, near: &mut Near, start_ns: u64, end_ns: u64) -> Self {
@@ -94,7 +94,7 @@ impl Span {
 }
 
 impl Span {
-    /// Returns the time bin that contains the whole operation; `None` if it overlaps several bins.
+    /// Returns the time bin that contains the whole operation; `None` if the operation overlaps several bins.
     #[inline]
     #[must_use]
     pub fn only_bin(&self) -> Option<usize> {
@@ -102,14 +102,14 @@ impl Span {
     }
 }
 
-/// Part of an operation that one storage target serves.
+/// Part of an operation that is served by one storage target.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Index of the storage target.
     pub target: u32,
     /// Bytes on the target.
     pub bytes: u64,
-    /// Part of the operation's time that is attributed to these bytes, ns.
+    /// Part of the operation's time that is attributed to the target's bytes, ns.
     pub time_ns: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct Share {
 pub struct LoadOverTime(Vec<Cell>);
 
 impl LoadOverTime {
-    /// Adds the part of an operation on one target to all time bins that the operation overlaps.
+    /// Adds one target's part of an operation to all time bins that the operation overlaps.
     #[inline]
     pub fn add(&mut self, rows: &Rows, span: Span, share: Share) {
         let Timeline { start_ns, bin_ns, .. } = rows.timeline;
@@ -127,7 +127,7 @@ impl LoadOverTime {
         }
         let Span { start_ns: begins, end_ns: ends, first, last } = span;
         let row = self.of(rows, share.target);
-        // Uses cumulative sums up to the current bin, rounded down, so that the bins add up to the whole.
+        // Uses cumulative sums up to the end of each bin, rounded down, so that all bins add up to the whole.
         let (duration, mut bytes, mut time) = (u128::from(ends - begins).max(1), 0, 0);
         for (bin, cell) in row.iter_mut().enumerate().take(last + 1).skip(first) {
             let end = if bin == last { ends } else { start_ns.saturating_add((bin as u64 + 1).saturating_mul(bin_ns)) };
@@ -139,7 +139,7 @@ impl LoadOverTime {
         }
     }
 
-    /// Adds the part of an operation on one target to the single time bin that contains the operation.
+    /// Adds one target's part of an operation to the single time bin that contains the operation.
     pub fn add_within(&mut self, rows: &Rows, bin: usize, share: Share) {
         if let Some(cell) = self.of(rows, share.target).get_mut(bin) {
             put(cell, share.bytes, share.time_ns);
@@ -157,7 +157,7 @@ impl LoadOverTime {
         self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
-    /// Merges the load that another thread counted.
+    /// Merges the load counted by another thread.
     pub fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -168,7 +168,7 @@ impl LoadOverTime {
         }
     }
 
-    /// Returns the load in the form of the result; `None` if no bytes went to a known storage target.
+    /// Returns the load for tables and JSON; `None` if no bytes went to a known storage target.
     #[must_use]
     pub fn part(&self, rows: &Rows) -> Option<LoadPart> {
         let Timeline { start_ns, bin_ns, bins } = rows.timeline;
@@ -182,7 +182,7 @@ impl LoadOverTime {
         let moments: Vec<MomentPart> = (0..bins).filter_map(|bin| moment(rows, &all, bin)).collect();
         let busiest = moments.iter().map(|moment| moment.busiest_bytes).sum::<Sum>().get();
         let bytes = moments.iter().map(|moment| moment.bytes).sum::<Sum>().get();
-        // Used targets come before unused ones. Targets without a row of their own are already summed in one row.
+        // Targets are sorted by bytes, most first. The row that sums the targets without their own row is last.
         all.sort_by_key(|(target, cells)| (target.is_none(), std::cmp::Reverse(sum(cells)), *target));
         let shown = all.len().min(LOAD_SHOWN);
         let (own, rest) = all.split_at(shown);
@@ -244,7 +244,7 @@ pub struct LoadPart {
     pub known_targets: u64,
     /// Mean number of targets that work in parallel: total bytes / sum over time bins of the busiest target's bytes.
     pub parallelism: f64,
-    /// Load of the targets with most bytes, sorted by index; an entry without an index is the sum of all other targets.
+    /// Load of the targets with most bytes, sorted by index; the entry with index `None` sums all other targets.
     pub targets: Vec<TargetLoad>,
     /// Time bins in which any target got bytes, in order of time.
     pub moments: Vec<MomentPart>,
@@ -270,9 +270,9 @@ pub struct MomentPart {
     pub bytes: u64,
     /// Number of targets that got any bytes.
     pub busy_targets: u64,
-    /// OST index of the target with most bytes.
+    /// OST index of the busiest target, which got most bytes.
     pub busiest: u32,
-    /// Bytes on the target with most bytes.
+    /// Bytes on the busiest target.
     pub busiest_bytes: u64,
     /// Bytes on the busiest target / mean bytes over all targets that the layouts name.
     pub busiest_to_mean: f64,

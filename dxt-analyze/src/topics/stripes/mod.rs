@@ -32,6 +32,6 @@ pub mod view;
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::stripes as verb;
+pub use view::stripes as run;
 
 pub use codes::CODES;

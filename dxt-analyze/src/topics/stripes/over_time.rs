@@ -39,7 +39,7 @@ impl Timeline {
         Self { start_ns: start, bin_ns, bins: (end - start).div_ceil(bin_ns) as usize }
     }
 
-    /// Returns the index of the time bin that contains a time; times outside the span count in the first or the last bin.
+    /// Returns the index of the time bin that contains a time; times before or after the span belong to the first or last bin.
     #[inline]
     #[must_use]
     pub fn bin(&self, time_ns: u64) -> usize {

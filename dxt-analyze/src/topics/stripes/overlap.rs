@@ -1,6 +1,6 @@
-//! Later passes of the stripe audit: collect the times of writes to contested stripes, to find writes that overlap in time with a write of
-//! another process. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, with a total of
-//! at most [`crate::limits::SHARING_PASSES`] times as many, most important stripes first. Further stripes are counted as not examined.
+//! Later passes of the stripe audit: collect the times of writes to contested stripes, to find writes of different processes that overlap
+//! in time. Memory is bounded: stripes are processed in batches of at most [`crate::limits::HELD_WRITES`] writes, most important stripes
+//! first, for at most [`crate::limits::SHARING_PASSES`] times as many writes in total. Further stripes are counted as not examined.
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
@@ -19,12 +19,12 @@ use trace_format::op::OpClass;
 pub struct Plan {
     /// Stripes of each batch; one pass over the trace per batch.
     pub batches: Vec<Vec<StripeKey>>,
-    /// Stripes that are not examined, because there are too many.
+    /// Stripes that are not examined because there are too many.
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Divides `contested`, which is sorted by importance, into one batch per pass, of at most [`HELD_WRITES`] writes each. A stripe's writes
-/// are never divided, so there can be more than [`SHARING_PASSES`] batches, but fewer than twice as many.
+/// Divides `contested`, sorted by importance, into one batch per pass, each of at most [`HELD_WRITES`] writes. All writes of a stripe are
+/// in one batch, so there can be more than [`SHARING_PASSES`] batches, but fewer than twice as many.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)
@@ -42,7 +42,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
             plan.left_over.push((stripe, writers));
         }
     }
-    // Puts neighbouring stripes into one batch: a pass then needs only the blocks whose offsets reach its part of the file.
+    // Puts neighbouring stripes into one batch: a pass then reads only blocks whose offsets reach that part of the file.
     chosen.sort_unstable();
     let mut room = 0;
     for (stripe, writes) in chosen {
@@ -58,7 +58,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
     plan
 }
 
-/// Write to a part of a contested stripe; times are ns since the job's start.
+/// Write to a part of a contested stripe; its start and end are in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
     /// Index of the stripe in the batch.
@@ -66,7 +66,7 @@ pub struct Write {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) process: ProcessId,
-    /// Size class (power of two) of the whole request's length.
+    /// Size class of the whole request: base-2 logarithm of its length.
     pub(super) size: u8,
 }
 
@@ -77,7 +77,7 @@ pub struct Collect<'a> {
     files: FxHashMap<FileId, OfFile>,
 }
 
-/// Stripes of one file in a batch, for lookup by file offset.
+/// Stripes of one file in a batch, found by file offset.
 #[derive(Debug, Default)]
 struct OfFile {
     /// Index of the file's first stripe in the batch; the file's other stripes follow in order.
@@ -88,18 +88,18 @@ struct OfFile {
     table: Option<Table>,
 }
 
-/// Lookup table from file offset to stripe. Its index is the distance from the first stripe, in units of the largest power of two that
-/// divides all such distances. Stripes of one size are mostly adjacent, so the table has few gaps.
+/// Lookup table from file offset to stripe. The index is the distance from the first stripe, in units of the largest power of two that
+/// divides all distances. Stripes of one size are mostly adjacent, so the table has few gaps.
 #[derive(Debug)]
 struct Table {
     first: u64,
-    /// Base-2 logarithm of the unit in bytes.
+    /// Base-2 logarithm of the unit of distance, in bytes.
     shift: u32,
     /// Index of the stripe at each distance; [`u32::MAX`] if there is no stripe.
     places: Vec<u32>,
 }
 
-/// Maximum number of table entries per stripe; with more, the table would be mostly gaps.
+/// Maximum number of table entries per stripe; beyond it, the table would be mostly gaps.
 const WIDEST: u64 = 8;
 
 impl Table {
@@ -127,8 +127,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// Returns the index in the batch of the stripe that begins at file offset `start`. `near` is the position of the last lookup: a
-    /// process mostly writes in order, so the next stripe usually follows shortly after it.
+    /// Returns the batch index of the stripe that begins at file offset `start`. `near` is the position of the last lookup: a process
+    /// mostly writes in order, so the next stripe is usually shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {
@@ -155,7 +155,7 @@ impl<'a> Collect<'a> {
 }
 
 impl Collect<'_> {
-    /// True if accesses to `file` in a block with `head` can touch a stripe of the batch.
+    /// True if accesses to `file` in the block with header `head` can touch a stripe of the batch.
     fn reaches(&self, file: FileId, head: &BlockHead) -> bool {
         let Some((&first, &last)) = self.files.get(&file).and_then(|of| of.starts.first().zip(of.starts.last())) else {
             return false;
@@ -200,7 +200,7 @@ impl Analysis for Collect<'_> {
                 let offset = u64::try_from(row.offset).ok();
                 if let Some((offset, (first, last))) = offset.and_then(|at| Some((at, placed.ends(at, row.length)?))) {
                     let end = offset + row.length;
-                    // The write covers all stripes between its first and its last completely.
+                    // All stripes between the first and the last are written completely.
                     if first.start < offset || end < first.end {
                         of.slot(first.start, &mut near).into_iter().for_each(&mut push);
                     }

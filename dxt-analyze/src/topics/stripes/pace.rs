@@ -1,5 +1,5 @@
-//! Estimates the cost of misalignment: compares durations of aligned and unaligned operations of similar size, per file, separately for
-//! reads and writes. It is only an estimate: how long an unaligned operation would have taken if aligned is unknown.
+//! Estimates the cost of misalignment: compares the durations of aligned and unaligned operations of similar size, per file, separately for
+//! reads and writes. Only an estimate, since the duration of an unaligned operation if it were aligned is unknown.
 
 use crate::thresholds::Thresholds;
 pub use crate::words::stripes::PacePart;
@@ -9,7 +9,7 @@ pub use crate::words::stripes::PacePart;
 struct Sample {
     count: u64,
     sum_ns: u64,
-    /// Sum of the squared durations, ns²; an integer, so that the sum does not depend on the order of additions.
+    /// Sum of squared durations, ns²; an integer, so that the order of additions does not matter.
     squares: u128,
 }
 
@@ -38,19 +38,19 @@ impl Sample {
     }
 }
 
-/// Durations of aligned and of unaligned operations, by direction and size class. A file has few classes, so lookup is a linear search.
+/// Durations of aligned and of unaligned operations, by direction and size class. Lookup is a linear search, since a file has few classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace(Vec<(Class, [Sample; 2])>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     is_write: bool,
-    /// Base-2 logarithm of the smallest size in the class, which contains sizes in [2^log2, 2^(log2 + 1)) bytes.
+    /// Base-2 logarithm of the class's smallest size; the class contains sizes in [2^log2, 2^(log2 + 1)) bytes.
     log2: u32,
 }
 
 impl Pace {
-    /// Adds an operation of `length` bytes.
+    /// Adds an operation of `length` bytes that took `duration_ns`.
     #[inline]
     pub fn add(&mut self, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Class { is_write, log2: length.max(1).ilog2() };
@@ -66,13 +66,13 @@ impl Pace {
         &mut self.0[index].1
     }
 
-    /// Adds samples of aligned and of unaligned operations to a size class.
+    /// Adds samples of aligned and unaligned operations to a size class.
     #[inline(never)]
     fn put(&mut self, class: Class, samples: &[Sample; 2]) {
         self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
     }
 
-    /// Merges the samples of another thread.
+    /// Merges the samples collected by another thread.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
             let mine = self.samples(*class);
@@ -80,7 +80,7 @@ impl Pace {
         }
     }
 
-    /// Returns the comparisons of aligned with unaligned operations for which both samples are large enough; reads first, then by size.
+    /// Returns the comparisons of aligned with unaligned operations for size classes with enough of both; reads first, then by size.
     #[must_use]
     pub fn comparisons(&self, least: &Thresholds) -> Vec<PacePart> {
         let mut classes = self.0.clone();
@@ -89,7 +89,7 @@ impl Pace {
     }
 }
 
-/// Collects consecutive operations of one size class, so that the class is looked up only once.
+/// Collector of consecutive operations of one size class, for which the class is looked up only once.
 #[derive(Clone, Debug, Default)]
 pub struct InARow {
     class: Option<Class>,
@@ -97,7 +97,7 @@ pub struct InARow {
 }
 
 impl InARow {
-    /// Adds an operation, as [`Pace::add`] does. If its class differs from the previous one, first moves the collected samples to `pace`.
+    /// Adds an operation, as [`Pace::add`] does. First moves the collected samples to `pace` if the operation's class is another one.
     #[inline]
     pub fn add(&mut self, pace: &mut Pace, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Some(Class { is_write, log2: length.max(1).ilog2() });
@@ -154,11 +154,11 @@ mod tests {
         assert_eq!((part.op, part.from_bytes, part.aligned, part.unaligned), ("write", 4096, 40, 25));
         let mean = fast.iter().sum::<u64>() as f64 / 40.0;
         assert!(part.is_clear && part.cost_ns == ((1500.0 - mean) * 25.0) as u64, "{part:?}");
-        // Merging two halves gives the same result as adding all.
+        // Merging two halves of the operations gives the same result as adding all of them.
         let mut halves = filled(&fast[..20], &slow[..5]);
         halves.merge(&filled(&fast[20..], &slow[5..]));
         assert_eq!(halves.comparisons(&least), found);
-        // Collecting operations in a row gives the same result as adding each.
+        // Collecting operations in a row gives the same result as adding each one.
         let (mut in_a_row, mut row) = (Pace::default(), InARow::default());
         fast.iter().for_each(|&ns| row.add(&mut in_a_row, true, 5000, false, ns));
         row.add(&mut in_a_row, true, 50_000, false, 7);

@@ -1,4 +1,4 @@
-//! Parts of the result of a stripe audit, in the form for tables and JSON.
+//! Parts of the stripe audit's result, in the form for tables and JSON.
 
 use super::layout_part::LayoutPart;
 use super::load::LoadPart;
@@ -11,14 +11,14 @@ pub use crate::words::stripes::StripePart;
 use serde::Serialize;
 
 impl FilePart {
-    /// Returns the number of operations whose stripes are known; shares of operations refer to this number.
+    /// Returns the number of operations whose stripes are known: the denominator of all shares of operations.
     #[must_use]
     pub fn placed(&self) -> u64 {
         (self.reads + self.writes).saturating_sub(self.not_placed).saturating_sub(self.on_metadata)
     }
 
-    /// Returns the total extra time of unaligned operations, compared with aligned ones of similar size (ns), and the number of unaligned
-    /// operations in this estimate.
+    /// Returns the extra time of unaligned operations, compared with aligned ones of similar size, in ns; and the number of unaligned
+    /// operations that this estimate covers.
     #[must_use]
     pub fn misalignment(&self) -> (u64, u64) {
         self.alignment_cost.iter().filter(|part| part.is_clear).fold((0, 0), |(cost, count), part| {
@@ -36,7 +36,7 @@ impl FilePart {
 /// Load of one storage target by accesses to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetPart {
-    /// OST index; `None` if the layout does not name it.
+    /// OST index of the storage target; `None` if the layout does not name the target.
     pub ost: Option<u32>,
     /// Number of operations that accessed the target.
     pub operations: u64,
@@ -55,33 +55,33 @@ pub struct SharingPart {
     pub shared_stripes: u64,
     /// Number of writes that overlap in time with a write of another process to the same stripe.
     pub writes: u64,
-    /// Sum of the durations of these writes, ns.
+    /// Sum of the durations of the overlapping writes, ns.
     pub time_ns: u64,
     /// Number of shared stripes that several nodes wrote at overlapping times.
     pub stripes_between_nodes: u64,
     /// Number of writes that overlap in time with a write from another node.
     pub writes_between_nodes: u64,
-    /// Sum of the durations of these writes between nodes, ns.
+    /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
-    /// Sum of the durations of writes to contested stripes that another node wrote last, at any earlier time, ns. `None` if these writes
-    /// take no longer than others.
+    /// Sum of the durations of writes to contested stripes whose preceding write came from another node, ns. `None` if these writes take no
+    /// longer than others.
     pub time_passed_on_ns: Option<u64>,
-    /// Sampling factor n: one in n stripes was tracked, and all numbers above are multiplied by n.
+    /// Sampling factor n: one in n stripes was tracked, and all other sums are multiplied by n.
     pub estimated_times: u64,
     /// Number of contested stripes that were not examined, because there were too many.
     pub not_examined: u64,
-    /// Time of the writes to the stripes that were not examined, ns.
+    /// Time of the writes to contested stripes that were not examined, ns.
     pub not_examined_ns: u64,
 }
 
 impl SharingPart {
-    /// Returns the number of shared stripes without overlapping writes from several nodes.
+    /// Returns the number of shared stripes on which no writes from several nodes overlap.
     #[must_use]
     pub fn stripes_on_one_node(&self) -> u64 {
         self.shared_stripes.saturating_sub(self.stripes_between_nodes)
     }
 
-    /// Returns the time of writes that overlap in time only with writes from the same node, in ns.
+    /// Returns the time of writes that overlap only with writes from their own node, in ns.
     #[must_use]
     pub fn time_on_one_node_ns(&self) -> u64 {
         self.time_ns.saturating_sub(self.time_between_nodes_ns)
@@ -93,7 +93,7 @@ impl SharingPart {
         self.time_between_nodes_ns.max(self.time_passed_on_ns.unwrap_or(0))
     }
 
-    /// Multiplies totals over a sample of one in `times` stripes by `times`, to estimate the totals over all stripes.
+    /// Multiplies totals over a sample of one in `times` stripes by `times`, which estimates the totals over all stripes.
     pub(super) fn scale(&mut self, times: u64) {
         self.estimated_times = times;
         for sum in [
@@ -113,14 +113,14 @@ impl SharingPart {
     }
 }
 
-/// Result of the audit for one file.
+/// Result of the stripe audit for one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
     /// Path of the file.
     pub file: String,
     /// Stripe layout of the file.
     pub layout: LayoutPart,
-    /// Reason why a layout in the trace could not be used, so that `layout` is a guess; else `None`.
+    /// Reason why the layout in the trace could not be used and `layout` is a guess; else `None`.
     pub layout_problem: Option<String>,
     /// Number of reads of the file.
     pub reads: u64,
@@ -132,46 +132,46 @@ pub struct FilePart {
     pub time_ns: u64,
     /// Size of the largest operation, in bytes.
     pub max_length: u64,
-    /// Operations that do not begin or do not end at a stripe boundary.
+    /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
     /// Bytes of the unaligned operations.
     pub unaligned_bytes: u64,
-    /// Operations that do not begin at a stripe boundary.
+    /// Number of operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Operations that do not end at a stripe boundary.
+    /// Number of operations that do not end at a stripe boundary.
     pub unaligned_end: u64,
-    /// Operations that touch more than one stripe.
+    /// Number of operations that touch more than one stripe.
     pub crossing: u64,
-    /// Operations that touch more than one stripe although they are no longer than a stripe.
+    /// Number of operations that touch more than one stripe although they are no longer than a stripe.
     pub crossing_needlessly: u64,
-    /// Operations that begin on the metadata target; their alignment is not examined.
+    /// Number of operations that begin on the metadata target; their alignment is not examined.
     pub on_metadata: u64,
-    /// Operations whose stripes are unknown: they have no offset or bytes, or no layout component covers them.
+    /// Number of operations whose stripes are unknown: they have no offset or bytes, or no layout component covers them.
     pub not_placed: u64,
     /// Load of each storage target.
     pub targets: Vec<TargetPart>,
     /// Bytes on the busiest target / mean bytes over the layout's targets; `None` if the layout names no targets.
     pub imbalance: Option<f64>,
-    /// Comparisons of aligned and unaligned operations of similar size, if there are enough of both.
+    /// Comparisons of aligned and unaligned operations, for each size class with enough of both.
     pub alignment_cost: Vec<PacePart>,
     /// Totals over the shared stripes of the file.
     pub sharing: SharingPart,
-    /// Shared stripes with most time in writes, sorted by offset.
+    /// Shared stripes with most write time, sorted by offset.
     pub stripes: Vec<StripePart>,
-    /// Proposed changes, in sentences.
+    /// Advised changes of layout, library settings or program, as sentences.
     pub advice: Vec<String>,
 }
 
 /// Result of the stripe audit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
-    /// Files, those with most time first.
+    /// Files, sorted by I/O time, longest first.
     pub files: Vec<FilePart>,
-    /// Paths of files that were read or written but have no layout, not even a preferred I/O size.
+    /// Paths of files that were read or written but have neither a stripe layout nor a preferred I/O size.
     pub without_layout: Vec<String>,
     /// Sampling factor n: one in n partly written stripes was tracked; 1 if all were tracked.
     pub followed_one_in: u64,
-    /// Simulation of other layouts for the files with most time; empty unless the user requested it.
+    /// Simulation of other layouts for the files with most I/O time; empty unless the user requested it.
     pub what_if: Vec<FileTrials>,
     /// Load of storage targets over time; `None` if no layout names any target.
     pub ost_load: Option<LoadPart>,

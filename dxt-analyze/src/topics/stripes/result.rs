@@ -1,4 +1,4 @@
-//! Builds the result of the audit for each file from the results of the passes.
+//! Builds the stripe audit's result for each file from the results of the passes.
 
 use super::audit::FileAudit;
 use super::conflicts::Conflict;
@@ -9,7 +9,7 @@ use super::sharing::{StripeKey, Writers};
 use crate::model::{File, FileId, FileLayout, LayoutOrigin, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// Results of all passes of the audit.
+/// Results of all passes of the stripe audit.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Totals from the first pass, by file.
@@ -20,13 +20,13 @@ pub struct Found {
     pub left_over: Vec<(StripeKey, Writers)>,
     /// Writes to contested stripes that overlap in time.
     pub conflicts: Vec<Conflict>,
-    /// Durations of writes to contested stripes, separately for writes after another node had written.
+    /// Durations of writes to contested stripes, separately for writes whose preceding write came from another node.
     pub handovers: Handovers,
     /// Sampling factor n: one in n partly written stripes was tracked.
     pub followed_one_in: u64,
 }
 
-/// Builds the result of each file; lists the `top` shared stripes with most time.
+/// Builds the result of each file, with its `top` shared stripes with most write time.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
     let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();

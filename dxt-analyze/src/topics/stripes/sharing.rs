@@ -1,6 +1,6 @@
-//! Tracks partly written stripes, and whether several processes write them. A write that covers a whole stripe shares it with no other
-//! writer (unless the bytes themselves overlap), so each write adds at most two stripes here: its first and its last. The table of
-//! stripes is bounded by sampling, see [`crate::shared::sampled_table`].
+//! Tracks partly written stripes, and if several processes write them. A write that covers a whole stripe shares it with no other writer
+//! (unless the bytes themselves overlap), so each write adds at most two stripes: its first and its last. The table of stripes is bounded
+//! by sampling, see [`crate::shared::sampled_table`].
 
 use crate::limits::FOLLOWED_STRIPES;
 use crate::model::{FileId, ProcessId};
@@ -25,28 +25,28 @@ impl Key for StripeKey {
 /// Processes and nodes that wrote a part of a stripe, and totals over their writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writers {
-    /// One of the processes that wrote.
+    /// One of the processes that wrote a part of the stripe.
     pub process: ProcessId,
-    /// True if another process wrote too.
+    /// True if more than one process wrote a part of the stripe.
     pub several: bool,
-    /// Node of one of the processes that wrote.
+    /// Node of one of the processes that wrote a part of the stripe.
     pub node: u32,
-    /// True if another node wrote too.
+    /// True if processes on more than one node wrote a part of the stripe.
     pub several_nodes: bool,
     /// Number of writes to a part of the stripe.
     pub writes: u64,
-    /// Time in the writes, ns.
+    /// Time in writes to a part of the stripe, ns.
     pub time_ns: u64,
 }
 
-/// Totals over contested stripes: those that several processes wrote in part.
+/// Totals over contested stripes, of which several processes wrote a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContestedSums {
     /// Number of stripes that more than one process wrote in part.
     pub stripes: u64,
     /// Number of stripes that processes on more than one node wrote in part.
     pub between_nodes: u64,
-    /// Number of writes to stripes counted in `between_nodes`.
+    /// Number of writes to stripes of which processes on several nodes wrote a part.
     pub writes_between_nodes: u64,
 }
 
@@ -62,10 +62,10 @@ impl Value for Writers {
     }
 }
 
-/// Maximum number of stripes for which a hash table fits into the processor's cache.
+/// Maximum number of stripes whose hash table fits into the processor's cache.
 const SMALL: usize = 1 << 13;
 
-/// Table of stripes in one of two forms. A hash table is fastest if it is small, for any order of writes; a sorted table if it is large.
+/// Table of stripes: a hash table if small (fastest for any order of writes), a sorted table if large.
 #[derive(Clone, Debug)]
 enum Table {
     Small(Hashed<StripeKey, Writers>),
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Merges the table of another thread. Both tables have the same limit, and therefore the same form.
+    /// Merges another thread's table; it has the same limit, and so the same form.
     fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),
@@ -129,11 +129,11 @@ impl Table {
     }
 }
 
-/// Partly written stripes that are tracked: all, or a sample if there are too many.
+/// Partly written stripes that are tracked: all of them, or a sample if there are too many.
 #[derive(Clone, Debug)]
 pub struct Followed {
     stripes: Table,
-    /// Stripe that was written last; its writes are not in the table yet, since a process often writes one stripe many times in a row.
+    /// Stripe written last; its writes are not yet in the table, since a process often writes one stripe many times in a row.
     open: Option<(StripeKey, Writers)>,
 }
 
@@ -150,7 +150,7 @@ impl Followed {
         Self { stripes: Table::with_limit(limit), open: None }
     }
 
-    /// Adds one write to a part of `stripe`. Call [`Self::settle`] before any query.
+    /// Adds one write to a part of `stripe`. Queries need a call of [`Self::settle`] first.
     #[inline]
     pub fn add(&mut self, stripe: StripeKey, process: ProcessId, node: u32, time_ns: u64) {
         match &mut self.open {
@@ -181,7 +181,7 @@ impl Followed {
         self.stripes.settle();
     }
 
-    /// Merges the stripes that another thread tracked.
+    /// Merges the stripes tracked by another thread.
     pub fn merge(&mut self, mut other: Self) {
         other.close();
         self.close();
@@ -194,7 +194,7 @@ impl Followed {
         self.stripes.one_in()
     }
 
-    /// Counts the tracked stripes that more than one process wrote in part, and the writes to them.
+    /// Returns totals over tracked stripes of which more than one process wrote a part.
     #[must_use]
     pub fn contested_sums(&self) -> ContestedSums {
         let mut out = ContestedSums::default();
@@ -208,7 +208,7 @@ impl Followed {
         out
     }
 
-    /// Returns the stripes that more than one process wrote in part, those with most write time first.
+    /// Returns the tracked stripes of which more than one process wrote a part, sorted by write time, longest first.
     #[must_use]
     pub fn contested(&self) -> Vec<(StripeKey, Writers)> {
         let several = self.stripes.iter().filter(|(_, writers)| writers.several);

@@ -3,7 +3,7 @@
 use crate::layouts::placed::Placed;
 use trace_format::layout::Layout;
 
-/// Stripes of a file that a segment touches, and its alignment to them.
+/// Stripes of a file that a segment touches, and the segment's alignment to stripes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StripesTouched {
     offset: u64,
@@ -19,7 +19,7 @@ pub struct StripesTouched {
 }
 
 impl StripesTouched {
-    /// Computes the stripes that `length` bytes at `offset` touch; `None` if the segment has no offset or bytes, or no layout component
+    /// Computes the stripes that `length` bytes at `offset` touch; `None` if the segment has no offset or bytes, or if no layout component
     /// covers it.
     #[inline]
     #[must_use]
@@ -42,7 +42,7 @@ impl StripesTouched {
         })
     }
 
-    /// Computes the stripes as [`Self::of`] does, but faster, for frequent calls.
+    /// Computes the same stripes as [`Self::of`], but faster, for frequent calls.
     #[inline]
     #[must_use]
     pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Tables of `stripes`.
+//! Tables of the command `stripes`.
 
 use crate::model::LayoutOrigin;
 use crate::render::{Cell, Part, Table};
@@ -93,7 +93,7 @@ pub(crate) fn target_table<'a>(files: impl Iterator<Item = &'a FilePart>) -> Tab
         .done()
 }
 
-/// Builds the table of time windows, sorted by the bytes on the busiest storage target, most first.
+/// Builds the table of time windows, sorted by the bytes on their busiest storage target, most first.
 pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
     let of = |load: &'a LoadPart| load.moments.iter().map(|moment| (moment, load.bin_ns));
     let mut moments: Vec<_> = load.into_iter().flat_map(of).collect();

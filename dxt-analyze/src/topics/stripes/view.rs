@@ -24,7 +24,7 @@ use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Result of `stripes`, and how many files to display.
+/// Result of `stripes`, and the number of files to display.
 #[derive(Debug, Serialize)]
 pub struct StripesReport {
     /// Result of the audit.
@@ -57,7 +57,7 @@ pub fn stripes_of(run: &Run, args: &Options) -> Result<StripesReport> {
     stripes_from(run, args, &audit, partial, &lost)
 }
 
-/// Continues the audit after the first scan. Scans the trace again for contested stripes (several processes wrote a part of them) and, if
+/// Completes the audit after the first scan: scans the trace again for contested stripes (several processes wrote a part of them) and, if
 /// requested, to simulate other layouts.
 pub(crate) fn stripes_from(
     run: &Run,
@@ -111,7 +111,7 @@ pub(crate) fn stripes_from(
     Ok(StripesReport { result, top: args.top })
 }
 
-/// Simulates other layouts for the files with most time, if the user requested it.
+/// Simulates other layouts for the files with most I/O time, if the user requested it.
 fn trials(
     run: &Run,
     layouts: &[Option<FileLayout>],

@@ -1,4 +1,4 @@
-//! Details of the summary: HDF5 data sets with their selections, hints of MPI-IO files, MPI datatypes.
+//! HDF5 data sets with their selections, hints of MPI-IO files, and MPI datatypes, as rows of the summary.
 
 use crate::model::{FileId, ProcessId, Run, Selected};
 use crate::shared::totals::StreamTotal;
@@ -25,9 +25,9 @@ pub struct DataSetRow {
     pub reads: u64,
     /// Number of writes to the data set.
     pub writes: u64,
-    /// Size of the elements read, in bytes.
+    /// Bytes of the elements read.
     pub bytes_read: u64,
-    /// Size of the elements written, in bytes.
+    /// Bytes of the elements written.
     pub bytes_written: u64,
     /// Time in calls, ns, summed over processes.
     pub time_ns: u64,
@@ -38,7 +38,7 @@ pub struct DataSetRow {
 }
 
 impl DataSetRow {
-    /// Returns the types of selection with their number of calls, most frequent first.
+    /// Returns the types of HDF5 selection with their number of calls, most frequent first.
     fn kinds(&self) -> Vec<(&'static str, u64)> {
         let mut all = self.read_selections.clone();
         for (kind, count) in &self.write_selections {
@@ -56,7 +56,7 @@ impl DataSetRow {
         self.kinds().iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the most frequent type of selection, with a mark if there are others.
+    /// Returns the most frequent type of HDF5 selection, followed by `, ...` if there are others.
     #[must_use]
     pub fn mostly(&self) -> String {
         match self.kinds().as_slice() {
@@ -67,7 +67,7 @@ impl DataSetRow {
     }
 }
 
-/// Returns the `top` data sets on which processes spent most time.
+/// Returns the `top` data sets on which processes spent most time, longest time first.
 #[must_use]
 pub fn data_sets(run: &Run, totals: &[StreamTotal], top: usize) -> Vec<DataSetRow> {
     let mut sums: Vec<(BTreeSet<ProcessId>, [u64; 2], u64)> = vec![Default::default(); run.data_sets.len()];
@@ -111,7 +111,7 @@ fn by_kind(selected: &Selected) -> BTreeMap<&'static str, u64> {
     kinds.filter(|(_, count)| *count > 0).collect()
 }
 
-/// MPI-IO hint of a file, with requested and effective values.
+/// MPI-IO hint of a file, with the values requested and in effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HintRow {
     /// Path of the file.
@@ -120,19 +120,19 @@ pub struct HintRow {
     pub key: String,
     /// Values that the program requested.
     pub asked: Vec<String>,
-    /// Values in effect in MPI-IO.
+    /// Values that MPI-IO reports to be in effect.
     pub in_effect: Vec<String>,
 }
 
 impl HintRow {
-    /// True if the hint is shown to people: the program requested it, or it affects how data is moved or placed.
+    /// True if the hint is shown to users: the program requested it, or it affects how data is moved or placed.
     #[must_use]
     pub fn matters(&self) -> bool {
         !self.asked.is_empty() || THAT_MATTER.contains(&self.key.as_str())
     }
 }
 
-/// Hints that affect how ROMIO and OMPIO move data, and where file systems place it.
+/// Names of hints that affect how ROMIO and OMPIO move data, or where file systems place it.
 const THAT_MATTER: [&str; 9] = [
     "cb_nodes",
     "cb_buffer_size",
@@ -174,7 +174,7 @@ pub struct DatatypeRow {
     pub role: &'static str,
     /// Constructor of the datatype: `named`, `subarray`, ...
     pub combiner: &'static str,
-    /// Number of calls that used such datatypes.
+    /// Number of calls that used datatypes of this constructor in this role.
     pub calls: u64,
 }
 

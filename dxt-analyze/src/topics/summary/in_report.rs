@@ -1,4 +1,4 @@
-//! Summary as a section of the page, and for reports on many jobs.
+//! Summary as a section of the page, and as a part of reports on many jobs.
 
 use super::result::Summary;
 use super::view::summary_from;
@@ -7,7 +7,7 @@ use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Summary as a part of the report; see [`Reported`].
+/// Summary as a part of the report; implements [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 

@@ -1,5 +1,5 @@
-//! Result of `summary`: job description, and operations, bytes and times by layer. Calls made inside HDF5 or MPI-IO are listed
-//! separately. `bytes_read` and `bytes_written` count each byte once, at the layer that the program called.
+//! Result of `summary`: job description, and operations, bytes and times by layer. Calls made inside HDF5 or MPI-IO have rows of their own.
+//! `bytes_read` and `bytes_written` count each byte once, at the layer that the program called.
 
 use super::details::{self, DataSetRow, DatatypeRow, HintRow};
 use crate::findings::Finding;
@@ -20,7 +20,7 @@ use trace_format::counters::Counters;
 /// Description of the job: program, user, start, MPI library, tracer.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPart {
-    /// Key that all files of the job share.
+    /// Key that all trace files of the job share.
     pub key: String,
     /// Job id assigned by the batch scheduler.
     pub scheduler: String,
@@ -34,7 +34,7 @@ pub struct JobPart {
     pub uid: u32,
     /// Earliest start of a process, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Earliest start of a process, as text.
+    /// Earliest start of a process, as text (date and time).
     pub start: String,
     /// Time from the earliest start to the latest end of any process, ns.
     pub runtime_ns: u64,
@@ -60,14 +60,14 @@ pub struct OperationRow {
     pub group: Group,
     /// True for calls made inside an HDF5 call, but not inside an MPI-IO call.
     pub in_hdf5: bool,
-    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Such a log counts the library's inner calls as the program's, so
-    /// these calls are excluded from all sums.
+    /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. The log counts the library's inner calls as the program's, so all
+    /// sums leave out the library's calls.
     pub overview: bool,
-    /// True for failed calls.
+    /// True for failed calls, false for successful ones.
     pub failed: bool,
     /// Number of calls.
     pub count: u64,
-    /// Number of calls without a segment; included in `count`.
+    /// Number of calls that have only counters and no segment; included in `count`.
     pub missing: u64,
     /// Bytes transferred by the calls.
     pub bytes: u64,
@@ -75,11 +75,11 @@ pub struct OperationRow {
     pub time_ns: u64,
     /// Duration of the longest call, ns.
     pub max_ns: u64,
-    /// Bytes / `time_ns`, in bytes per second.
+    /// Bytes / `time_ns`, in bytes per second; `None` if the operation moves no data.
     pub bandwidth: Option<f64>,
 }
 
-/// Totals over the calls that the program itself made on one file, excluding calls inside libraries.
+/// Totals over the calls that the program itself made on one file, without calls made inside libraries.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileRow {
     /// Path of the file.
@@ -101,7 +101,7 @@ pub struct FileRow {
 /// Result of `summary`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Sentence that says where the run time went; empty where the full table of times is shown as well.
+    /// Sentence about where the run time went; empty where the full table of times is shown as well.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub lead: String,
     /// Description of the job.
@@ -116,7 +116,7 @@ pub struct Summary {
     pub files: u64,
     /// Number of recorded segments that can be read.
     pub segments: u64,
-    /// Number of operations that have only counters, because there was no room for their segments.
+    /// Number of operations that have only counters because memory for segments was full.
     pub missing_segments: u64,
     /// Number of operations that by design have only counters (`DXT_ENABLE=counters`).
     pub counted_operations: u64,
@@ -136,15 +136,15 @@ pub struct Summary {
     pub operations: Vec<OperationRow>,
     /// Bandwidths by layer and caller.
     pub bandwidths: Vec<LayerRow>,
-    /// Files on which the program spent most time, most first.
+    /// Files on which the program spent most time, longest time first.
     pub top_files: Vec<FileRow>,
-    /// HDF5 data sets on which the program spent most time, most first.
+    /// HDF5 data sets on which the program spent most time, longest time first.
     pub top_data_sets: Vec<DataSetRow>,
     /// Hints of files opened through MPI-IO.
     pub hints: Vec<HintRow>,
     /// MPI datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Access profiles of files, those with most time first; for a full trace only if the user requests them.
+    /// Access profiles of the listed files, longest time first; of a full trace only if the user requests them.
     pub profiles: Vec<FileProfile>,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -152,7 +152,7 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// Summarizes a run from its totals; lists `top` files. `lost` are the segments that could not be read.
+/// Summarizes a run from its totals; lists `top` files. `lost` counts the segments that could not be read.
 #[must_use]
 pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
     let totals = totals::with_missing(run, partial);
@@ -219,7 +219,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
                 max_ns: sums.max_duration,
                 bandwidth,
             };
-            // Layers that the program called first (HDF5, MPI-IO, STDIO, POSIX), then calls made inside.
+            // Layers that the program called (HDF5, MPI-IO, STDIO, POSIX) come first, then calls made inside them.
             Some(((within, std::cmp::Reverse(op.layer), op.class, failed), row))
         })
         .collect();
@@ -228,7 +228,7 @@ fn operations(run: &Run, sums: BTreeMap<OpKey, (Counters, u64)>) -> Vec<Operatio
 }
 
 fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
-    // Files used only by MPI-IO itself (to test file locks) are counted but not listed.
+    // Files that only MPI-IO itself used (to test file locks) are counted but not listed.
     let mut sums: Vec<(usize, &Sums)> =
         sums.iter().enumerate().filter(|(_, sums)| sums.called.operations > 0).collect();
     sums.sort_by_key(|(file, sums)| (std::cmp::Reverse(sums.called.time_ns()), *file));
@@ -248,7 +248,7 @@ fn top_files(run: &Run, sums: &[Sums], top: usize) -> Vec<FileRow> {
     sums.into_iter().filter_map(row).collect()
 }
 
-/// Describes a layout briefly: `4M x 8`, `3 components`.
+/// Describes a file's stripe layout briefly: `4M x 8`, `3 components`.
 #[must_use]
 pub fn layout_words(layout: &FileLayout) -> String {
     match layout.layout.components.as_slice() {

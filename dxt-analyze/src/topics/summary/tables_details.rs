@@ -5,15 +5,14 @@ use crate::text::units;
 use crate::topics::summary::result::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum rows of hints and datatypes to show; CSV has all.
+/// Maximum number of hints and of datatypes shown; CSV has all.
 const MOST: usize = 16;
 
-/// Returns the tables of data sets, hints and datatypes as parts of a view.
 pub(crate) fn parts(summary: &Summary) -> Vec<Part> {
     [data_sets(summary), hints(summary), datatypes(summary)].map(Part::Table).into()
 }
 
-/// Formats the extent of a data set: `1024x1024`.
+/// Formats the extent of a data set, in elements per dimension: `1024x1024`.
 fn extent(of: &[u64]) -> String {
     of.iter().map(u64::to_string).collect::<Vec<String>>().join("x")
 }
@@ -35,7 +34,7 @@ fn data_sets(summary: &Summary) -> Table {
         .done()
 }
 
-/// Returns a cell for the files with equal values, which share one row: the path of a single file, else the number of files.
+/// Returns a cell for files that share a row because their values are equal: the path of a single file, else the number of files.
 fn files(files: &BTreeSet<&str>) -> Cell {
     match files.first() {
         Some(file) if files.len() == 1 => Cell::Path((*file).into()),
@@ -62,7 +61,7 @@ fn hints(summary: &Summary) -> Table {
 
 fn datatypes(summary: &Summary) -> Table {
     let mut rows: BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> = BTreeMap::new();
-    // Named datatypes are contiguous, so they are not listed.
+    // Named datatypes are contiguous and so not listed.
     for row in summary.datatypes.iter().filter(|row| row.combiner != "named") {
         let (calls, of) = rows.entry((row.role, row.combiner)).or_default();
         *calls = calls.saturating_add(row.calls);

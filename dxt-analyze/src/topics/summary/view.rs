@@ -1,5 +1,4 @@
-//! `summary` command: one pass over the trace for the totals, another one for access profiles if requested, and tables of at most 80
-//! columns.
+//! Command `summary`: one pass for the totals, a second pass for access profiles if requested, and tables of at most 80 columns.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -25,14 +24,14 @@ use trace_format::op::Layer;
 use trace_format::profile::Slowest;
 
 together!(
-    /// Analyses that run in the pass of the command.
+    /// Analyses that share the pass of the command.
     Reading, Partials { totals, busy, arrivals }
 );
 
-/// Width of the summary's tables, in columns, so that they fit the smallest common terminal.
+/// Width of the summary's tables, in columns: that of the smallest common terminal.
 const WIDTH: usize = 80;
 
-/// Loads and summarizes a run.
+/// Loads and summarizes a run, and adds bandwidth as a share of the peak if a peak is given.
 ///
 /// # Errors
 /// Returns an error if nothing can be loaded.
@@ -43,8 +42,8 @@ pub fn summary(args: &Args) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Summarizes a loaded run; lists `top` files. Access profiles come from the trace's counters; with `profiles`, segments are read again to
-/// complete them.
+/// Summarizes a loaded run; lists `top` files. Access profiles come from the trace's counters; if `profiles`, a second pass over the
+/// segments completes them.
 #[must_use]
 pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let bar = Bar::new(run.segments(), "reading");
@@ -54,14 +53,14 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
     let ledger = Ledger::of(run, &with_missing(run, partials.totals.clone()), &busy, &waits, &lost);
     let all = profiles.then(|| {
-        // Segments that cannot be read have been reported already.
+        // The first pass has already reported the segments that cannot be read.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
     });
     Summary { lead: lead(&ledger), ..summary_from(run, partials.totals, &lost, top, all) }
 }
 
-/// Creates the summary from the totals of a scan. If `all` is given, it replaces the access profiles from counters.
+/// Creates the summary from the totals of a scan; `all`, if given, replaces the access profiles from counters.
 pub(crate) fn summary_from(
     run: &Run,
     totals: totals::Partial,
@@ -174,7 +173,7 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn operations(summary: &Summary) -> Table {
-    // A Darshan log has one time for several kinds of calls; it is listed with one of these kinds.
+    // A Darshan log has one time for several kinds of calls; the row of one of these kinds shows it.
     let of_log = summary.job.settings.contains_key(crate::model::converted::SOURCE);
     let time = |ns: u64| if ns == 0 && of_log { Cell::None } else { Cell::Duration(ns) };
     let is_data = |row: &OperationRow| row.bandwidth.is_some() || row.bytes > 0;
@@ -199,7 +198,7 @@ fn operations(summary: &Summary) -> Table {
         .done()
 }
 
-/// Returns a label of a layer and its caller, such as `POSIX in MPIIO`.
+/// Returns a label of the layer and its caller, such as `POSIX in MPIIO`.
 fn layer_label(row: &OperationRow) -> String {
     let layer = &row.group.layer;
     match (row.group.nested, row.in_hdf5, row.overview) {
@@ -211,7 +210,7 @@ fn layer_label(row: &OperationRow) -> String {
     }
 }
 
-/// Returns a label of an operation, such as `open (failed)`.
+/// Returns a label of the operation, such as `open (failed)`.
 fn operation_label(row: &OperationRow) -> String {
     let mut label = row.group.op.clone();
     for part in [row.group.mode.as_str(), if row.failed { "(failed)" } else { "" }] {
@@ -234,7 +233,7 @@ fn files(summary: &Summary) -> Table {
         .done()
 }
 
-/// Formats the most common of `values` and its share of the count `of`: `4096 (91 %)`.
+/// Formats the most common value and its share of all `of` accesses: `4096 (91 %)`.
 fn most_common(values: &[CommonValue], of: u64) -> Cell {
     let shown = |common: &CommonValue| {
         let share = common.count as f64 * 100.0 / of.max(1) as f64;
@@ -243,7 +242,7 @@ fn most_common(values: &[CommonValue], of: u64) -> Cell {
     values.first().map_or(Cell::None, shown)
 }
 
-/// True if the profile contains reads or writes, and not only memory alignment.
+/// True if the profile contains reads or writes, not only memory alignment.
 fn tells_accesses(row: &FileProfile) -> bool {
     row.accesses > 0
 }
@@ -252,8 +251,8 @@ fn accesses(summary: &Summary) -> Table {
     let aligned = |row: &FileProfile| if row.alignment > 0 { row.accesses } else { 0 };
     let time = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Duration(slowest.duration));
     let bytes = |slowest: Option<Slowest>| Cell::maybe(slowest, |slowest| Cell::Count(slowest.bytes));
-    let told = summary.profiles.iter().any(tells_accesses);
-    let mut table = Table::of("profiles", "", summary.profiles.iter().filter(|_| told))
+    let reported = summary.profiles.iter().any(tells_accesses);
+    let mut table = Table::of("profiles", "", summary.profiles.iter().filter(|_| reported))
         .column("File", "file", |row| Cell::path(&row.file))
         .column("Layer", "layer", |row| Cell::Layer(row.layer.clone()))
         .column("Accesses", "accesses", |row| Cell::Count(row.accesses))
@@ -283,7 +282,7 @@ fn accesses(summary: &Summary) -> Table {
     table.done()
 }
 
-/// CSV columns of common sizes, most common first.
+/// CSV columns of the most common request sizes, most common first.
 const SIZES: [[&str; 2]; REPORTED] = [
     ["size1_bytes", "size1_count"],
     ["size2_bytes", "size2_count"],
@@ -291,7 +290,7 @@ const SIZES: [[&str; 2]; REPORTED] = [
     ["size4_bytes", "size4_count"],
 ];
 
-/// CSV columns of common strides, most common first.
+/// CSV columns of the most common strides, most common first.
 const STRIDES: [[&str; 2]; REPORTED] = [
     ["stride1_bytes", "stride1_count"],
     ["stride2_bytes", "stride2_count"],

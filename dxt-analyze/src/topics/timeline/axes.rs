@@ -1,4 +1,4 @@
-//! Axes of the grids: assign ranks, nodes, storage targets or files to rows; if there are many, several share a row.
+//! Axes of the grids: assignment of ranks, nodes, storage targets or files to rows. If there are many, several share a row.
 
 use super::slices::{Slices, files_by_time};
 use crate::model::{FileId, FileLayout, Process, Run};
@@ -6,25 +6,25 @@ use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum rows of a grid.
+/// Maximum number of rows of a grid.
 pub const ROWS: usize = 256;
-/// Maximum number of files that get a row of their own.
+/// Maximum number of files with a row of their own.
 const FILE_ROWS: usize = 63;
-/// Maximum rows of a file's offsets.
+/// Maximum number of rows for the offsets of a file.
 pub const OFFSET_ROWS: usize = 96;
-/// Maximum files whose offsets are shown.
+/// Maximum number of files whose offsets are shown.
 pub const OFFSET_FILES: usize = 6;
 
 /// Row of a grid, which shows one or several ranks, nodes, targets or files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Label of the row.
+    /// Label of the row, such as `ranks 0–7`.
     pub label: String,
     /// Number of processes, targets or files that share the row.
     pub members: u64,
 }
 
-/// Rows of a grid, and the row of each unit (process, node, target or file).
+/// Rows of a grid, and the row of each unit (rank, node, target or file).
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// Rows of the grid, in order.
@@ -48,9 +48,9 @@ impl Axis {
     }
 }
 
-/// Creates the axis of ranks (processes), for indices `first..end` into [`Run::processes`].
+/// Creates the axis of ranks (processes) for the indices `first..end` into [`Run::processes`].
 ///
-/// Skips reduced records (one record for several ranks), which come first: they have no times of single calls.
+/// Skips reduced records (each stands for several ranks), which come first and have no times of single calls.
 #[must_use]
 pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     let end = end.min(run.processes.len());
@@ -78,7 +78,7 @@ pub fn ranks(run: &Run, first: usize, end: usize) -> Axis {
     Axis { rows, row_of, first: first as u32, per_row: per_row as u32, units: (end - first) as u32 }
 }
 
-/// Creates the axis of nodes. `row_of` assigns each process to the row of its node, while `per_row` and `units` count nodes.
+/// Creates the axis of nodes: `row_of` maps each process to the row of its node, while `per_row` and `units` count nodes.
 #[must_use]
 pub fn nodes(run: &Run) -> Axis {
     let per_row = run.nodes.len().div_ceil(ROWS).max(1).next_power_of_two();
@@ -104,7 +104,7 @@ pub fn nodes(run: &Run) -> Axis {
     Axis { rows, row_of, first: 0, per_row: per_row as u32, units: run.nodes.len() as u32 }
 }
 
-/// Creates the axis of files: those with most time first, and a last row for all others.
+/// Creates the axis of files: a row for each of the files with most time, and a last row for all others.
 #[must_use]
 pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     let ranked = files_by_time(run, totals);
@@ -127,16 +127,16 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
     Axis { rows, row_of, first: 0, per_row: 1, units: ranked.len() as u32 }
 }
 
-/// Axis of the storage targets that layouts name; its units are positions in the sorted list of targets.
+/// Axis of the storage targets that layouts name; a unit is a position in the sorted list of targets.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     /// Rows of the grid of storage targets.
     pub axis: Axis,
-    /// Position in the list, by index of the storage target.
+    /// Position in the sorted list, by index of the storage target.
     pub place: FxHashMap<u32, u32>,
 }
 
-/// Creates the axis of storage targets from the layouts of a run, except guessed ones.
+/// Creates the axis of storage targets from the layouts of a run, without guessed layouts.
 #[must_use]
 pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
     let known = layouts.iter().flatten().filter(|layout| !layout.is_guess());
@@ -160,19 +160,19 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
     Targets { axis: Axis { rows, row_of, first: 0, per_row: per_row as u32, units }, place }
 }
 
-/// Axis of the offsets in one file: each row is an offset range, all of the same size.
+/// Axis of the offsets in one file: each row is an offset range of equal size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offsets {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Size of a row's offset range, in bytes; a power of two.
+    /// Size of a row's offset range, bytes; a power of two.
     pub row_bytes: u64,
     /// Number of rows of the axis.
     pub rows: u32,
 }
 
 impl Offsets {
-    /// Returns the row of an offset. Shifts instead of dividing, since this is called for every call.
+    /// Returns the row of an offset by a shift: a division for each call would be slow.
     #[inline]
     #[must_use]
     pub fn row(&self, offset: u64) -> u64 {
@@ -181,7 +181,7 @@ impl Offsets {
     }
 }
 
-/// Creates the offset axes for the files with most time, among those whose offsets are known.
+/// Creates the offset axes of the files with most time whose offsets are known.
 #[must_use]
 pub fn offsets(run: &Run, slices: &Slices, totals: &[StreamTotal]) -> Vec<Offsets> {
     let mut ends: FxHashMap<FileId, u64> = FxHashMap::default();

@@ -1,22 +1,22 @@
-//! Divides a stretch of calls without pauses at changes of activity (reading, writing), so that each part has mostly one kind of activity.
+//! Divides successive calls without a pause at changes of activity (reading, writing), so that each part has mostly one kind of activity.
 
 use super::series::Bin;
 
-/// Maximum number of cells into which a stretch of time bins is grouped; the search time is quadratic in this number.
+/// Maximum number of cells into which time bins are grouped; the search takes time quadratic in this number.
 const CELLS: usize = 1000;
 
-/// Group of neighbouring time bins, which is never divided.
+/// Group of neighbouring time bins that is never divided.
 struct Cell {
     first: usize,
-    /// Number of bins with reads, with writes, and with neither; a bin with both counts in proportion.
+    /// Number of bins with reads, with writes, and with calls that move no bytes; a bin with reads and writes counts in proportion.
     kinds: [f64; 3],
 }
 
-/// Returns the indices of the time bins at which the parts of a stretch begin, except the first part. Minimizes the total cost, where
+/// Returns the indices of the time bins at which the parts begin, without the first part. Minimizes the total cost, where
 ///
-/// - a part costs its number of bins times the entropy, in bits, of its kinds of activity: 0 if all bins read, or all write;
-/// - each division costs the stretch's number of bins times the entropy of (`share`, 1 - `share`), so that it pays to separate a part if
-///   at least this share has another kind of activity;
+/// - a part costs its number of bins x the entropy, in bits, of its kinds of activity: 0 if all bins read, or all write;
+/// - each division costs the number of all bins x the entropy of (`share`, 1 - `share`), so that a part pays to be separate if at least
+///   this share has another kind of activity;
 /// - no part has fewer than `least` bins.
 ///
 /// Reads and writes that alternate repeatedly stay in one part.
@@ -29,7 +29,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     }
     let all = sums.last().copied().unwrap_or_default().iter().sum::<f64>();
     let of_cut = bits([share * all, (1.0 - share) * all]);
-    // Per cell: minimum cost of all cells before it, and the start of their last part.
+    // Per cell: minimum cost of all cells before it, and start of the last part of these cells.
     let mut best = vec![(0.0, 0)];
     for (until, end) in sums.iter().enumerate().skip(1) {
         let part = |(from, begin): (usize, &[f64; 3])| {
@@ -51,7 +51,7 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     out
 }
 
-/// Groups neighbouring bins into cells; successive cells of one pure kind are merged. Bins without calls are skipped.
+/// Groups neighbouring bins into cells, merging successive cells of one pure kind. Bins without calls are skipped.
 fn cells(bins: &[Bin]) -> Vec<Cell> {
     let step = bins.len().div_ceil(CELLS).max(1);
     let mut out: Vec<Cell> = Vec::new();
@@ -76,7 +76,7 @@ fn cells(bins: &[Bin]) -> Vec<Cell> {
     out
 }
 
-/// Returns the sum of `kinds`, times the entropy of their shares in bits.
+/// Returns the sum of `kinds` times the entropy of their shares, in bits.
 fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
     let all = kinds.iter().sum::<f64>();
     kinds.iter().filter(|part| **part > 0.0).map(|part| part * (all / part).log2()).sum()

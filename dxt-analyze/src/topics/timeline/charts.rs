@@ -1,4 +1,4 @@
-//! Data of the page's charts, as one JSON object that `assets/report/data.js` reads.
+//! Data of the page's charts as one JSON object, which `assets/report/data.js` reads.
 
 use crate::model::{FileId, FileLayout, ProcessId, Run};
 use crate::progress::Bar;
@@ -18,14 +18,14 @@ use crate::topics::timeline::view::{self, TimelineReport};
 use serde::Serialize;
 use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
 
-/// Maximum number of time bins: of the grid whose only row is the job, and of all other grids.
+/// Maximum numbers of time bins: of the grid whose only row is the job, and of all other grids.
 pub(crate) const BINS: (u32, u32) = (1000, 400);
-/// Maximum number of cells per grid that the page contains; each takes about 25 bytes.
+/// Maximum number of cells per grid that the page contains; each takes about 25 bytes of text.
 const CELLS: usize = 60_000;
 /// Maximum number of cells that the page contains for the offsets of one file.
 const OFFSET_CELLS: usize = 8_000;
 
-/// Slice (calls with the same file, layer, operation and caller), with names instead of indices.
+/// Slice (calls of the same file, layer, operation and caller) with names instead of indices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SliceName {
     file: Option<String>,
@@ -35,16 +35,16 @@ pub(crate) struct SliceName {
     op: String,
 }
 
-/// Data of the job over time: the grid whose only row is the job.
+/// Job over time: the grid whose only row is the job.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct JobSeries {
     from_ns: u64,
     width_ns: u64,
     bins: usize,
     lines: Vec<Packed>,
-    /// Number of reads and writes by time bin, then by size.
+    /// Number of reads and writes, by time bin, then by request size.
     sizes: Vec<[u64; SIZE_BINS]>,
-    /// Upper bounds (exclusive) of the size bins, in bytes.
+    /// Upper bounds (exclusive) of the request size bins, bytes.
     size_bounds: [u64; SIZE_BINS - 1],
 }
 
@@ -65,17 +65,17 @@ pub(crate) struct PageData {
     pub(crate) phases: Vec<Phase>,
     pub(crate) calls: Option<CallColumns>,
     pub(crate) boxes: Vec<OperationGroup>,
-    /// True if a server provides finer grids on demand; see `serve`.
+    /// True if a server (`serve`) provides finer grids on demand.
     pub(crate) tiles: bool,
 }
 
-/// Computes the totals that decide which calls the charts distinguish.
+/// Computes the totals of all streams, from which the slices of the charts are chosen.
 pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     with_missing(run, partial)
 }
 
-/// Analyses whose results the charts show: grids, and single calls if requested.
+/// Analyses whose results the charts show: grids, and single calls if the run has few.
 pub(crate) type Drawn<'a> = (Activity<'a>, Option<Exact<'a>>);
 
 /// Creates the analyses whose results the charts show.
@@ -97,7 +97,7 @@ pub(crate) fn drawn<'a>(
 }
 
 impl PageData {
-    /// Creates the data of the charts, and the timeline, from the grids that a scan filled.
+    /// Creates the data of the charts, and the timeline, from the grids that a pass filled.
     pub(crate) fn of(
         run: &Run,
         (activity, _): &Drawn<'_>,

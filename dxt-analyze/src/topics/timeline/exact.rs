@@ -1,4 +1,4 @@
-//! Single calls for the charts, collected if they are few enough to draw each.
+//! Collects single calls for the charts, if there are few enough to draw each.
 
 use super::slices::Slices;
 use super::span::Span;
@@ -10,7 +10,7 @@ use trace_format::frame::BlockHead;
 /// Maximum number of single calls that are drawn.
 pub const MOST: usize = 20_000;
 
-/// Analysis that collects the calls in a time span, and gives up if there are too many.
+/// Analysis that collects the calls in a time span, or none if there are too many.
 #[derive(Debug)]
 pub struct Exact<'a> {
     /// Slices whose calls are collected.
@@ -23,20 +23,20 @@ pub struct Exact<'a> {
     pub most: usize,
 }
 
-/// Single call; ordered by process, then by start.
+/// Single call, ordered by process, then by start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
-    /// Process that made the call: index into [`Run::processes`].
+    /// Process that made the call, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Start, ns since the job's start.
+    /// Start of the call, ns since the job's start.
     pub start_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the call, ns since the job's start.
     pub end_ns: u64,
     /// Index of the call's slice.
     pub slice: u16,
-    /// File of the call: index into [`Run::files`].
+    /// File of the call, as an index into [`Run::files`].
     pub file: FileId,
-    /// Operation of the call: index into [`Run::ops`].
+    /// Operation of the call, as an index into [`Run::ops`].
     pub op: u16,
     /// Offset in the file, bytes; -1 if the call has none.
     pub offset: i64,
@@ -44,7 +44,7 @@ pub struct Call {
     pub length: u64,
 }
 
-/// Calls collected; `None` if there were too many.
+/// Collected calls; `None` if there were too many.
 pub type Calls = Option<Vec<Call>>;
 
 impl Analysis for Exact<'_> {
@@ -96,22 +96,22 @@ impl Analysis for Exact<'_> {
     }
 }
 
-/// Calls in the form that the page's scripts read: one list per property, and each name only once.
+/// Calls in the form that the page's scripts read: one list per property, each name stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CallColumns {
     /// Names of the files that the calls use.
     pub files: Vec<String>,
     /// Names of the operations, each with its layer.
     pub ops: Vec<String>,
-    /// Process of each call; it is also the call's row in a chart of ranks with one process per row.
+    /// Process of each call, which is also the call's row in a chart of ranks with one process per row.
     pub process: Vec<ProcessId>,
     /// Names of the processes that have calls.
     pub names: Vec<(ProcessId, String)>,
     /// Slice index of each call.
     pub slice: Vec<u16>,
-    /// File of each call: index into `files`.
+    /// File of each call, as an index into `files`.
     pub file: Vec<u32>,
-    /// Operation of each call: index into `ops`.
+    /// Operation of each call, as an index into `ops`.
     pub op: Vec<u32>,
     /// Offset of each call in its file, bytes; -1 if the call has none.
     pub offset: Vec<i64>,
@@ -123,7 +123,7 @@ pub struct CallColumns {
     pub duration_ns: Vec<u64>,
 }
 
-/// Converts calls to lists of properties, sorted by process and start.
+/// Converts calls to one list per property, sorted by process and start.
 #[must_use]
 pub fn columns(run: &Run, mut calls: Vec<Call>) -> CallColumns {
     calls.sort_unstable();

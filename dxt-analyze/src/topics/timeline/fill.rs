@@ -15,9 +15,9 @@ use trace_format::frame::BlockHead;
 /// Analysis that fills the grids of rows by time bins.
 #[derive(Debug)]
 pub struct Activity<'a> {
-    /// Slices into which calls are divided (by file, layer, operation and caller).
+    /// Slices (file, layer, operation and caller) by which calls are counted.
     pub slices: &'a Slices,
-    /// Stripe layout of each file.
+    /// Stripe layout of each file of the run.
     pub layouts: &'a [Option<FileLayout>],
     /// Time bins of the grid whose only row is the job.
     pub job: Span,
@@ -36,7 +36,7 @@ pub struct Activity<'a> {
 }
 
 impl<'a> Activity<'a> {
-    /// Creates an analysis that fills all grids over the whole run.
+    /// Creates the analysis that fills all grids over the whole run.
     #[must_use]
     pub fn whole(
         run: &Run,
@@ -58,14 +58,14 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Creates an analysis that fills only the grid whose only row is the job.
+    /// Creates the analysis that fills only the grid whose only row is the job.
     #[must_use]
     pub fn of_job(slices: &'a Slices, job: Span) -> Self {
         let (ranks, nodes, files, targets, offsets) = (None, None, None, None, Vec::new());
         Self { slices, layouts: &[], job, span: job, ranks, nodes, files, targets, offsets }
     }
 
-    /// Adds bytes over time (heat maps) that have no segments; their number of calls and durations are unknown.
+    /// Adds heat maps (bytes over time without segments) to the grids; the number and duration of their calls are unknown.
     pub fn add_heat(&self, run: &Run, grids: &mut Grids) {
         for ((number, process), slices) in run.numbered_processes().zip(&self.slices.of_heat) {
             let row = |axis: &Option<Axis>| axis.as_ref().and_then(|axis| axis.row(number.0));
@@ -93,7 +93,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Returns the rows in which the calls of a stream are counted; `None` if the calls belong to no slice.
+    /// Returns the rows that count the calls of a stream; `None` if the calls belong to no slice.
     fn of(&self, block: &Block<'_>, stream: StreamIx) -> Option<Of<'_>> {
         let slice = self.slices.find(block.number, stream)?;
         let (stream, kind) = (block.process.stream(stream)?, self.slices.all.get(slice)?.kind);
@@ -113,7 +113,7 @@ impl<'a> Activity<'a> {
         })
     }
 
-    /// Adds one call with any offset and duration; times are ns since the job's start.
+    /// Adds one call of any offset and duration; times are ns since the job's start.
     fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
         // The length of a seek or a lock is not a number of bytes moved.
         let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };
@@ -131,7 +131,7 @@ impl<'a> Activity<'a> {
         grids.on_storage(of, row, pieces, &mut near.open);
     }
 
-    /// Fast path: adds the sums of successive calls that each lie within the time bins of the previous call.
+    /// Adds the sums of successive calls that each lie within the time bins of the previous call (fast path).
     fn calm(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, calls: Stretch<'_>, shift: u64) {
         let mut sum = Piece { bin: near.all.bin, busy_ns: 0, bytes: 0, calls: calls.start.len() as u64 };
         let (mut first, mut last) = (u64::MAX, 0);
@@ -166,7 +166,7 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// Time bins of the last call in both spans, and sums that are yet to be added to the grids.
+/// Time bins of the last call in both spans, and sums not yet added to the grids.
 #[derive(Default)]
 struct Nears {
     job: Near,

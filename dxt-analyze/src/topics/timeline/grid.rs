@@ -13,7 +13,7 @@ pub struct Cell {
     pub calls: u64,
     /// Bytes moved within the cell's time bin.
     pub bytes: u64,
-    /// Time in calls within the cell's time bin, ns, summed over processes and threads.
+    /// Time in calls within the cell's time bin, summed over processes and threads, ns.
     pub busy_ns: u64,
 }
 
@@ -24,7 +24,7 @@ impl Cell {
         *self == Self::default()
     }
 
-    /// Adds the sums of `other`.
+    /// Adds the sums of another cell.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -40,7 +40,7 @@ impl From<Piece> for Cell {
     }
 }
 
-/// Grid of cells, by slice, row and time bin.
+/// Grid of cells by slice, row and time bin.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: usize,
@@ -67,7 +67,7 @@ impl Grid {
         self.bins
     }
 
-    /// Adds to a cell; ignores cells outside the grid.
+    /// Adds sums to a cell; ignores cells outside the grid.
     #[inline]
     pub fn add(&mut self, slice: usize, row: usize, bin: u32, cell: &Cell) {
         if row >= self.rows {
@@ -94,7 +94,7 @@ impl Grid {
         }
     }
 
-    /// Iterates over (slice, row, cells by time bin), for each slice and row with calls.
+    /// Iterates over (slice, row, cells by time bin) of all slices and rows with calls.
     pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &[Cell])> {
         let rows = self.rows.max(1);
         let lines = self.lines.iter().enumerate();
@@ -122,7 +122,7 @@ impl Grid {
         Self { rows: self.rows, bins, lines: self.lines.into_iter().map(|line| line.map(halve)).collect() }
     }
 
-    /// Returns the rows of all slices without empty cells, in the form that the page's scripts read.
+    /// Returns the rows of all slices, without empty cells, in the form that the page's scripts read.
     #[must_use]
     pub fn packed(&self) -> Vec<Packed> {
         let pack = |(slice, row, line): (usize, usize, &[Cell])| {
@@ -137,14 +137,14 @@ impl Grid {
     }
 }
 
-/// One row of one slice, without empty cells, as the page's scripts read it.
+/// Row of a slice without empty cells, in the form that the page's scripts read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
     /// Index of the slice.
     pub slice: u32,
     /// Index of the row.
     pub row: u32,
-    /// Four numbers per cell: distance in time bins from the previous cell, calls, bytes, ns in calls.
+    /// Four numbers per cell: distance from the previous cell in time bins, calls, bytes, time in calls (ns).
     pub cells: Vec<u64>,
 }
 

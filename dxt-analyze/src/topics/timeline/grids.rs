@@ -1,4 +1,4 @@
-//! Grids of rows by time bins that the pass fills, and the addition of calls to them.
+//! Grids of rows by time bins that the pass fills, and functions that add calls to them.
 
 use super::axes::{Offsets, Targets};
 use super::bin_times::Moments;
@@ -11,31 +11,31 @@ use crate::shared::sum_cache::InTurn;
 use crate::shared::targets::share_ns;
 use trace_format::counters::{SIZE_BINS, size_bin};
 
-/// Grids (rows by time bins) that one thread fills.
+/// Grids (rows by time bins) filled by one thread of the analyzer.
 #[derive(Clone, Debug)]
 pub struct Grids {
-    /// Grid with a single row: the whole job.
+    /// Grid whose only row is the whole job.
     pub job: Grid,
-    /// Grid with rows for ranks.
+    /// Grid whose rows are ranks.
     pub ranks: Grid,
-    /// Grid with rows for nodes.
+    /// Grid whose rows are nodes.
     pub nodes: Grid,
-    /// Grid with rows for files.
+    /// Grid whose rows are files.
     pub files: Grid,
-    /// Grid with rows for storage targets.
+    /// Grid whose rows are storage targets.
     pub targets: Grid,
-    /// Grids with rows for offset ranges, one grid per file; slice 0 has the reads, slice 1 the writes.
+    /// Grids whose rows are offset ranges of one file each; slice 0 has the reads, slice 1 the writes.
     pub offsets: Vec<Grid>,
-    /// First start, last end and bytes of the program's own calls, by time bin of the job.
+    /// First start, last end and bytes of the program's own calls in each time bin of the job.
     pub moments: Vec<Moments>,
-    /// Number of the program's own reads and writes that start in each time bin of the job, by size.
+    /// Number of the program's own reads and writes that start in each time bin of the job, by request size.
     pub sizes: Vec<[[u64; SIZE_BINS]; 2]>,
 }
 
-/// Sums that are yet to be added to the grid of storage targets, by (slice, storage target, time bin).
+/// Sums not yet added to the grid of storage targets, by (slice, storage target, time bin).
 pub(super) type OpenTargets = InTurn<(usize, u32, u32), Cell>;
 
-/// Row of offsets, and sums that are yet to be added to it; successive calls mostly lie in one row.
+/// Row of offsets with sums not yet added to it; successive calls mostly lie in one row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenLine {
     from: u64,
@@ -44,26 +44,26 @@ pub(super) struct OpenLine {
 }
 
 impl OpenLine {
-    /// True if the call has bytes and they all lie in the row.
+    /// True if the call has bytes and all of them lie in the row.
     #[inline]
     fn holds(&self, first: u64, length: u64) -> bool {
         first >= self.from && length > 0 && first < self.until && length <= self.until - first
     }
 }
 
-/// Rows of the grids in which the calls of one stream are counted, and other properties common to these calls.
+/// Rows of the grids that count the calls of one stream, and other properties common to these calls.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
     pub(super) kind: Kind,
-    /// True if the program itself makes the calls, not a library.
+    /// True if the program itself makes the calls, false if a library does.
     pub(super) own: bool,
-    /// Row of the calls in the grid of ranks.
+    /// Row in the grid of ranks that counts the calls.
     pub(super) rank: Option<usize>,
     pub(super) node: Option<usize>,
     pub(super) file: Option<usize>,
-    /// Axis of storage targets, and layout of the file; `None` unless the calls reach known storage targets.
+    /// Axis of storage targets, and layout of the file; `None` if the calls reach no known storage target.
     pub(super) targets: Option<(&'a Targets, Placed<'a>)>,
-    /// Index and axis of the file's grid of offsets; `None` if it has none.
+    /// Index and axis of the file's grid of offsets; `None` if the file has none.
     pub(super) offsets: Option<(usize, &'a Offsets)>,
 }
 
@@ -80,7 +80,7 @@ impl Grids {
         }
     }
 
-    /// Adds a call to the rows of its offsets, and to `open`, whose sums are added to the rows of storage targets later.
+    /// Adds a call to the rows of its offsets, and to `open`, whose sums are later added to the rows of storage targets.
     #[inline]
     pub(super) fn on_storage(&mut self, of: &Of<'_>, row: &Row, pieces: &[Piece], open: &mut OpenTargets) {
         let Ok(first) = u64::try_from(row.offset) else { return };
@@ -100,7 +100,7 @@ impl Grids {
         }
     }
 
-    /// Fast path of [`Self::on_storage`] for a call that lies in one time bin, if this is also the bin of `line`.
+    /// Adds a call that lies in one time bin as [`Self::on_storage`] does, but faster if `line` is of the same bin.
     #[inline]
     pub(super) fn on_storage_at_once(
         &mut self,
@@ -111,7 +111,7 @@ impl Grids {
     ) {
         let quickly = of.targets.as_ref().map(|(_, placed)| placed.target(row.offset.cast_unsigned(), row.length));
         let sum = match quickly {
-            // Unknown offset, or more than one stripe.
+            // The call has an unknown offset, or spans several stripes.
             _ if row.offset < 0 => None,
             Some(None) => None,
             Some(Some(target)) => open.find(target as usize, &(of.slice, target, piece.bin)).map(Some),
@@ -128,7 +128,7 @@ impl Grids {
         }
     }
 
-    /// Adds a call that lies outside `line` to the rows of its offsets. If the call lies in one row, this row becomes the new `line`.
+    /// Adds a call outside `line` to the rows of its offsets. If the call lies in a single row, that row becomes the new `line`.
     fn on_other_line(&mut self, of: &Of<'_>, row: &Row, piece: Piece, line: &mut OpenLine) {
         self.settle_line(of, piece.bin, line);
         let Some((place, offsets)) = of.offsets else { return };
@@ -160,12 +160,12 @@ impl Grids {
         }
     }
 
-    /// Adds the collected sums to the rows of storage targets.
+    /// Adds the sums collected in `open` to the rows of storage targets.
     pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
         open.rest().for_each(|one| self.on_target(targets, one));
     }
 
-    /// Returns the counts, by size, of reads or writes (`kind`) that start in a time bin of the job.
+    /// Returns the counts by size of the reads or writes (`kind`) that start in a time bin of the job; `None` for metadata calls.
     pub(super) fn sizes_of(&mut self, kind: Kind, bin: usize) -> Option<&mut [u64; SIZE_BINS]> {
         let at = match kind {
             Kind::Read => 0,
@@ -205,7 +205,7 @@ impl Grids {
         }
     }
 
-    /// Merges the grids of another thread.
+    /// Adds the grids that another thread of the analyzer filled.
     pub(super) fn merge(&mut self, other: Self) {
         self.job.merge(other.job);
         self.ranks.merge(other.ranks);
@@ -220,7 +220,7 @@ impl Grids {
     }
 }
 
-/// Returns the share of a piece (a call's part in one time bin) that belongs to `bytes` of the call's `length` bytes.
+/// Returns the part of a piece (a call's part in one time bin) that belongs to `bytes` of the call's `length` bytes.
 #[inline]
 fn share(piece: &Piece, bytes: u64, length: u64) -> Cell {
     Cell {

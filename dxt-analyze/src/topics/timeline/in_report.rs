@@ -11,11 +11,11 @@ use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Timeline as a part of the report; see [`Reported`].
+/// Timeline as a part of the report; implements [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 
-/// Data of the charts, and the timeline with its phases; `None` if there is no page.
+/// Data of the charts, and timeline with its phases; `None` if no page is made.
 #[derive(Debug)]
 pub(crate) struct OnPage(pub(crate) Option<(PageData, TimelineReport)>);
 
@@ -59,7 +59,7 @@ impl Found for OnPage {
         let about = "I/O of the job over time, and the I/O phases.";
         let section = |(_, report): &(PageData, TimelineReport)| {
             let mut section = Section::of("phases", "Phases", about, report);
-            // Removes the lines that a terminal shows in place of charts.
+            // Sparklines are for terminals; the page has charts instead.
             section.view.parts.retain(|part| !matches!(part, Part::Pairs(_)));
             section
         };

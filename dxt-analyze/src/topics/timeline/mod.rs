@@ -1,5 +1,5 @@
-//! Activity over time. One pass fills bounded grids: rows (the job, ranks, nodes, storage targets, files, offsets of a file) by time
-//! bins, split into slices (file, layer, operation). `timeline`, `report` and `serve` read these grids.
+//! Activity over time. One pass fills bounded grids: rows (the job, ranks, nodes, storage targets, files, offsets of a file) by time bins,
+//! split into slices (file, layer, operation). `timeline`, `report` and `serve` read these grids.
 //!
 //! - `span`: time span and its time bins; `grid`: grid of cells.
 //! - `slices`: sets of calls that are distinguished; `axes`: assignment of ranks, nodes, files and targets to rows.
@@ -26,9 +26,9 @@ pub mod span;
 pub mod unseen;
 pub mod view;
 
-/// Codes of findings that this topic reports: none.
+/// Codes of findings that `timeline` reports: none.
 pub const CODES: &[crate::findings::Code] = &[];
 
 pub use args::{Args, Options};
 pub(crate) use in_report::InReport;
-pub use view::timeline as verb;
+pub use view::timeline as run;

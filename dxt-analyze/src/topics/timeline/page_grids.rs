@@ -8,20 +8,20 @@ use super::unseen::{self, Unseen, UnseenRow};
 use crate::model::Run;
 use serde::Serialize;
 
-/// Grid in the form for the page, with its row labels and time bins.
+/// Grid in the form that the page's scripts read, with row labels and time bins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GridView {
     /// Labels of the rows, top first.
     pub rows: Vec<Row>,
-    /// Index of the first unit shown (process, node, target or file).
+    /// Index of the first unit shown (rank, node, target or file).
     pub first: u32,
-    /// Number of units (processes, nodes, targets or files) that share a row.
+    /// Number of units (ranks, nodes, targets or files) that share a row.
     pub per_row: u32,
     /// Number of units in all rows together.
     pub units: u32,
-    /// Start of the first bin, ns since the job's start.
+    /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
-    /// Width of a bin, ns.
+    /// Width of a time bin, ns.
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
@@ -32,7 +32,7 @@ pub struct GridView {
 }
 
 impl GridView {
-    /// Creates the page's form of a grid; merges time bins until there are at most `cells` non-empty cells.
+    /// Creates the page's form of a grid; merges time bins until at most `cells` cells are not empty.
     #[must_use]
     pub fn new(axis: &Axis, span: &Span, grid: Grid, cells: usize, unseen: Vec<UnseenRow>) -> Self {
         let (grid, width_ns) = small(span, grid, cells);
@@ -50,8 +50,7 @@ impl GridView {
     }
 }
 
-/// Merges pairs of neighbouring time bins until there are at most `cells` non-empty cells. Returns the grid and the width of its bins in
-/// ns.
+/// Merges pairs of neighbouring time bins until at most `cells` cells are not empty. Returns the grid and its bin width, ns.
 fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
     let mut width_ns = span.width_ns;
     while grid.filled() > cells && grid.bins() > 1 {
@@ -61,29 +60,29 @@ fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
     (grid, width_ns)
 }
 
-/// Grid of a file's offsets over time, in the form for the page; slice 0 has the reads, slice 1 the writes.
+/// Grid of a file's offsets over time, in the form that the page's scripts read; slice 0 has the reads, slice 1 the writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffsetView {
     /// Path of the file.
     pub file: String,
-    /// Size of a row's offset range, in bytes.
+    /// Size of a row's offset range, bytes.
     pub row_bytes: u64,
     /// Number of rows.
     pub rows: u32,
-    /// Start of the first bin, ns since the job's start.
+    /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
-    /// Width of a bin, ns.
+    /// Width of a time bin, ns.
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
     /// Non-empty cells, by slice and row.
     pub lines: Vec<Packed>,
-    /// Time range in which the file was used but has no segments; `None` if there is none.
+    /// Time range in which calls used the file but have no segments; `None` if all have segments.
     pub unseen: Option<UnseenRow>,
 }
 
 impl OffsetView {
-    /// Creates the page's form of a grid of offsets; merges time bins until there are at most `cells` non-empty cells.
+    /// Creates the page's form of a grid of offsets; merges time bins until at most `cells` cells are not empty.
     #[must_use]
     pub fn new(run: &Run, offsets: &Offsets, span: &Span, grid: Grid, cells: usize, unseen: &[Unseen]) -> Self {
         let (grid, width_ns) = small(span, grid, cells);

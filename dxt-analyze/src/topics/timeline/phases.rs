@@ -1,7 +1,7 @@
-//! I/O phases: stretches of successive calls, separated by pauses, and divided further where the activity changes.
+//! I/O phases: stretches of successive calls, separated by pauses and divided further where the activity changes.
 //!
-//! The rules are this project's. A pause is a time in which no call of the program is in flight, of at least `phase_quiet_share` of the
-//! time from the first call to the last. A change of activity must last at least as long ([`changes`]).
+//! The rules are this project's. A pause has no call of the program in flight for at least `phase_quiet_share` of the time from the first
+//! call to the last. A change of activity must last at least as long ([`changes`]).
 
 use super::changes;
 use super::grids::Grids;
@@ -15,21 +15,21 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Maximum number of files that a phase names.
+/// Maximum number of files named for a phase.
 const NAMED: usize = 3;
-/// Minimum share of reads (or writes) in a phase's bytes for it to be called a read (or write) phase.
+/// Minimum share of reads (or writes) in a phase's bytes for a read (or write) phase.
 const MOSTLY: f64 = 0.9;
 
-/// I/O phase: a stretch of successive calls that begins and ends at a pause or at a change of activity.
+/// I/O phase: successive calls that begin and end at a pause or at a change of activity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// Number of the phase, from 1.
+    /// Number of the phase, counted from 1.
     pub number: usize,
-    /// `read`, `write`, `read and write` or `metadata`.
+    /// Kind of activity: `read`, `write`, `read and write` or `metadata`.
     pub kind: &'static str,
-    /// Start of the first call, ns since the job's start.
+    /// Start of the first call, or the change of activity at which the phase begins, ns since the job's start.
     pub start_ns: u64,
-    /// End of the last call, ns since the job's start.
+    /// End of the last call, or the change of activity at which the phase ends, ns since the job's start.
     pub end_ns: u64,
     /// Bytes read in the phase.
     pub bytes_read: u64,
@@ -37,17 +37,17 @@ pub struct Phase {
     pub bytes_written: u64,
     /// Number of calls that the program itself made in the phase.
     pub calls: u64,
-    /// Time in these calls, ns, summed over processes and threads.
+    /// Time in the phase's calls, summed over processes and threads, ns.
     pub busy_ns: u64,
-    /// Bytes moved / duration of the phase, in bytes per second.
+    /// Bytes moved / duration of the phase, bytes per second.
     pub bandwidth: f64,
     /// Mean number of calls in flight during the phase.
     pub concurrency: f64,
-    /// Operation in which the program spent most time.
+    /// Operation in which the program spent most time, such as `POSIX write`.
     pub operation: String,
-    /// Share of this operation in the time in all calls of the phase.
+    /// Share of `operation` in the time in all calls of the phase.
     pub operation_share: f64,
-    /// Files with most time in the phase, among those that slices distinguish.
+    /// Files with most time in the phase, of those that slices distinguish.
     pub files: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ pub fn phases(
     for &at in &busy {
         if let Some(stretch) = stretches.last_mut() {
             let gap = ends(at, at).0.saturating_sub(ends(stretch.0, stretch.1).1);
-            // Neighbouring bins are never separated by a pause: a call may last from one into the other, with its end missing in the former
-            // and its start missing in the latter.
+            // No pause separates neighbouring bins: a call may last from one into the next, with its end missing in the former and its
+            // start in the latter.
             if at == stretch.1 + 1 || gap < quiet_ns {
                 stretch.1 = at;
                 continue;
@@ -90,7 +90,7 @@ pub fn phases(
         .flat_map(|(from, to)| {
             let cuts = changes::cuts(bins.get(from..=to).unwrap_or_default(), thresholds.phase_quiet_share, least);
             let begins: Vec<usize> = std::iter::once(from).chain(cuts.into_iter().map(|cut| from + cut)).collect();
-            // A pause before a division belongs to no phase.
+            // A pause before a change of activity belongs to no phase.
             let last = |begin: usize| busy.get(busy.partition_point(|&at| at < begin).checked_sub(1)?).copied();
             let ends = begins.iter().skip(1).filter_map(|&begin| last(begin)).chain([to]).collect::<Vec<_>>();
             begins.into_iter().zip(ends)
@@ -99,7 +99,7 @@ pub fn phases(
     let has_part = |at: usize, is: fn(&(usize, usize)) -> usize| parts.iter().any(|part| is(part) == at);
     let one = |(number, &(from, to)): (usize, &(usize, usize))| {
         let (mut start_ns, mut end_ns) = ends(from, to);
-        // If neighbouring bins are divided, calls may last across the division.
+        // If a change of activity divides neighbouring bins, calls may last across it.
         if from > 0 && has_part(from - 1, |part| part.1) {
             start_ns = span.start_of(from);
         }

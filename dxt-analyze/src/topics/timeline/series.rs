@@ -1,5 +1,5 @@
-//! The job over time: bandwidth, request sizes and calls in flight per time bin, read from a grid whose only row is the job. Only calls
-//! that the program itself made count, so that each byte counts once.
+//! Job over time: bandwidth, request sizes and calls in flight per time bin, from the grid whose only row is the job. Only calls that the
+//! program itself made count, so each byte counts once.
 
 use super::grid::Cell;
 use super::grids::Grids;
@@ -8,7 +8,7 @@ use super::span::Span;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// One time bin of the job, with the bytes and calls in it.
+/// Time bin of the job, with the bytes and calls in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bin {
     /// Start of the bin, ns since the job's start.
@@ -17,19 +17,19 @@ pub struct Bin {
     pub bytes_read: u64,
     /// Bytes written in the bin; the bytes of a call are distributed evenly over its duration.
     pub bytes_written: u64,
-    /// Bytes of the reads and writes that start in the bin, wherever they end.
+    /// Bytes of the reads and writes that start in the bin, regardless of their end.
     pub bytes_begun: u64,
     /// Number of reads that start in the bin.
     pub reads: u64,
     /// Number of writes that start in the bin.
     pub writes: u64,
-    /// Number of all other calls that start in the bin.
+    /// Number of metadata calls (all but reads and writes) that start in the bin.
     pub metadata_calls: u64,
-    /// Time in reads within the bin, ns, summed over processes and threads.
+    /// Time in reads within the bin, summed over processes and threads, ns.
     pub read_ns: u64,
-    /// Time in writes within the bin, ns, summed over processes and threads.
+    /// Time in writes within the bin, summed over processes and threads, ns.
     pub write_ns: u64,
-    /// Time in all other calls within the bin, ns, summed over processes and threads.
+    /// Time in metadata calls (all but reads and writes) within the bin, summed over processes and threads, ns.
     pub metadata_ns: u64,
     /// Number of reads by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub read_sizes: [u64; SIZE_BINS],
@@ -38,20 +38,20 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Returns the time in calls of all kinds within the bin, ns.
+    /// Returns the time in calls of all kinds within the bin, summed over processes and threads, ns.
     #[must_use]
     pub fn busy_ns(&self) -> u64 {
         self.read_ns.saturating_add(self.write_ns).saturating_add(self.metadata_ns)
     }
 
-    /// Returns the mean size in bytes of the reads and writes that start in the bin; `None` if there are none.
+    /// Returns the mean size of the reads and writes that start in the bin, bytes; `None` if there are none.
     #[must_use]
     pub fn mean_size(&self) -> Option<f64> {
         let calls = self.reads.saturating_add(self.writes);
         (calls > 0).then(|| self.bytes_begun as f64 / calls as f64)
     }
 
-    /// True if no call was in flight and no bytes moved.
+    /// True if no call was in flight in the bin and no bytes moved.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let bytes = self.bytes_read.saturating_add(self.bytes_written);

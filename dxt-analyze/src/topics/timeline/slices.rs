@@ -1,5 +1,5 @@
-//! Slices: sets of calls with the same file, layer, operation and caller. Those with most time stay separate; all others are merged by
-//! layer and kind, so that the number of slices is bounded.
+//! Slices: sets of calls of the same file, layer, operation and caller. Slices with most time stay separate; all others are merged by layer
+//! and kind, which bounds the number of slices.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx};
 use crate::shared::totals::StreamTotal;
@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 use trace_format::meta::HeatDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Maximum number of files that are distinguished in slices.
+/// Maximum number of files that slices distinguish.
 pub const FILES: usize = 8;
-/// Maximum number of separate slices; the merged rest adds at most six per layer.
+/// Maximum number of separate slices; merged slices add at most six per layer.
 const SLICES: usize = 40;
-/// Slice index of a stream whose calls are in no slice: they failed, or are not selected.
+/// Slice index of a stream that is in no slice because its calls failed or are not selected.
 pub const NO_SLICE: u16 = u16::MAX;
 
 /// Kind of activity: read, write, or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Calls that transfer data from a file.
+    /// Calls that read data from a file.
     Read,
-    /// Calls that transfer data to a file.
+    /// Calls that write data to a file.
     Write,
     /// All other calls: open, close, seek, sync, lock and so on.
     Metadata,
@@ -49,16 +49,16 @@ impl Kind {
     }
 }
 
-/// Set of calls with the same file, layer, operation and caller.
+/// Set of calls of the same file, layer, operation and caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
-    /// Index into [`Run::files`]; `None` for all files that are not distinguished.
+    /// File, as an index into [`Run::files`]; `None` for all files that slices do not distinguish.
     pub file: Option<FileId>,
-    /// Name of the layer.
+    /// Name of the I/O layer, such as `POSIX`.
     pub layer: &'static str,
-    /// True for calls made inside a call of MPI-IO or HDF5.
+    /// True for calls made inside an MPI-IO or HDF5 call.
     pub nested: bool,
-    /// Kind of the calls.
+    /// Kind of the calls: read, write or metadata.
     pub kind: Kind,
     /// Operation and call variant of reads and writes, such as `write collective`.
     pub op: String,
@@ -73,8 +73,8 @@ impl Slice {
         Self { file: Some(stream.file), layer: op.layer_name(), nested, kind, op: name }
     }
 
-    /// Returns the slice of a heat map (bytes over time). Bytes at the POSIX layer include those of MPI-IO's calls; if there are any, the
-    /// slice counts as nested.
+    /// Returns the slice of a heat map (bytes over time). At the POSIX layer, heat maps include bytes of MPI-IO calls; if the process has
+    /// such calls, the slice counts as nested.
     fn of_heat(run: &Run, process: &Process, def: &HeatDef) -> Self {
         let of_mpi = |stream: &Stream| run.op(stream).layer == Some(Layer::Mpiio) && run.op(stream).is_data();
         let through_mpi =
@@ -94,7 +94,7 @@ impl Slice {
         self.without_file()
     }
 
-    /// Returns a title such as `POSIX write`.
+    /// Returns the title of the slice, such as `POSIX write`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.layer, self.op)
@@ -104,9 +104,9 @@ impl Slice {
 /// Slices of a run, and the slice of each stream.
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    /// All slices; other tables contain indices into this list.
+    /// All slices; slice indices refer to this list.
     pub all: Vec<Slice>,
-    /// Files that are distinguished, those with most time first.
+    /// Files that slices distinguish, longest time first.
     pub files: Vec<FileId>,
     /// Slice index of each stream, by process and stream index; [`NO_SLICE`] for streams in no slice.
     pub of_stream: Vec<Vec<u16>>,
@@ -115,7 +115,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// Chooses the slices that stay separate, by the time of each stream in `totals`.
+    /// Chooses the slices that stay separate by the time of the streams in `totals`.
     #[must_use]
     pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
         let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<FileId>>();
@@ -164,7 +164,7 @@ impl Slices {
         Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
-    /// Returns the slice of a stream of a process.
+    /// Returns the slice index of a process's stream; `None` if the stream is in no slice.
     #[inline]
     #[must_use]
     pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {
@@ -181,7 +181,7 @@ fn stream_of<'a>(run: &'a Run, total: &StreamTotal) -> Option<&'a Stream> {
     run.process(total.process)?.stream(total.stream)
 }
 
-/// Returns the files by the time that the program spent in its own calls on them, most time first.
+/// Returns the files, sorted by the time of the program's own calls on them, longest first.
 #[must_use]
 pub fn files_by_time(run: &Run, totals: &[StreamTotal]) -> Vec<FileId> {
     let mut times: BTreeMap<FileId, u64> = BTreeMap::new();

@@ -1,17 +1,17 @@
-//! Time span that is divided into time bins of equal, round width.
+//! Time span divided into time bins of equal, round width.
 
 use super::unseen::unseen;
 use crate::model::Run;
 use serde::Serialize;
 
-/// Time span and the time bins that divide it.
+/// Time span, with the time bins that divide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Start, ns since the job's start; a multiple of the width.
+    /// Start, ns since the job's start; a multiple of the bin width.
     pub from_ns: u64,
     /// End, ns since the job's start.
     pub until_ns: u64,
-    /// Width of a bin, ns: 1, 2 or 5 times a power of ten.
+    /// Width of a time bin, ns: 1, 2 or 5 times a power of ten.
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: u32,
@@ -24,13 +24,13 @@ pub struct Piece {
     pub bin: u32,
     /// Time of the call within the bin, ns.
     pub busy_ns: u64,
-    /// Bytes of the call within the bin, in proportion to time.
+    /// Bytes of the call within the bin: the call's bytes in proportion to time.
     pub bytes: u64,
     /// 1 in the bin where the call starts, else 0.
     pub calls: u64,
 }
 
-/// Time bin found last, with its time range; caches the result of a division.
+/// Time bin found last, with its time range, cached to save a division per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     /// Index of the time bin.
@@ -49,13 +49,13 @@ impl Near {
 }
 
 impl Span {
-    /// Creates the span from `from_ns` to `until_ns`, divided into at most `most` time bins.
+    /// Creates the span from `from_ns` to `until_ns` (since the job's start), divided into at most `most` time bins.
     #[must_use]
     pub fn new(from_ns: u64, until_ns: u64, most: u32) -> Self {
         let most = u64::from(most.max(2));
         let until_ns = until_ns.max(from_ns.saturating_add(1));
         let from_ns = from_ns.min(until_ns - 1);
-        // Leaves room for one more bin, since the first bin begins at a multiple of the width.
+        // The first bin begins at a multiple of the width, which may need one more bin.
         let width_ns = round_up((until_ns - from_ns).div_ceil(most - 1));
         let from_ns = from_ns - from_ns % width_ns;
         let bins = (until_ns - from_ns).div_ceil(width_ns).clamp(1, most) as u32;
@@ -65,13 +65,13 @@ impl Span {
     /// Creates the span of a run, from its first to its last segment or heat map byte, limited to the selected time window.
     ///
     /// Begins at the job's start if the first segment starts in the first half of the time from there to the end. If the run has only heat
-    /// maps (bytes over time), the time bins are at least as wide as theirs.
+    /// maps (bytes over time), the time bins are at least as wide as those of the heat maps.
     #[must_use]
     pub fn of_run(run: &Run, most: u32) -> Self {
         Self::until_at_least(run, most, 0)
     }
 
-    /// Creates the span for charts. It includes time ranges with calls but without segments ([`super::unseen`]), which charts show hatched.
+    /// Creates the span for charts, including time ranges with calls but without segments ([`super::unseen`]), which charts show hatched.
     #[must_use]
     pub fn of_charts(run: &Run, most: u32) -> Self {
         let ends = unseen(run).into_iter().map(|stretch| stretch.until_ns);
@@ -115,20 +115,20 @@ impl Span {
         self.from_ns.saturating_add(self.width_ns.saturating_mul(bin as u64))
     }
 
-    /// True if a call from `start` to `end` overlaps the span.
+    /// True if a call from `start` to `end` (ns since the job's start) overlaps the span.
     #[inline]
     #[must_use]
     pub fn overlaps(&self, start: u64, end: u64) -> bool {
         start < self.until_ns && end >= self.from_ns
     }
 
-    /// Returns the time range of a time bin, limited to the span.
+    /// Returns a time bin with its time range, limited to the span.
     fn of_bin(&self, bin: u32) -> Near {
         let from = self.start_of(bin as usize);
         Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }
     }
 
-    /// Returns the time bin that contains `time`, or the nearest bin. `near` caches the last bin found, which most times fall into.
+    /// Returns the index of the time bin that contains `time`, or of the nearest bin. `near` caches the last bin found, usually the next as well.
     #[inline]
     pub fn bin(&self, time: u64, near: &mut Near) -> u32 {
         if !(near.from..near.until).contains(&time) {
@@ -138,7 +138,7 @@ impl Span {
         near.bin
     }
 
-    /// Fast path of [`Span::cut`] that avoids a division if the call lies in the cached time bin.
+    /// Divides a call as [`Span::cut`] does, but without a division if the call lies in the cached time bin.
     #[inline]
     pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !near.holds(start, end) {
@@ -153,7 +153,7 @@ impl Span {
         each(Piece { bin: near.bin, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
     }
 
-    /// Divides a call of `bytes` at the borders of time bins, and calls `each` with each part that lies within the span.
+    /// Divides a call of `bytes` bytes at the borders of time bins, and calls `each` with each part that lies within the span.
     #[inline]
     pub fn cut(&self, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !self.overlaps(start, end) {
@@ -166,7 +166,7 @@ impl Span {
             return each(Piece { bin: first as u32, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
         }
         let duration = u128::from(end.saturating_sub(start).max(1));
-        // Parts are differences of rounded cumulative sums, so that they add up to the whole.
+        // Parts are differences of rounded cumulative sums, so they add up to the whole.
         let until = |time: u64| (u128::from(bytes) * u128::from(time.saturating_sub(start)) / duration) as u64;
         let mut at = start.max(self.from_ns);
         for number in first..=last {
@@ -180,7 +180,7 @@ impl Span {
     }
 }
 
-/// Returns the last nanosecond that counts for a call: a call that ends where a time bin begins has no part in that bin.
+/// Returns the last ns that counts for a call: a call that ends where a time bin begins has no part in that bin.
 #[inline]
 #[must_use]
 pub fn last_moment(start: u64, end: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! Time ranges in which a process made calls but has no segments: its trace buffer was full, or Darshan's DXT ran out of memory. Charts
-//! show them hatched, to distinguish unrecorded calls from no calls.
+//! Finds time ranges in which a process made calls but has no segments: its trace buffer was full, or Darshan's DXT ran out of memory.
+//! Charts show these ranges hatched, to distinguish unrecorded calls from no calls.
 
 use super::axes::Axis;
 use crate::model::{FileId, Process, ProcessId, Run};
@@ -7,40 +7,40 @@ use crate::shared::completeness::{cut_files, heat_goes_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Time range with calls but without segments, of one process, and of one file if known.
+/// Time range in which a process made calls but has no segments, of one file if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// Index into [`Run::processes`].
+    /// Process, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Index into [`Run::files`]; `None` if the files are unknown.
+    /// File, as an index into [`Run::files`]; `None` if the files are unknown.
     pub file: Option<FileId>,
-    /// Start, ns since the job's start.
+    /// Start of the time range, ns since the job's start.
     pub from_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the time range, ns since the job's start.
     pub until_ns: u64,
 }
 
-/// Time range with calls but without segments in one row of a chart; several ranges are merged from the first start to the last end.
+/// Time ranges with calls but without segments in one row of a chart, merged from the first start to the last end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnseenRow {
-    /// Index of the chart's row.
+    /// Index of the row in the chart.
     pub row: u32,
-    /// Start, ns since the job's start.
+    /// Start of the first time range, ns since the job's start.
     pub from_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the last time range, ns since the job's start.
     pub until_ns: u64,
     /// Number of processes with such a time range in the row.
     pub processes: u64,
 }
 
-/// Kind of rows in a chart, for assigning time ranges to them.
+/// Kind of the rows in a chart, by which time ranges are assigned to rows.
 #[derive(Clone, Copy, Debug)]
 pub enum By<'a> {
     /// Rows show ranks or nodes; time ranges are assigned by process.
     Process(&'a Axis),
     /// Rows show files; time ranges are assigned by file.
     File(&'a Axis),
-    /// Rows show storage targets; holds their number. Calls without segments may belong to any target.
+    /// Rows show storage targets; the value is their number. Calls without segments may belong to any target.
     Any(usize),
 }
 
@@ -58,7 +58,7 @@ pub fn unseen(run: &Run) -> Vec<Unseen> {
     out
 }
 
-/// Adds the time ranges for Darshan's DXT, which keeps only the first segments: from the last segment to the end of the run.
+/// Adds the time ranges of a process from Darshan's DXT, which keeps only the first segments: from the last segment to the end of the run.
 fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let ends = process.blocks.iter().map(|block| block.head.max_end.saturating_add(process.shift_ns));
     let Some(from_ns) = ends.max() else { return };
@@ -71,7 +71,7 @@ fn of_dxt(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>
     }
 }
 
-/// Adds the time ranges for a tracer whose buffer was full: further calls have only counters, which include first start and last end.
+/// Adds the time ranges of a process whose trace buffer was full: further calls have only counters, with their first start and last end.
 fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec<Unseen>) {
     let mut files: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for (stream, counters) in run.missing_of(process).filter(|(_, counters)| counters.segments > 0) {
@@ -89,7 +89,7 @@ fn of_full_buffer(run: &Run, number: ProcessId, process: &Process, out: &mut Vec
     }));
 }
 
-/// Merges the time ranges that belong to the same row of a chart; rows without time ranges are omitted.
+/// Merges the time ranges of each row of a chart; omits rows without time ranges.
 #[must_use]
 pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     let mut rows: BTreeMap<u32, (UnseenRow, Option<ProcessId>)> = BTreeMap::new();
@@ -114,7 +114,7 @@ pub fn by_row(all: &[Unseen], by: By<'_>) -> Vec<UnseenRow> {
     rows.into_values().map(|(row, _)| row).collect()
 }
 
-/// Merges the time ranges of one file into one; `None` if the file has none.
+/// Merges all time ranges of one file; `None` if the file has none.
 #[must_use]
 pub fn of_file(all: &[Unseen], file: FileId) -> Option<UnseenRow> {
     let its: Vec<Unseen> = all.iter().filter(|one| one.file == Some(file)).copied().collect();

@@ -1,4 +1,4 @@
-//! `timeline` command: the job over time. The first pass finds the operations and files with most time, the second pass their times.
+//! Command `timeline`: the job over time. The first pass finds the operations and files with most time, the second pass fills the time bins.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -23,17 +23,17 @@ use trace_format::counters::SIZE_BINS;
 /// Result of `timeline`: bandwidth, calls and phases of the job over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
-    /// Time span covered, and width of its time bins.
+    /// Time span covered, with the width of its time bins.
     pub span: Span,
-    /// I/O phases, in order.
+    /// I/O phases, in order of time.
     pub phases: Vec<Phase>,
-    /// Time bins of the job, in order.
+    /// Time bins of the job, in order of time.
     pub bins: Vec<Bin>,
-    /// Reason why there is nothing to show; `None` if there is something.
+    /// Reason why there is nothing to show; `None` if there is something to show.
     pub nothing: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings about the trace itself.
+    /// Findings on the trace itself.
     pub findings: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! The options of `toy`.
+//! Options of `toy`.
 
 use crate::session::{Inputs, Output};
 

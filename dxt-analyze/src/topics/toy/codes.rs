@@ -1,4 +1,4 @@
-//! The codes of the findings of this topic, and what `explain` says of each.
+//! Codes of the findings of `toy`, and their `explain` texts.
 
 use crate::findings::codes;
 

@@ -1,4 +1,4 @@
-//! Its part in a report.
+//! Result of `toy` in the report.
 
 use super::view::{Reads, Toy};
 use crate::findings::Finding;
@@ -6,7 +6,7 @@ use crate::scan::Nothing;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Toy topic as a part of the report; implements [`Reported`].
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 

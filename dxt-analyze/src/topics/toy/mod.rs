@@ -1,5 +1,5 @@
-//! The smallest topic there can be, to copy: how many reads a job has on record, and a finding if there is one. It is built for tests only, with
-//! a table of its own, so that what CONTRIBUTING.md says of topics stays true.
+//! Smallest possible topic, to copy for a new one: counts the recorded reads of a job, and reports a finding if there are any. Built only
+//! for tests, with a table of its own, so that the description of topics in CONTRIBUTING.md stays true.
 
 mod args;
 mod codes;
@@ -9,4 +9,4 @@ mod view;
 pub use args::Args;
 pub use codes::CODES;
 pub(crate) use in_report::InReport;
-pub use view::toy as verb;
+pub use view::toy as run;

@@ -1,4 +1,4 @@
-//! `toy`: one pass, its result, and how it looks.
+//! Command `toy`: its pass over the segments, its result and its output.
 
 use super::args::Args;
 use crate::findings::{About, Code, Finding, Severity};
@@ -12,7 +12,7 @@ use anyhow::Result;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
-/// Counts reads.
+/// Pass over the segments that counts reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads;
 
@@ -36,19 +36,19 @@ impl Analysis for Reads {
     }
 }
 
-/// The result.
+/// Result of `toy`: number of reads, completeness and findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Toy {
-    /// Reads on record.
+    /// Number of recorded reads.
     pub reads: u64,
-    /// What is missing.
+    /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings.
+    /// Findings: one if the job has reads, and those on the trace itself.
     pub findings: Vec<Finding>,
 }
 
 impl Toy {
-    /// Of so many reads, with what the pass lost.
+    /// Creates the result from the number of reads and the segments that the pass could not read.
     #[must_use]
     pub fn of(run: &Run, reads: u64, lost: &Lost) -> Self {
         let missing = Completeness::of(run, lost);
@@ -68,10 +68,10 @@ impl Toy {
     }
 }
 
-/// Loads and counts.
+/// Loads a run and counts its reads.
 ///
 /// # Errors
-/// If nothing can be loaded.
+/// Returns an error if nothing can be loaded.
 pub fn toy(args: &Args) -> Result<Toy> {
     let run: Run = crate::session::open(&args.inputs)?;
     let (reads, lost) = scan(&run, &Reads, &Bar::new(run.segments(), "reads"));

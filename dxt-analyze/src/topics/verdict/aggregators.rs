@@ -1,5 +1,5 @@
-//! What more aggregators would save: while the few that there are read and write, all ranks of a collective call wait. How many could work at once is
-//! known (ranks, nodes, stripes of a call); what storage gives them is not, so that the price is a range.
+//! Run time saved by more aggregators: while few of them read and write, all ranks of a collective call wait. The number that could work at once
+//! is known (ranks, nodes, stripes of a call), but not the bandwidth that storage gives them: the saving is a range.
 
 use crate::findings::Finding;
 use crate::model::{Class, FileId, ProcessId};
@@ -7,30 +7,30 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Aggregators that would do at least where there is one, on however few nodes: a process alone seldom has all that its node gets.
+/// Fewest aggregators that are advised in place of a single one, even on fewer nodes: one process rarely gets the full bandwidth of its node.
 const ENOUGH: usize = 4;
-/// One in so many of the bytes that the busiest moves, below which a process is no aggregator: HDF5 writes its own metadata besides.
+/// A process that moves less than 1/`LITTLE` of the busiest one's bytes is no aggregator: HDF5 also writes its own metadata.
 const LITTLE: u64 = 20;
-/// Octave up to which requests are no aggregator's, which gathers large ones: below 64 KiB.
+/// Largest size octave (below 64 KiB) of requests that cannot come from an aggregator, which gathers large ones.
 const SMALL: u8 = 16;
-/// Times as many that surely would do better.
+/// Factor by which more aggregators certainly shorten the calls: the lower bound of the saving.
 const TWICE: usize = 2;
 
-/// What moves a file's bytes in collective calls, of a class.
+/// Aggregators of collective calls on one file, of one class.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
-    /// Processes that do.
+    /// Processes that move bytes now.
     now: usize,
-    /// That could at the same time: as many as would do, and at most.
+    /// Processes that could move bytes at the same time: expected number, then upper bound.
     enough: usize,
     most: usize,
 }
 
-/// What a finding that a file has few aggregators (`theirs`: entries that move its bytes) would save, of the time of system calls inside of collective ones (`inside`:
-/// by class, ns): what these processes read and write besides is none of it.
+/// Returns the saving of a finding that a file has few aggregators. `theirs`: cells with their index that move the file's bytes; `inside`: time
+/// of system calls inside of collective calls by class, ns; other time of these processes is not counted.
 pub(super) fn claim(
     grid: &Grid<'_>,
     finding: &Finding,
@@ -42,7 +42,7 @@ pub(super) fn claim(
     for (index, entry) in theirs.iter().filter(|(_, entry)| entry.size > SMALL) {
         by.entry((entry.file, entry.class)).or_default().push((*index, entry));
     }
-    let (mut shortened, mut low, mut high) = (Shortened::new(), 0.0, 0.0);
+    let (mut savings, mut low, mut high) = (Savings::new(), 0.0, 0.0);
     for ((file, class), entries) in by {
         let Some(who) = callers.get(&file) else { continue };
         let moved = moved(grid, (file, class), who, &entries);
@@ -52,19 +52,19 @@ pub(super) fn claim(
             let left_ns = entry.left_ns * within;
             let ns = left_ns * saved(moved.now, moved.enough, entry.spread.0);
             if ns > 0.0 {
-                shortened.push((index, ns));
+                savings.push((index, ns));
                 low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
                 high += left_ns * saved(moved.now, moved.most, entry.spread.0);
             }
         }
     }
-    let all: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let all: f64 = savings.iter().map(|(_, ns)| ns).sum();
     let range = (all > 0.0).then(|| ((low / all).min(1.0), (high / all).max(1.0)))?;
-    Some(Claim { range: Some(range), ..Claim::new(finding.clone(), shortened) })
+    Some(Claim { range: Some(range), ..Claim::new(finding.clone(), savings) })
 }
 
-/// Part of the time that is saved if `now` processes' work is that of `then`: a call lasts until the slowest of them is done, and the more there are,
-/// the slower that is, by how far the logarithm of the time of their requests spreads.
+/// Returns the part of the time saved if `then` processes do the work of `now`. A call lasts until the slowest process is done, which takes
+/// longer the more processes there are; `spread`: standard deviation of the logarithm of request times.
 fn saved(now: usize, then: usize, spread: f64) -> f64 {
     if then <= now {
         return 0.0;
@@ -73,7 +73,7 @@ fn saved(now: usize, then: usize, spread: f64) -> f64 {
     (1.0 - now as f64 / then as f64 * slowest).max(0.0)
 }
 
-/// The largest of so many values of the standard normal distribution, on the mean (Blom 1958; Abramowitz & Stegun, 26.2.22).
+/// Returns the expected maximum of `count` values of the standard normal distribution (Blom 1958; Abramowitz & Stegun, 26.2.22).
 fn largest_of(count: usize) -> f64 {
     let beyond = 0.625 / (count.max(1) as f64 + 0.25);
     let t = (-2.0 * beyond.ln()).sqrt();
@@ -90,13 +90,13 @@ fn moved(grid: &Grid<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, en
     let nodes = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
     let nodes = nodes.collect::<BTreeSet<u32>>().len();
     let (pieces, stripes) = stripes_of_a_call(grid, of, bytes.values().fold(0, |sum, bytes| sum + u128::from(*bytes)));
-    // An aggregator has whole stripes, so that what a call has none of is nobody's.
+    // An aggregator gets whole stripes: more aggregators than stripes per call would idle.
     let could = callers.len().min(pieces);
     let enough = if now == 1 { nodes.max(ENOUGH) } else { nodes }.min(could);
     Moved { now, enough, most: stripes.max(enough).min(could) }
 }
 
-/// Stripes that a collective call reaches on the mean, and those of the file; no limit where the layout or the calls are not known.
+/// Returns the mean number of stripes that a collective call reaches, and stripes of the file; no limit if the layout or the calls are unknown.
 fn stripes_of_a_call(grid: &Grid<'_>, (file, class): (FileId, Class), bytes: u128) -> (usize, usize) {
     let layout = grid.run.file(file).and_then(|file| file.layout.as_ref());
     let layout = layout.and_then(|layout| layout.layout.components.iter().max_by_key(|one| one.targets.len()));

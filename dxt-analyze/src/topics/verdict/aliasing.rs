@@ -1,5 +1,5 @@
-//! Requests that reach few of a file's many storage targets although they span several rows of stripes, as they do if the distances between them are multiples
-//! of a row (stripe size times stripe count): calls queue there, and more targets would help no more than those that the file has.
+//! Finds requests that reach few of a file's storage targets although they span several rows of stripes: distances between them are multiples of
+//! a row (stripe size times stripe count). Calls queue on these targets, and more targets would not help.
 
 use crate::findings::{Code, Evidence, Finding};
 use crate::model::FileId;
@@ -9,19 +9,19 @@ use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::{Aliased, few_targets_reached};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of a file's bytes below which a target is barely used.
+/// Part of a file's bytes below which a target counts as unused.
 const BARELY: f64 = 0.02;
-/// Part of a file's targets that its requests meet on, at most.
+/// Largest part of a file's targets that aliased requests reach.
 const FEW: f64 = 0.5;
-/// Rows of stripes that they are spread over, at least: else the file is short.
+/// Fewest rows of stripes that requests span: below, the file is short.
 const ROWS: u64 = 2;
-/// Part of what queues that is on such files.
+/// Least part of the queueing time that is on aliased files.
 const MOST: f64 = 0.8;
-/// Says of queues on such files what makes them.
-pub(crate) fn told(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
+/// Replaces findings about queues on few targets by findings that name the aliasing as their cause.
+pub(crate) fn reported(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
     for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
         let mut of: BTreeMap<FileId, f64> = BTreeMap::new();
-        for (index, ns) in &claim.shortened {
+        for (index, ns) in &claim.savings {
             if let Some(entry) = grid.entries.get(*index as usize) {
                 *of.entry(entry.file).or_default() += ns;
             }

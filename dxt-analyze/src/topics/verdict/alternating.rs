@@ -1,5 +1,5 @@
-//! A program that computes and does I/O by turns, where nothing else is to blame for the time of its I/O: both could go on at once. That is
-//! another program rather than a fault of this one, so it is worth knowing and no more.
+//! Programs that alternate between computation and I/O, where nothing else explains the time of I/O: both could overlap. Reported as information
+//! only, since overlapping takes another program, not a repair.
 
 use crate::findings::{About, Code, Explains, Finding, Saving};
 use crate::model::Class;
@@ -7,14 +7,14 @@ use crate::topics::Whole;
 use crate::topics::ledger::busy::has_threads;
 use crate::words::verdict::by_turns;
 
-/// Share of the run time that might be saved, from which it is said.
+/// Least share of the run time that overlapping might save.
 const LEAST: f64 = 0.1;
-/// Fewest times that I/O comes again.
+/// Fewest phases with I/O.
 const BURSTS: u64 = 4;
-/// Part of the I/O that is in reads or in writes, at least.
+/// Least part of the I/O time that is in reads alone or in writes alone.
 const MOST: f64 = 0.6;
 
-/// Time in calls of a class, ns, and in how many phases it is.
+/// Returns the time in calls of a class, ns, and the number of phases with such calls.
 fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     let grid = &whole.causes.grid;
     let mut busy = vec![false; grid.slots.phases()];
@@ -28,7 +28,7 @@ fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     (time, busy.into_iter().filter(|busy| *busy).count() as u64)
 }
 
-/// What could go on at once, if the run is such a one.
+/// Returns a finding if the run alternates and overlapping would save enough.
 pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let run_ns = whole.causes.result.run_ns;
@@ -37,12 +37,12 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let bursts = if read > write { reads } else { writes };
     let processes = ledger.processes.max(1);
     let (io_ns, computes_ns) = (ledger.job.io_ns() / processes, ledger.job.no_io_ns / processes);
-    // Where others compute while one thread does I/O, that is what the thread is for.
+    // A process with several threads may overlap already: one thread does I/O while others compute.
     let threads = grid.run.processes.iter().any(has_threads);
     if bursts < BURSTS || threads || read.max(write) < (ledger.job.io_ns() as f64) * MOST {
         return None;
     }
-    // The first piece is read, and the last one written, while there is nothing to compute.
+    // The first piece is read, and the last one written, with no computation to overlap with.
     let saves_ns = (io_ns.min(computes_ns) as f64 * (1.0 - 1.0 / bursts as f64)) as u64;
     if (saves_ns as f64) < run_ns as f64 * LEAST {
         return None;

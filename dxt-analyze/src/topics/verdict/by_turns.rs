@@ -1,27 +1,27 @@
-//! Whether ranks take turns, rather than happen to have something to do when others do not.
+//! Distinguishes ranks that wait for each other's I/O from ranks that happen to do I/O at different times.
 
-use super::mended::DATA;
+use super::counterfactual::DATA;
 use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::replay::turns;
 use rustc_hash::FxHashMap;
 
-/// Part of what they would be by chance that more than one rank are in calls at once, at most, if they take turns.
+/// Ranks alternate if the number of other ranks in calls, while any is, is at most this part of the number expected by chance.
 const CARELESS: f64 = 0.5;
-/// Calls that would be beside others by chance up to which it tells nothing that fewer are; and part of the changes from one rank to another in which one begins
-/// as the other ends, from which they take turns all the same.
+/// Below this many calls expected to coincide by chance, their absence proves nothing: then ranks alternate only if one begins as another ends in
+/// at least the part `HANDED_ON` of the changes from rank to rank.
 const FEW_BY_CHANCE: f64 = 5.0;
 const HANDED_ON: f64 = 0.5;
 
-/// Whether ranks work one after another for most of the time in which any does, and so wait for each other. Of processes that are no ranks of
-/// one job, and of those that happen to have something to do when others do not, nobody knows.
+/// True if ranks wait for each other: they work one after another for at least the part `least` of the time with any rank in calls, and not by
+/// chance. Always false for processes that are not ranks of one job.
 pub(super) fn takes_turns(grid: &Grid<'_>, beside_ns: f64, least: f64) -> bool {
     let busy = grid.slots.busy_without_pause().iter().copied().sum::<Sum>().get();
     grid.run.ranks() > 1 && beside_ns >= busy as f64 * least && !are_beside_by_chance(grid)
 }
 
-/// Whether ranks are in calls at the same time as often as if none cared when the others are, or half as often.
+/// True if ranks are in calls at the same time at least half as often as independent ranks would be.
 fn are_beside_by_chance(grid: &Grid<'_>) -> bool {
     let length = grid.run.length_ns() as f64;
     let mut of_rank: FxHashMap<ProcessId, f64> = FxHashMap::default();
@@ -32,10 +32,10 @@ fn are_beside_by_chance(grid: &Grid<'_>) -> bool {
     let nobody: f64 = of_rank.values().map(|share| 1.0 - share.min(1.0)).product();
     let slots = 0..grid.slots.len();
     let anybody = slots.map(|slot| grid.slots.busy(slot)).sum::<Sum>().get() as f64 / length;
-    // How many are in calls while any is, without the one.
+    // Mean number of other ranks in calls while any rank is.
     let more = |anybody: f64| (all / anybody.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
     let by_chance = more(1.0 - nobody);
-    // Where few would be beside each other anyway, that none are tells nothing, unless one begins as the other ends.
+    // If few calls are expected to coincide, none coinciding proves nothing, unless one rank begins as another ends.
     let calls = grid.entries.iter().filter(|entry| entry.leaf && DATA.contains(&entry.class));
     let calls = calls.map(|entry| entry.cell.calls).fold(0, u64::saturating_add) as f64;
     more(anybody) > by_chance * CARELESS || calls * by_chance < FEW_BY_CHANCE && turns::handed_on(grid) < HANDED_ON

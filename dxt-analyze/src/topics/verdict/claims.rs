@@ -1,16 +1,16 @@
-//! Which calls a finding explains, and what would be left of them if what it says were mended. What is slow, uneven, queued, locked or late
-//! [`crate::topics::causes`] knows by itself; the findings of other topics name a pattern, and its price is found here.
+//! Finds the calls that a finding of another topic explains, and the time they would take if it were fixed. Slow, uneven, queued, locked or late
+//! calls are priced in [`crate::topics::causes`]; other topics only name a pattern.
 
 use super::aggregators;
 use super::by_turns::takes_turns;
-use super::mended::{DATA, Mended, OF_SHARED, OF_THE_PROGRAM, rule};
+use super::counterfactual::{Counterfactual, DATA, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::replay::{Shortened, turns};
+use crate::topics::causes::replay::{Savings, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
@@ -19,55 +19,52 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Part of the time in which any process works that would be saved at least if ranks work by turns.
+/// Least part of the time with any process in calls that would be saved if alternating ranks worked at once.
 const BY_TURNS: f64 = 0.4;
-/// The same inside MPI-IO, where aggregators come one after another a little, however well all goes.
+/// Like `BY_TURNS`, inside MPI-IO, where aggregators follow one another a little even in a healthy run.
 const BY_TURNS_INSIDE: f64 = 0.6;
-/// Times as long as the fastest that calls usually take if they wait for others.
+/// Factor by which usual calls are slower than the fastest of their peers if they wait for other calls.
 const CONTENDED: f64 = 2.0;
-/// Bytes of a file that reading ahead brings as a whole: 64 KiB.
+/// Size of a file that kernel read-ahead reads as a whole: 64 KiB.
 const IN_CACHE: u64 = 64 << 10;
-/// Part of what reading in parts saves that passing them on leaves.
+/// Part of the saving of reading in parts that is left after ranks pass the parts on.
 const PASSED_ON: f64 = 0.85;
-/// Octave of the length from which a request is large: 1 MiB.
+/// Size octave (bit length of the bytes) from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
-/// Octave up to which requests are small whatever they are held against: below 64 KiB.
+/// Size octave up to which requests are small in any case: below 64 KiB.
 const TINY: u8 = 16;
-/// Octave below which it is small: 256 KiB. What lies between gains little by being larger.
+/// Size octave below which a request is small: 256 KiB. Requests between `SMALL` and `LARGE` gain little by being larger.
 const SMALL: u8 = 19;
 
-/// What is needed of the whole run to mend calls.
+/// Facts about the whole run that price findings.
 #[derive(Debug)]
 pub(crate) struct Mending<'g, 'a> {
     grid: &'g Grid<'a>,
     /// By class: time per byte of large requests, ns.
     per_byte: FxHashMap<Class, f64>,
-    /// By process, stream: calls.
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
-    /// By file and class: bytes that the program asked of MPI-IO, and bytes that were moved inside.
+    /// By file and class: bytes that the program asked of MPI-IO, and bytes that MPI-IO moved by system calls.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
-    /// By entry: what its calls take beyond their like, ns, since a rank, target or moment is slow or single calls are: other requests would meet
-    /// that as well.
+    /// By cell: excess over peers that a slow rank, target, time window or single slow calls explain, ns. Larger requests would be as slow, so
+    /// this time is not saved.
     beyond: Vec<f64>,
-    /// By file, class and size: what the fastest calls take, ns.
+    /// By file, class and size octave: duration of the fastest calls, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
-    /// By file: the last byte that any call reaches.
+    /// By file: end of the last byte that any call reaches.
     extents: FxHashMap<FileId, u64>,
-    /// Files on which MPI-IO's requests come of collective calls.
+    /// Files on which system calls inside MPI-IO come from collective calls.
     collective: FxHashSet<FileId>,
-    /// Files that are moved in a go.
+    /// Files that are read or written whole by one call.
     whole: WholeFiles,
-    /// By file: processes that read it.
     readers: FxHashMap<FileId, usize>,
-    /// By file: bytes that are read of it.
     read: FxHashMap<FileId, u64>,
     /// Files that several processes read or write.
     shared: FxHashSet<FileId>,
-    /// Whether it is a finding of its own that processes read bytes again.
+    /// True if repeated reads of bytes have a finding of their own.
     reread: bool,
     /// By class: time of system calls inside of collective ones of MPI-IO, ns.
     in_collective: BTreeMap<Class, f64>,
-    /// What is gained if what one process after another does were done at the same time, ns.
+    /// Time saved if all processes' calls overlapped instead of following each other, ns.
     beside_ns: f64,
 }
 
@@ -88,7 +85,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                 if entry.leaf && entry.inside {
                     add(&mut sums.1, entry.cell.bytes);
                 } else if grid.layer(entry) == Some(Layer::Mpiio) {
-                    // Not of HDF5 above it, which asks for the same bytes.
+                    // Calls of HDF5 above MPI-IO are not counted: they ask for the same bytes.
                     add(&mut sums.0, entry.cell.bytes);
                 }
             }
@@ -114,14 +111,14 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
     }
 
-    /// With the time of system calls inside of collective ones, by class, ns.
+    /// Adds the time of system calls inside of collective ones, by class, ns.
     pub(crate) fn with_collective(self, in_collective: BTreeMap<Class, f64>) -> Self {
         Self { in_collective, ..self }
     }
 
-    /// What a finding explains; `None` if it explains no calls.
+    /// Returns the calls that a finding explains and their savings; `None` if it explains no calls.
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
-        // Where each call is one request, putting those of ranks together makes none larger at a known gain.
+        // `NO_BUFFERING` without a cost is skipped: if each call is one request already, combining ranks' requests has no known gain.
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = &finding.about;
         let file = about.file.as_ref().and_then(|name| self.file(name));
@@ -141,11 +138,14 @@ impl<'g, 'a> Mending<'g, 'a> {
                 && !(of_the_program && of_library(entry))
         };
         let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
-        // That processes wait for locks says more.
-        if rule.mended == Mended::Parallel && finding.code == Code::SERIALISED && turns::are_of_locks(self.grid) {
+        // A finding about waits for locks explains the same more precisely.
+        if rule.counterfactual == Counterfactual::Parallel
+            && finding.code == Code::SERIALISED
+            && turns::are_of_locks(self.grid)
+        {
             return None;
         }
-        if rule.mended == Mended::Parallel {
+        if rule.counterfactual == Counterfactual::Parallel {
             let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
@@ -157,51 +157,51 @@ impl<'g, 'a> Mending<'g, 'a> {
             return takes_turns(self.grid, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }
-        if rule.mended == Mended::Spread {
+        if rule.counterfactual == Counterfactual::Spread {
             return aggregators::claim(self.grid, finding, &theirs, &|class| {
                 self.in_collective.get(&class).copied().unwrap_or_default()
             });
         }
-        if rule.mended == Mended::Waiting {
+        if rule.counterfactual == Counterfactual::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
-            let shortened: Shortened = theirs
+            let savings: Savings = theirs
                 .into_iter()
                 .filter(|_| finding.code == Code::BUFFER_SIZE)
-                .map(|(index, entry)| (index, self.less(Mended::Large, (index, entry), 0.0)))
+                .map(|(index, entry)| (index, self.less(Counterfactual::Large, (index, entry), 0.0)))
                 .filter(|(_, ns)| *ns > 0.0)
                 .collect();
-            let any = waiting_ns > 0.0 || !shortened.is_empty();
-            return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), shortened) });
+            let any = waiting_ns > 0.0 || !savings.is_empty();
+            return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
-        let small = |entry: &Entry| rule.mended != Mended::Rows || entry.size < SMALL;
-        // What it says of other files besides, it says of each by itself.
+        let small = |entry: &Entry| rule.counterfactual != Counterfactual::Rows || entry.size < SMALL;
+        // Other files that the finding covers are priced separately.
         let whose = |entry: &Entry| Some(entry.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
         for (_, entry) in theirs.iter().filter(|(_, entry)| small(entry)) {
             *all.entry(whose(entry)).or_default() += entry.left_ns;
         }
-        let unknown = if rule.mended == Mended::Random { 1.0 } else { 0.0 };
+        let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
         let cost = |entry: &Entry| {
             let (whose, time) = (whose(entry), all.get(&whose(entry)).copied().unwrap_or_default());
             let cost = whose.map_or(finding.cost_ns, |file| others.get(&file).copied().flatten());
             cost.map_or(unknown, |cost| cost as f64 / time.max(1.0)).min(1.0)
         };
-        let shortened: Shortened = theirs
+        let savings: Savings = theirs
             .into_iter()
-            .map(|(index, entry)| (index, self.less(rule.mended, (index, entry), cost(entry))))
+            .map(|(index, entry)| (index, self.less(rule.counterfactual, (index, entry), cost(entry))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
-        // What far apart reads of some length take may be for their bytes, and the run has none that tell.
+        // The time of long reads that are far apart may be due to their bytes: the run has nothing to compare with.
         let short = |(index, _): &&(u32, f64)| self.grid.entries.get(*index as usize).is_none_or(|of| of.size < SMALL);
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
-        let all = sum(&mut shortened.iter());
-        let far = matches!(rule.mended, Mended::Random | Mended::Apart);
-        let is_guess = far && sum(&mut shortened.iter().filter(short)) * 2.0 < all;
+        let all = sum(&mut savings.iter());
+        let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
+        let is_guess = far && sum(&mut savings.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
-        (!shortened.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), shortened) })
+        (!savings.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), savings) })
     }
 
-    /// Files of which a finding says the same without naming them, and what that costs on each, ns.
+    /// Returns the files that the finding covers without naming them, with its cost on each, ns.
     fn others(&self, finding: &Finding) -> FxHashMap<FileId, Option<u64>> {
         let named: FxHashMap<&str, Option<u64>> = finding.others().map(|(name, cost)| (name.as_str(), *cost)).collect();
         if named.is_empty() {
@@ -215,14 +215,14 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.grid.run.file_named(name)
     }
 
-    /// Part of what each process reads of a file, at most, that it reads for the first time.
+    /// Returns the largest part of a process's reads of a file that can be first reads of their bytes.
     fn first_reads(&self, file: FileId) -> f64 {
         let readers = self.readers.get(&file).copied().unwrap_or(1).max(1) as f64;
         let each = self.read.get(&file).copied().unwrap_or_default() as f64 / readers;
         self.extents.get(&file).map_or(1.0, |bytes| (*bytes as f64 / each.max(1.0)).min(1.0))
     }
 
-    /// Part of the time in calls that is not in syncs, opens and the like inside of MPI-IO: when these are made is the library's matter.
+    /// Returns the part of the time in calls that is not in syncs, opens etc. inside of MPI-IO, whose timing the library decides.
     fn of_their_own(&self) -> f64 {
         let leaf = || self.grid.entries.iter().filter(|entry| entry.leaf);
         let theirs = |entry: &&Entry| !entry.inside || DATA.contains(&entry.class);
@@ -230,41 +230,49 @@ impl<'g, 'a> Mending<'g, 'a> {
         leaf().filter(theirs).map(|entry| entry.left_ns).sum::<f64>() / all.max(1.0)
     }
 
-    /// What the fastest calls of an entry's kind on its file take, ns.
+    /// Returns the duration of the fastest calls of the cell's file, class and size, ns.
     fn alone(&self, entry: &Entry) -> f64 {
         self.fastest.get(&(entry.file, entry.class, entry.size)).copied().unwrap_or_default()
     }
 
-    /// What an entry's calls take beyond the same bytes in large ones, ns.
+    /// Time saved if the cell's bytes moved in large requests, ns.
     fn if_large(&self, index: u32, entry: &Entry) -> f64 {
         let usual = entry.left_ns - self.beyond.get(index as usize).copied().unwrap_or_default();
         match self.per_byte.get(&entry.class) {
             Some(per_byte) => usual - entry.cell.bytes as f64 * per_byte,
-            // Nothing tells what large ones would take: the less is promised, the longer these are.
+            // No large requests to compare with: the longer the calls, the smaller the assumed saving.
             None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
         }
     }
 
-    /// Time that would be gone of an entry, ns.
-    fn less(&self, mended: Mended, (index, entry): (u32, &Entry), cost: f64) -> f64 {
+    /// Returns the time that a cell would save under `counterfactual`, ns.
+    fn less(&self, counterfactual: Counterfactual, (index, entry): (u32, &Entry), cost: f64) -> f64 {
         let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
-        match mended {
-            Mended::Tiny if entry.size > TINY => 0.0,
-            Mended::Large | Mended::Tiny if self.whole.has(entry) => 0.0,
-            Mended::Large | Mended::Tiny if entry.size < SMALL => self.if_large(index, entry),
-            Mended::Large | Mended::Tiny | Mended::Parallel | Mended::Waiting | Mended::Spread => 0.0,
-            // In what order HDF5 reads its own small pieces is nothing that a program decides.
-            Mended::Random if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
-            // Nor does it gather what HDF5 writes by itself: chunks and caches do.
-            Mended::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+        match counterfactual {
+            Counterfactual::Tiny if entry.size > TINY => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(entry) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if entry.size < SMALL => self.if_large(index, entry),
+            Counterfactual::Large
+            | Counterfactual::Tiny
+            | Counterfactual::Parallel
+            | Counterfactual::Waiting
+            | Counterfactual::Spread => 0.0,
+            // HDF5, not the program, decides the order of its own small reads.
+            Counterfactual::Random
+                if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) =>
+            {
+                0.0
+            }
+            // Programs cannot gather writes that HDF5 makes itself: only chunks and caches can.
+            Counterfactual::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // A file that is in the page cache as a whole is read in any order.
-            Mended::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
-            Mended::Rows => self.less(Mended::Large, (index, entry), 0.0).max(0.0) * cost,
-            Mended::Random | Mended::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
-            Mended::Apart => self.if_large(index, entry).max(0.0),
-            Mended::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
-            Mended::Handover => (time - self.alone(entry) * calls) * cost,
-            Mended::Shared => {
+            Counterfactual::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
+            Counterfactual::Rows => self.less(Counterfactual::Large, (index, entry), 0.0).max(0.0) * cost,
+            Counterfactual::Random | Counterfactual::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
+            Counterfactual::Apart => self.if_large(index, entry).max(0.0),
+            Counterfactual::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
+            Counterfactual::Handover => (time - self.alone(entry) * calls) * cost,
+            Counterfactual::Shared => {
                 let alone = self.alone(entry);
                 let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
                 let readers = self.readers.get(&entry.file).copied().unwrap_or(1).max(1) as f64;
@@ -272,14 +280,14 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
                 if waits { by_parts.max((time - alone * calls) * first) } else { by_parts }
             }
-            Mended::Once => {
+            Counterfactual::Once => {
                 let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
             }
-            Mended::Quick => time - calls * QUICK_NS,
-            Mended::Asked => {
+            Counterfactual::Quick => time - calls * QUICK_NS,
+            Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
-                // Who asked for no reads at all reads only to write, and locks for that.
+                // Reads on a file from which the program read nothing serve its writes (read-modify-write, with locks).
                 if asked == 0 {
                     time
                 } else if moved > asked {
@@ -288,7 +296,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                     0.0
                 }
             }
-            Mended::ByCost => time * cost,
+            Counterfactual::ByCost => time * cost,
         }
     }
 }

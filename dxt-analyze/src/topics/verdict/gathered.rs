@@ -1,17 +1,17 @@
-//! One rank that does all I/O and, to do so, first collects what others have, or hands on what it has read: that it comes late to where all
-//! ranks meet is of the same cause.
+//! One rank that does all I/O and collects data from other ranks or distributes data to them: its late arrival at synchronization points has the
+//! same cause.
 
 use crate::findings::Code;
 use crate::model::Run;
 use crate::topics::causes::claim::Claim;
 use crate::words::verdict::one_rank_gathers;
 
-/// MPI's calls that bring data to one rank.
+/// MPI functions that bring data to one rank.
 const COLLECTS: [&str; 2] = ["gather", "gatherv"];
-/// Those that bring data from one to all.
+/// MPI functions that bring data from one rank to all.
 const HANDS_ON: [&str; 3] = ["bcast", "scatter", "scatterv"];
 
-/// Makes one of the two claims, if both are of the same rank.
+/// Merges the claims of a single rank doing all I/O and of a straggler, if both name the same rank.
 pub(crate) fn joined(run: &Run, mut claims: Vec<Claim>) -> Vec<Claim> {
     let called = |name: &str| {
         let mut streams = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| stream.meets);

@@ -1,4 +1,4 @@
-//! Small and unordered writes that are those of a header, which is a cause of its own.
+//! Small or unordered writes that are writes of a file header: the header has a finding of its own.
 
 use crate::findings::Code;
 use crate::model::{Class, FileId};
@@ -6,33 +6,33 @@ use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeSet;
 
-/// Part of the time of writes that is on files with such a header, from which it is why.
+/// Least part of the write time that is on files with a rewritten header.
 const MOST: f64 = 0.8;
-/// Part of the writes that go back from which a header that is written again is why.
+/// Least part of the writes that rewrite a header, for the header to explain their disorder.
 const GO_BACK: f64 = 0.3;
 
-/// Whether writes are in no order since a header is written between them.
+/// True if writes are out of order because a header is written between them.
 pub(super) fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
     let file = |index: &u32| grid.entries.get(*index as usize).map(|entry| entry.file);
-    let files: BTreeSet<FileId> = header.shortened.iter().filter_map(|(index, _)| file(index)).collect();
+    let files: BTreeSet<FileId> = header.savings.iter().filter_map(|(index, _)| file(index)).collect();
     let writes =
         grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && files.contains(&entry.file));
     let all = writes.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
     let calls = header.finding.about.calls.unwrap_or(0);
     let time = |counts: &dyn Fn(&u32) -> bool| {
-        claim.shortened.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
+        claim.savings.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
     };
     let on_them = time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * MOST;
     claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
 }
 
-/// Small writes without those of a header, which are small by nature and are a cause of their own; `None` if there are no others.
+/// Removes writes of a header, which are small by nature and have a finding, from a claim of small writes; `None` if no others are left.
 pub(super) fn without_header(mut claim: Claim, causes: &[Claim]) -> Option<Claim> {
     let header = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
     if let Some(header) = header.filter(|_| claim.finding.code == Code::SMALL_WRITES) {
-        let theirs: BTreeSet<u32> = header.shortened.iter().map(|(index, _)| *index).collect();
-        claim.shortened.retain(|(index, _)| !theirs.contains(index));
+        let theirs: BTreeSet<u32> = header.savings.iter().map(|(index, _)| *index).collect();
+        claim.savings.retain(|(index, _)| !theirs.contains(index));
     }
-    (!claim.shortened.is_empty() || claim.waiting_ns > 0.0).then_some(claim)
+    (!claim.savings.is_empty() || claim.waiting_ns > 0.0).then_some(claim)
 }

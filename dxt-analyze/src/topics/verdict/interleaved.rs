@@ -1,5 +1,5 @@
-//! Small writes of ranks that lie between each other in a file's stripes, whose locks so pass from one to the next: that the writes are small, and that
-//! they share stripes, is one fault and not two.
+//! Small interleaved writes of ranks in a file's stripes, whose locks pass from rank to rank: small size and shared stripes are reported as one
+//! finding.
 
 use crate::findings::{About, Code, Title};
 use crate::topics::causes::claim::Claim;
@@ -7,15 +7,15 @@ use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::same_calls;
 use std::collections::BTreeSet;
 
-/// Part of the cells of writes that share stripes which are of the small ones, at least.
+/// Least part of the cells that share stripes which are cells of the small writes.
 const MOST: f64 = 0.5;
 
-/// Says of small writes to shared files, among `claims` and `patterns`, that they share stripes, if one of the `patterns` tells so.
-/// Where the layout of `files` is a guess, so are the stripes.
-pub(crate) fn told(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
+/// Adds shared stripes to findings of small writes to shared files, in `claims` and `patterns`, if one of `patterns` is about the same writes.
+/// Stripes of a guessed layout (`files`) are not added.
+pub(crate) fn reported(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
     const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
     const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];
-    let of = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
+    let of = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     let is_guess = |claim: &Claim| {
         let file = &claim.finding.about.file;
         files.iter().any(|part| part.is_guess() && Some(&part.file) == file.as_ref())
@@ -39,14 +39,14 @@ mod tests {
     use crate::findings::{Finding, Words};
 
     #[test]
-    fn small_writes_are_told_with_the_stripes_that_they_share() {
+    fn small_writes_are_reported_with_the_stripes_that_they_share() {
         let claim = |code: Code, title: &str, of: &[u32]| {
-            let shortened = of.iter().map(|index| (*index, 1.0)).collect();
-            Claim::new(Finding::new(code, Words::new(title, "")), shortened)
+            let savings = of.iter().map(|index| (*index, 1.0)).collect();
+            Claim::new(Finding::new(code, Words::new(title, "")), savings)
         };
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
-        told(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
+        reported(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
         let titles = claims.map(|claim| claim.finding.title.to_string());
         assert_eq!(titles, ["small; 2 stripes of f", "elsewhere"]);
     }

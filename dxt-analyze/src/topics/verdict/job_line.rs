@@ -1,11 +1,10 @@
-//! The job as the first screen names it.
+//! The line of the first screen that names the job.
 
 use super::result::JobLine;
 use crate::text::units;
 use crate::topics::Whole;
 use crate::topics::summary::result::Summary;
 
-/// It, of a run of `run_ns`.
 pub(super) fn job_line(whole: &Whole<'_>, run_ns: u64) -> JobLine {
     let (summary, run): (&Summary, _) = (&whole.summary, whole.causes.grid.run);
     let job = &summary.job;

@@ -1,49 +1,49 @@
-//! The same said of several files: where each is another rank's, mending one saves nothing, since all wait for the others; mending all does.
+//! Merges one finding about several files: if each file is used by another rank, fixing one saves nothing, since all ranks wait for the others.
 
 use crate::findings::{Code, Evidence};
 use crate::limits::NAMED_EXAMPLES;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times more that they save together than one by one, from which they are one finding.
+/// Factor by which the joint saving exceeds the sum of single savings, from which claims are merged.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Part of what all save that one saves at most, if they are one finding though they save no more together.
+/// Largest part of the total saving that a single claim may have, for claims to be merged although they save no more together.
 const NONE_ALONE: f64 = 0.6;
 
-/// Claims of one code as one where they save more together, or where none of them says most of it.
+/// Merges claims of one code if they save more together, or if none of them has most of the saving.
 pub(crate) fn joined(grid: &Grid<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
         by.entry(claim.finding.code).or_default().push(claim);
     }
-    by.into_values().flat_map(|alike| of_code(grid, phases, alike)).collect()
+    by.into_values().flat_map(|similar| of_code(grid, phases, similar)).collect()
 }
 
-fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> {
-    alike.retain(|claim| !claim.shortened.is_empty() || claim.waiting_ns > 0.0);
-    let each: f64 = alike.iter().map(|claim| phases.saved(grid, &claim.shortened)).sum();
-    let all = longest(alike.iter().flat_map(|claim| &claim.shortened));
-    let weight = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>() + claim.waiting_ns;
-    let most = alike.iter().map(weight).fold(0.0, f64::max);
-    let none_alone = most < alike.iter().map(weight).sum::<f64>() * NONE_ALONE;
-    let waiting_ns: f64 = alike.iter().map(|claim| claim.waiting_ns).sum();
-    let files: BTreeSet<String> = alike.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
-    // What all ranks read is read by all of them in one file as in the other.
-    let by_all = alike.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
-    // What says the same of more files than are named is not of the named ones alone.
-    let unnamed = alike.iter().flat_map(|claim| claim.finding.others()).count() as u64;
+fn of_code(grid: &Grid<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim> {
+    similar.retain(|claim| !claim.savings.is_empty() || claim.waiting_ns > 0.0);
+    let each: f64 = similar.iter().map(|claim| phases.saved(grid, &claim.savings)).sum();
+    let all = longest(similar.iter().flat_map(|claim| &claim.savings));
+    let weight = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>() + claim.waiting_ns;
+    let most = similar.iter().map(weight).fold(0.0, f64::max);
+    let none_alone = most < similar.iter().map(weight).sum::<f64>() * NONE_ALONE;
+    let waiting_ns: f64 = similar.iter().map(|claim| claim.waiting_ns).sum();
+    let files: BTreeSet<String> = similar.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
+    // All ranks read each of the files, so savings on single files add up.
+    let by_all = similar.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
+    // Merge if findings cover more files than they name.
+    let unnamed = similar.iter().flat_map(|claim| claim.finding.others()).count() as u64;
     let together =
         unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
-    if alike.len() < 2 || files.len() < alike.len() || !together {
-        return alike;
+    if similar.len() < 2 || files.len() < similar.len() || !together {
+        return similar;
     }
-    alike.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.about.cmp(&b.finding.about)));
-    let others = alike.split_off(1);
-    let Some(mut first) = alike.pop() else { return others };
+    similar.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then_with(|| a.finding.about.cmp(&b.finding.about)));
+    let others = similar.split_off(1);
+    let Some(mut first) = similar.pop() else { return others };
     let more = (others.len() as u64).saturating_add(unnamed);
     first.finding.title = and_other_files(&first.finding.title, more);
     first.finding.cost_ns = others
@@ -52,13 +52,13 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut alike: Vec<Claim>) -> Vec<Claim> 
         .fold(first.finding.cost_ns, |sum, cost| Some(sum?.saturating_add(cost?)));
     let examples = others.iter().take(NAMED_EXAMPLES);
     first.finding.evidence.extend(examples.map(|claim| Evidence::from(claim.finding.title.to_string())));
-    first.shortened = all;
+    first.savings = all;
     first.waiting_ns = waiting_ns;
     vec![first]
 }
 
-/// Each call by the most that any says.
-fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Shortened {
+/// Takes each cell's largest saving of all claims.
+fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Savings {
     let mut by: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in all {
         let most = by.entry(*index).or_default();

@@ -1,4 +1,4 @@
-//! The verdict of a run, of all that was found.
+//! Makes the verdict of a run from the findings of all topics.
 
 use super::claims::Mending;
 use super::header::{is_of_header, without_header};
@@ -20,12 +20,12 @@ use crate::topics::causes::replay::Work;
 use crate::topics::ledger::view::lead;
 use std::cmp::Reverse;
 
-/// The codes of the findings that stand on the first screen of a page.
+/// Returns the codes of the findings on the first screen of a page.
 pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
-/// Gives a finding of a section the weight that the verdict gives it; what the verdict explains otherwise is worth knowing at most.
+/// Gives a section's finding the severity and saving of the verdict; findings that the verdict explains otherwise become `Info`.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     let same = |weighed: &&Weighed| weighed.finding.is_same(finding);
     match verdict.findings.iter().find(same) {
@@ -37,7 +37,7 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     }
 }
 
-/// All findings of all topics, each once: those of the verdict in its order, then what it explains otherwise.
+/// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
 pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
     let mut all: Vec<Finding> = verdict.findings.iter().map(|weighed| weighed.finding.clone()).collect();
     let others: Vec<Finding> = whole
@@ -53,7 +53,6 @@ pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
     all
 }
 
-/// Of all that was found.
 pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let (grid, ledger, summary) = (&whole.causes.grid, &whole.ledger.result, &whole.summary);
     let least = &grid.run.thresholds;
@@ -75,7 +74,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         .map(|finding| finding.about.file.clone())
         .collect();
     for finding in all {
-        // Where nodes take a file's stripes from each other, those of one node wait for that.
+        // If nodes contend for a file's stripes, ranks of one node wait for that contention.
         let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about.file);
         if beside {
             others.push(finding);
@@ -87,23 +86,23 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
         match mending.claim(&finding).and_then(|claim| without_header(claim, &claims)) {
             Some(claim) if says_no_more(&claim, &claims) || is_of_header(grid, &claim, &claims) => {}
-            // Of reads and of writes on one file the same is said once.
+            // A finding about reads and an equal one about writes of the file are kept once.
             Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
     }
     super::wanted::joined(&mut claims, &mut patterns);
-    super::aliasing::told(grid, &mut claims, &whole.stripes.result.files);
-    super::interleaved::told(&mut claims, &mut patterns, &whole.stripes.result.files);
+    super::aliasing::reported(grid, &mut claims, &whole.stripes.result.files);
+    super::interleaved::reported(&mut claims, &mut patterns, &whole.stripes.result.files);
     patterns = super::scratch::joined(grid, patterns);
-    // The last of those that take turns comes last, and waits for a message meanwhile.
+    // The last of alternating ranks arrives last, since it waits for a message: not a straggler.
     let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
     let always = patterns.iter().any(takes_turns);
     if always || claims.iter().any(takes_turns) {
         claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
     }
-    // What is so in some phases only is told where it is not so on the whole.
+    // A finding about single phases is dropped if the whole run has it.
     claims.retain(|claim| !(always && takes_turns(claim)));
     let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| OF_ONE_FILE.contains(&claim.finding.code));
@@ -111,11 +110,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(grid.run, claims);
     let (mut cards, left) = weigh(grid, claims, least);
-    let told = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
-    if !cards.iter().any(told) {
+    let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
+    if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
     }
-    // What is computed for too long is no matter of I/O.
+    // A straggler that computes is not an I/O problem.
     let of_io = cards.iter().filter(|card| card.finding.code != Code::LATE_TO_MEET);
     let most = of_io.map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
@@ -128,9 +127,12 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    let told = |card: &Card| io_matters && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
-    let mut findings: Vec<Weighed> =
-        cards.into_iter().map(|card| (told(&card), card)).map(|(told, card)| weighed(card, told, &facts)).collect();
+    let reported = |card: &Card| io_matters && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
+    let mut findings: Vec<Weighed> = cards
+        .into_iter()
+        .map(|card| (reported(&card), card))
+        .map(|(reported, card)| weighed(card, reported, &facts))
+        .collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         let general = is_general(weighed.finding.code);
@@ -163,26 +165,26 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
-/// Causes that are told of a file, and may be those of others as well.
+/// Codes of causes that name one file and may apply to several.
 const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
-/// Whether two claims say the same of the same calls.
+/// True if two claims have the same finding and savings of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
-    one.finding.is_same(&other.finding) && !one.shortened.is_empty() && one.shortened == other.shortened
+    one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
-/// Part of what a finding of all small requests explains that one of tiny ones does, from which that says it better.
+/// Least part of the saving of a small-request finding that a cause of the same code has, for the cause to replace it.
 const AS_MUCH: f64 = 0.8;
 
-/// Whether a finding of all small requests is for the most part of those that a cause of the same code is of.
+/// True if a cause of the same code explains most of a finding about all small requests.
 fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
-    let time = |claim: &Claim| claim.shortened.iter().map(|(_, ns)| ns).sum::<f64>();
+    let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();
     let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * AS_MUCH;
     [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
 }
 
-/// Findings whose question is answered by `causes`, on better ground.
+/// Findings of other topics that [`crate::topics::causes`] replaces by better founded ones.
 fn superseded(code: Code) -> bool {
     const CODES: [Code; 17] = [
         Code::SLOW_OPERATIONS,
@@ -206,7 +208,7 @@ fn superseded(code: Code) -> bool {
     CODES.contains(&code)
 }
 
-/// Findings that tell what a program does and ask for nothing: they stay in their tables.
+/// Findings that describe a program without advice: they stay in their tables.
 fn is_no_advice(code: Code) -> bool {
     [Code::STDIO_SHARE, Code::CALL_MIX, Code::BYTE_MIX].contains(&code)
 }

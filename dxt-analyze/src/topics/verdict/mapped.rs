@@ -1,4 +1,4 @@
-//! Mapped files, whose reads and writes no call shows.
+//! Memory-mapped files, whose reads and writes make no calls.
 
 use super::sentence::Mapped;
 use crate::model::FileId;
@@ -6,10 +6,10 @@ use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Bytes of mapped files from which they are worth a word.
+/// Fewest mapped bytes to report.
 const MAPPED: u64 = 1 << 20;
 
-/// The program's mapped files, and how much of them is mapped at a time, if it is much.
+/// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below `MAPPED`.
 pub(super) fn mapped(grid: &Grid<'_>) -> Option<Mapped> {
     let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {

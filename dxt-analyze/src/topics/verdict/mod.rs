@@ -1,28 +1,30 @@
-//! The first screen: where the run time went, what costs most of it, and what to do about that.
+//! The first screen: where the run time went, what costs most of it, and what to do about it.
 //!
-//! * [`claims`]: which calls a finding of another topic explains, and what would be left of them: [`mended`] by code, by [`of_files`]: what is known of calls, and [`by_turns`]: of ranks.
-//! * [`aggregators`]: what more of them would save.
-//! * [`joined`]: the same said of several files, as one.
-//! * [`gathered`]: one rank that does all I/O and brings the data together for that.
-//! * [`aliasing`]: requests that meet on few of many storage targets; [`scratch`]: data that are written, read back and overwritten.
-//! * [`interleaved`]: small writes of ranks between each other in stripes.
-//! * [`wanted`]: what waits for bytes that all want.
-//! * [`one_stripe`]: a shared file on one storage target, where nothing is odd.
-//! * [`outside`]: what MPI-IO spends outside of system calls.
-//! * [`overlap`]: asynchronous operations that nothing overlaps.
-//! * [`alternating`]: I/O and computing by turns, where nothing else is to blame.
-//! * [`threads`]: threads that take turns.
-//! * [`weigh`]: findings in the order of what they save, each by what those before it leave.
-//! * [`header`]: writes that are those of a header; [`mapped`]: files that no call reads or writes.
-//! * [`severity`]: how much a finding is worth at most; [`rest`]: what none explains.
-//! * [`judge`]: the verdict, as in [`result`]; [`job_line`] and [`sentence`]: its words.
-//! * [`remedy`]: what to type; [`typed`]: how that looks in the terminal.
+//! * [`claims`]: calls that a finding of another topic explains and their saving: rules by code in [`counterfactual`], facts about files in
+//! [`of_files`], about alternating ranks in [`by_turns`].
+//! * [`aggregators`]: saving of more aggregators.
+//! * [`joined`]: merges one finding about several files.
+//! * [`gathered`]: one rank that does all I/O and gathers the data.
+//! * [`aliasing`]: requests that reach few of many storage targets; [`scratch`]: data that is written, read back and overwritten.
+//! * [`interleaved`]: small interleaved writes of ranks in shared stripes.
+//! * [`wanted`]: waits for bytes that all ranks read.
+//! * [`one_stripe`]: a shared file on one storage target, if there is no other finding.
+//! * [`outside`]: time of MPI-IO outside of system calls.
+//! * [`overlap`]: asynchronous operations that do not overlap computation.
+//! * [`alternating`]: alternating I/O and computation, where nothing else explains the time.
+//! * [`threads`]: serialized threads.
+//! * [`weigh`]: orders findings by saving, each without the time that earlier ones explain.
+//! * [`header`]: writes of a file header; [`mapped`]: memory-mapped files.
+//! * [`severity`]: upper bound of a finding's severity; [`rest`]: unexplained time.
+//! * [`judge`]: makes the verdict, a [`result`]; [`job_line`] and [`sentence`]: its words.
+//! * [`remedy`]: commands and settings to type; [`typed`]: their form in the terminal.
 
 pub(crate) mod aggregators;
 mod aliasing;
 pub(crate) mod alternating;
 mod by_turns;
 pub(crate) mod claims;
+mod counterfactual;
 pub(crate) mod gathered;
 mod header;
 mod interleaved;
@@ -30,7 +32,6 @@ mod job_line;
 pub(crate) mod joined;
 pub(crate) mod judge;
 mod mapped;
-mod mended;
 mod of_files;
 mod one_stripe;
 pub(crate) mod outside;

@@ -1,6 +1,6 @@
-//! What is known of the calls on each file of a run.
+//! Facts about the calls on each file of a run.
 
-use super::mended::DATA;
+use super::counterfactual::DATA;
 use super::weigh::is_longer;
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
@@ -10,13 +10,13 @@ use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
-/// Quantile of the shortest calls of cells that tells what the fastest take.
+/// Quantile of the cells' shortest calls that is taken as the duration of the fastest.
 const FASTEST: f64 = 0.03;
 
-/// Part of the bytes that a program asks MPI-IO for on a file from which what is made of them is made of collective calls.
+/// Least part of the bytes asked of MPI-IO on a file that is in collective calls, for its system calls to count as theirs.
 const COLLECTIVE: f64 = 0.9;
 
-/// Files on which MPI-IO's requests come of collective calls.
+/// Returns the files on which system calls inside MPI-IO come from collective calls.
 pub(super) fn collective(grid: &Grid<'_>) -> FxHashSet<FileId> {
     let mut of: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
     let asked = |entry: &&Entry| DATA.contains(&entry.class) && grid.layer(entry) == Some(Layer::Mpiio) && !entry.leaf;
@@ -29,7 +29,7 @@ pub(super) fn collective(grid: &Grid<'_>) -> FxHashSet<FileId> {
     of.into_iter().filter(|(_, of)| is(of)).map(|(file, _)| file).collect()
 }
 
-/// Files that several processes read or write.
+/// Returns the files that several processes read or write.
 pub(super) fn shared(grid: &Grid<'_>) -> FxHashSet<FileId> {
     let mut first: FxHashMap<FileId, ProcessId> = FxHashMap::default();
     let data = grid.entries.iter().filter(|entry| entry.leaf && DATA.contains(&entry.class));
@@ -38,7 +38,7 @@ pub(super) fn shared(grid: &Grid<'_>) -> FxHashSet<FileId> {
         .collect()
 }
 
-/// What the fastest calls of each kind on each file take, ns.
+/// Returns the duration of the fastest calls by file, class and size octave, ns.
 pub(super) fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
     let mut of: FxHashMap<(FileId, Class, u8), Vec<(f64, f64)>> = FxHashMap::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.shortest_ns > 0) {
@@ -48,7 +48,6 @@ pub(super) fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
     of.into_iter().filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, FASTEST)?))).collect()
 }
 
-/// How many processes read each file.
 pub(super) fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
     let mut of: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
@@ -57,7 +56,6 @@ pub(super) fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
     of.into_iter().map(|(file, processes)| (file, processes.len())).collect()
 }
 
-/// Bytes that are read of each file.
 pub(super) fn read(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
     let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
@@ -66,7 +64,7 @@ pub(super) fn read(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
     of
 }
 
-/// How far calls reach into each file, as far as that is known, bytes.
+/// Returns the end of the last byte that calls reach in each file, where offsets are known.
 pub(super) fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
     let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.range.0 < entry.cell.range.1) {
@@ -76,11 +74,11 @@ pub(super) fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
     of
 }
 
-/// What slow units and single calls explain of each entry, ns.
+/// Returns the time that slow units and long single calls explain, by cell, ns.
 pub(super) fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
     let mut out = vec![0.0; grid.entries.len()];
     let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;
-    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.shortened);
+    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.savings);
     for (index, ns) in theirs {
         if let Some(of) = out.get_mut(*index as usize) {
             *of += ns;

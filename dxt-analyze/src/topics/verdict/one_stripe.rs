@@ -1,5 +1,5 @@
-//! A file that many processes share and that lies on one storage target: where nothing is odd, more targets are the first thing to try. Whether calls wait for
-//! that target, or each only takes as long as one target does for it, durations alone do not always tell.
+//! A file on one storage target that many processes share: if there is no other finding, more targets are the first thing to try. Durations alone
+//! cannot always tell whether calls wait for the target.
 
 use super::remedy::facts::{Facts, Storage};
 use crate::model::{Class, FileId, ProcessId};
@@ -7,11 +7,11 @@ use crate::text::units;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest processes that share it, and its part of the time in all calls.
+/// Fewest processes that share the file, and its least part of the time in all calls.
 const SHARED_BY: usize = 4;
 const MOST: f64 = 0.5;
 
-/// What is said of it, if there is one.
+/// Returns the sentence about such a file, if there is one.
 pub(super) fn hint(grid: &Grid<'_>, facts: &Facts<'_, '_>) -> Option<String> {
     let (mut all, mut by) = (0.0, BTreeMap::<FileId, (f64, BTreeSet<ProcessId>)>::new());
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {

@@ -1,5 +1,5 @@
-//! Time of MPI-IO calls outside of system calls: exchanging data, waiting inside the library, copies. By the ledger, less what other ranks wait
-//! for the slowest one's system calls.
+//! Time of MPI-IO calls outside of system calls (data exchange, waits inside the library, copies), less the time that ranks wait for system calls
+//! of the slowest one.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
@@ -11,21 +11,21 @@ use crate::words::outside::{Outside, outside_posix};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Time that copying a byte takes, ns: what remains of the time outside of system calls however well all goes.
+/// Time to copy a byte, ns: the least time outside of system calls.
 const COPY_NS: f64 = 0.2;
-/// What a byte takes on its way through an aggregator, ns: what is exchanged must be exchanged. 1 GB/s.
+/// Time of a byte on its way through an aggregator, ns (1 GB/s): exchanging data always takes this long.
 const EXCHANGE_NS: f64 = 1.0;
-/// What a byte of large collective calls takes a rank, ns: ranks wait in them for each other's bytes, and share processors while they do. 200 MB/s.
+/// Time of a rank per byte of large collective calls, ns (200 MB/s): ranks wait for each other's bytes and share processors meanwhile.
 const LARGE_NS: f64 = 5.0;
-/// Mean length of calls from which they are large.
+/// Mean bytes per call from which calls are large.
 const LARGE: u64 = 1 << 20;
-/// Part of the time that collective calls of HDF5 spend outside of system calls which larger ones may save: what is exchanged must be exchanged.
+/// Part of the time of collective HDF5 calls outside of system calls that larger calls may save: the rest exchanges data.
 const OF_HDF5: f64 = 0.5;
-/// Collective operations that a program may make, whatever each costs.
+/// Number of collective operations per process that is acceptable.
 const FEW_OPERATIONS: f64 = 8.0;
-/// Mean length of calls below which they are small.
+/// Mean bytes per call below which calls are small.
 const SMALL: u64 = 64 << 10;
-/// Bytes on a file with a single stripe from which that is worth a word.
+/// Fewest bytes on a file with a single stripe to report.
 const MUCH: u64 = 1 << 30;
 
 /// Calls of MPI-IO of one kind. Times in ns, summed over processes.
@@ -37,7 +37,6 @@ struct Sum {
     calls: u64,
 }
 
-/// How calls are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Way {
     collective: bool,
@@ -51,7 +50,7 @@ impl Way {
     }
 }
 
-/// Time of the job in MPI-IO and HDF5 that is in no system call of any rank, ns per process: less what all wait for the slowest one's.
+/// Returns the time in MPI-IO and HDF5 in which no rank is in a system call, ns per process: without the wait for the slowest rank's system calls.
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
@@ -60,7 +59,7 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
-/// What is spent outside, for the kind of calls with most of it.
+/// Returns a claim about time outside of system calls, for the kind of calls with most of it.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
@@ -98,7 +97,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     }
     let least = grid.run.thresholds.communication_share;
     let matched = &whole.layers.result.collectives;
-    // Where single collective calls were matched, what each spent beyond its slowest rank's system calls is known.
+    // If single collective calls were matched, the time of each beyond its slowest rank's system calls is known.
     let collective = way == Way { collective: true, hdf5: false };
     let known = (collective && matched.followed > 0)
         .then(|| (matched.rest_ns, matched.storage_ns.saturating_add(matched.rest_ns), matched.followed_one_in.max(1)));
@@ -107,27 +106,26 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         return None;
     }
     let processes = ledger.processes.max(1) as f64;
-    // What a single long collective call took has a finding of its own.
+    // A single long collective call has a finding of its own.
     let held: f64 =
         others.iter().filter(|claim| claim.finding.code == Code::LONG_COLLECTIVE).map(|claim| claim.waiting_ns).sum();
-    // No more than the process with most of it is outside.
+    // At most the outside time of the process with most of it.
     let of_them = each.iter().filter(|((one, form, _), _)| (*one, *form) == (class, way));
     let most = of_them.map(|(_, ns)| *ns).fold(0.0, f64::max);
     let all_of_it = known.map_or_else(
         || (neither(whole) * outside(sum) / all).min(most) * if way.collective { OF_HDF5 } else { 1.0 },
         |(rest, _, one_in)| rest.saturating_mul(one_in) as f64,
     );
-    // Of small calls it is the number that costs.
     let mean_bytes = sum.bytes / sum.calls.max(1);
     let each_ns = if way.collective && mean_bytes >= LARGE { LARGE_NS } else { COPY_NS };
     let copied = sum.bytes as f64 / processes * each_ns;
     let through = aggregators.get(&(class, way)).map_or(processes, |of| of.len().max(1) as f64);
     let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
-    // Each collective call costs its part however little it moves; fewer of them, not none, would do. A log does not tell what large ones wait for.
+    // Each collective call has a fixed cost; a few calls are needed, and waits of large ones are unknown in a log.
     let operations = sum.calls as f64 / processes;
     let by_number = way.collective && (mean_bytes < LARGE || !grid.run.was_log());
     let fewer = if by_number { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
-    // A view that is set for each of them (HDF5 does) goes with it, and all ranks meet there, too.
+    // HDF5 sets a view for each collective call: fewer calls save these synchronization points, too.
     let views = views(grid).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
     let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
     let saves = (all_of_it + in_views - held - copied.max(exchanged)).max(0.0) * fewer;
@@ -162,7 +160,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     })
 }
 
-/// Calls of MPI_File_set_view, if there are any.
+/// Sums calls of MPI_File_set_view; `None` if there are none.
 fn views(grid: &Grid<'_>) -> Option<Sum> {
     let is = |entry: &&Entry| {
         let of = grid.stream(entry).map(|stream| grid.run.op(stream));
@@ -176,7 +174,7 @@ fn views(grid: &Grid<'_>) -> Option<Sum> {
     (out.calls > 0).then_some(out)
 }
 
-/// Time of system calls inside of those of MPI-IO that are collective, or not, ns.
+/// Returns the time of system calls inside of MPI-IO calls that are collective, or independent, ns.
 pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f64 {
     let (layer, op) = (Layer::Mpiio.name(), if class == Class::Read { "read" } else { "write" });
     let rows = whole.layers.result.calls.iter().filter(|row| (row.layer, row.op) == (layer, op));
@@ -184,8 +182,8 @@ pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f6
     of_form.map(|row| row.made.inside.data().time_ns as f64).sum()
 }
 
-/// By file and class: how calls are made, and which part of the time in system calls inside is inside of those: as over all files, where a file's calls of MPI-IO
-/// are made in both ways (`inside`: by class and whether they are collective); or else all of it inside of those that take most of the time.
+/// Returns the kinds of calls by file and class, with the part of the system call time inside each. If a file has calls of both kinds, parts are
+/// those of all files (`inside`: ns by class and whether collective); else the kind with most time gets all.
 fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |entry: &&Entry| !entry.leaf && !entry.inside;
@@ -204,7 +202,7 @@ fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Number of large files with a single stripe, and bytes of the largest.
+/// Returns the number of large files with a single stripe, and bytes of the largest.
 fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write)) {

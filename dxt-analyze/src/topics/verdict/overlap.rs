@@ -1,5 +1,5 @@
-//! Asynchronous operations that nothing overlaps: the program waits for them as soon as it has handed them over, or hands them over in calls that
-//! do the work themselves.
+//! Asynchronous operations that overlap no computation: the program waits for them right after starting them, or the starting calls do the work
+//! themselves.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, Process, ProcessId, Run};
@@ -13,12 +13,12 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Part of the time with an operation in flight that the program is kept by them, from which nothing overlaps.
+/// Least part of the time with an operation in flight that calls block the program, for nothing to overlap.
 const KEPT: f64 = 0.9;
-/// Part of the time kept that is in handing over, from which that does the work.
+/// Least part of the blocked time that is in submitting, for submitting to do the work.
 const HANDING_OVER: f64 = 0.5;
 
-/// Time that a process is kept, ns.
+/// Time for which calls on asynchronous operations block a process, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     all: f64,
@@ -38,12 +38,12 @@ impl Kept {
     }
 }
 
-/// What could go on while the program computes.
+/// Returns a claim about operations that could overlap computation.
 pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let run = grid.run;
     let mut by: BTreeMap<ProcessId, Kept> = BTreeMap::new();
-    // Where others compute while one thread waits, that is what the thread is for.
+    // In a process with several threads, others may compute while one waits.
     let alone = |process: &&Process| !has_threads(process) && waits_on_record(run, process);
     let asked: FxHashSet<ProcessId> =
         run.numbered_processes().filter(|(_, process)| alone(process)).map(|(number, _)| number).collect();
@@ -70,7 +70,7 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     by.retain(|_, kept| kept.in_flight > 0.0 && kept.all >= kept.in_flight * KEPT);
     let mut sum = Kept::default();
     by.values().for_each(|kept| sum.add(kept));
-    // What a process computes for could go on meanwhile.
+    // Operations can overlap at most the process's time without I/O.
     let computes: BTreeMap<(&str, u32, i32), u64> =
         ledger.rows.iter().map(|row| ((row.node.as_str(), row.pid, row.rank), row.parts.no_io_ns)).collect();
     let part = |number: ProcessId| {
@@ -78,14 +78,14 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
         let computes = *computes.get(&(run.node(process), process.pid, process.rank))? as f64;
         Some((computes / kept.all).min(1.0))
     };
-    let mut shortened = Vec::new();
+    let mut savings = Vec::new();
     let mut unseen: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is_wait(entry)) {
         let Some(part) = part(entry.process) else { continue };
-        // What takes far longer than its like is a matter of its own.
+        // Calls far longer than their peers have findings of their own.
         let kept = entry.left_ns - entry.beyond_ns(1.0);
         if entry.leaf {
-            shortened.push((index, kept * part));
+            savings.push((index, kept * part));
         } else {
             *unseen.entry(entry.process).or_default() += kept * part;
         }
@@ -95,11 +95,11 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     }
     let waiting_ns = unseen.values().sum::<f64>() / ledger.processes.max(1) as f64;
     let finding = finding(run, &by, &sum);
-    Some(Claim { waiting_ns, ..Claim::new(finding, shortened) })
+    Some(Claim { waiting_ns, ..Claim::new(finding, savings) })
 }
 
-/// Files that processes use split collective calls on: where these do their work, in the call that begins them, in the one that ends them, or between,
-/// is the library's matter (MPI 4.0, 14.4.5), and whoever makes them waits for others as in any collective call.
+/// Returns files with split collective calls by process. The library decides where these do their work (MPI 4.0, 14.4.5), and processes wait for
+/// each other as in any collective call.
 fn split(run: &Run) -> FxHashSet<(ProcessId, FileId)> {
     let of = |(number, process): (ProcessId, &Process)| {
         split_files(run, process).into_iter().map(move |file| (number, file)).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What no finding explains.
+//! Time in calls that no finding explains.
 
 use super::result::Rest;
 use super::severity::saves;
@@ -8,18 +8,18 @@ use crate::model::class::CLASSES;
 use crate::topics::Whole;
 use crate::words;
 
-/// Findings of time that no call takes, but all wait: as parts of the time in calls.
+/// Codes of findings about waits outside of any call; their savings count as explained time in calls.
 const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
 
-/// Codes that tell of the time in MPI-IO outside of system calls.
+/// Codes of findings that explain time in MPI-IO outside of system calls.
 const TOLD_OUTSIDE: [Code; 5] =
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
-/// Of what `left` of the calls' time the findings leave.
+/// Returns the unexplained share of the time in calls, from `left`: unexplained time by cell, ns.
 pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Rest> {
     let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
-    // Of time in MPI-IO and HDF5 outside of system calls nothing explains anything, and waits are explained by findings that are of no calls.
+    // Time of MPI-IO and HDF5 outside of system calls belongs to no cell, and neither do waits.
     let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * processes };
     let waits = cards.iter().filter(|card| WAITS.contains(&card.finding.code)).map(|card| saves(&card.finding));
@@ -42,7 +42,7 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
     Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
 }
 
-/// A kind of calls that takes much of the time in I/O and that no finding explains.
+/// Makes a finding about the class of calls with most unexplained time.
 pub(super) fn uncovered(rest: &Rest) -> Finding {
     Finding {
         about: About { operation: Some(rest.largest.clone()), ..About::default() },

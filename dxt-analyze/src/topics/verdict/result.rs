@@ -1,4 +1,4 @@
-//! What the first screen says.
+//! Content of the first screen.
 
 use super::remedy::Remedy;
 use crate::findings::{Code, Finding};
@@ -8,45 +8,41 @@ use serde::Serialize;
 /// Cards on the first screen.
 pub(crate) const SHOWN: usize = 3;
 
-/// A finding with what it is about, for programs.
+/// A finding with its duplicates and remedies.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Weighed {
-    /// The finding.
     #[serde(flatten)]
     pub(crate) finding: Finding,
-    /// Other findings that say the same of the same calls.
+    /// Findings that duplicate it: they explain the same calls.
     pub(crate) also: Vec<Finding>,
-    /// What to type.
+    /// Remedies: commands and settings to type.
     pub(crate) commands: Vec<Remedy>,
 }
 
-/// What no finding explains.
+/// Time in calls that no finding explains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Rest {
     /// Share of the time in calls.
     pub(crate) share: f64,
-    /// Its largest part, in words.
+    /// Largest unexplained part, in words.
     pub(crate) largest: String,
-    /// Share of the time in calls that this is.
+    /// Share of the time in calls that is in the largest part.
     pub(crate) largest_share: f64,
 }
 
-/// Who ran what where.
+/// User, program, processes and place of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct JobLine {
     /// Program, with its script and arguments.
     pub(crate) command: String,
-    /// User id.
     pub(crate) uid: u32,
     /// The scheduler's job id, or empty.
     pub(crate) scheduler: String,
-    /// When it started, for people.
+    /// Start time, for people.
     pub(crate) start: String,
-    /// How long it ran, ns.
     pub(crate) run_ns: u64,
     /// MPI processes, or processes without MPI.
     pub(crate) processes: String,
-    /// Nodes, in words.
     pub(crate) nodes: String,
     /// MPI library, or empty.
     pub(crate) mpi: String,
@@ -54,38 +50,35 @@ pub(crate) struct JobLine {
     pub(crate) file_systems: Vec<String>,
 }
 
-/// What the first screen says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
-    /// The job.
     pub(crate) job: JobLine,
     /// From the job's start to its last end, ns.
     pub(crate) run_ns: u64,
-    /// Where its time went, mean over processes.
+    /// Parts of the run time, mean over processes.
     pub(crate) ledger: Parts,
-    /// The same in a sentence.
+    /// `ledger` in a sentence.
     pub(crate) lead: String,
-    /// Share of the run time in I/O: the mean over processes, or that of the slowest ones of each phase if that is more.
+    /// Share of the run time in I/O: the larger of the mean over processes and the sum of each phase's slowest process.
     pub(crate) io_share: f64,
-    /// Whether calls were not timed: then nothing is known of what they cost.
+    /// True if calls were not timed: their cost is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) untimed: bool,
-    /// True if calls are on no record, so that shares are lower bounds.
+    /// True if some calls were not recorded: shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) lower_bounds: bool,
-    /// Share of the run time that nonblocking, split and other asynchronous operations are in flight, added up, mean over processes: whether the program
-    /// waits for them is not on record.
+    /// Summed share of the run time with nonblocking, split and other asynchronous operations in flight, mean over processes; it is not recorded
+    /// whether the program waits for them.
     pub(crate) background_share: f64,
-    /// Whether that is enough to matter.
+    /// True if `io_share` is large enough to report.
     pub(crate) io_matters: bool,
-    /// The verdict in a sentence.
     pub(crate) sentence: String,
     /// Code of the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
     pub(crate) states: Option<Code>,
     /// All findings, those that save most first.
     pub(crate) findings: Vec<Weighed>,
-    /// What they leave unexplained.
+    /// Time that no finding explains.
     pub(crate) rest: Option<Rest>,
-    /// What the trace lacks, in sentences.
+    /// Gaps of the trace, in sentences.
     pub(crate) missing: Vec<String>,
 }

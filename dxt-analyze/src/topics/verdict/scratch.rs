@@ -1,4 +1,4 @@
-//! Data that processes write, read back and overwrite: what they keep in files for themselves, and twice as dear as either tells.
+//! Data that processes write, read back and overwrite (scratch files): writes and reads are priced as one finding.
 
 use crate::findings::Code;
 use crate::model::FileId;
@@ -7,23 +7,23 @@ use crate::topics::causes::grid::Grid;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
-/// Part of what each of the two explains that is on files which the other is of, too.
+/// Least part of each claim's saving on files of the other claim.
 const SAME_FILES: f64 = 0.8;
 
-/// Makes one of the two claims, if both are of the same files.
+/// Merges the claims of overwriting and of reading back, if both are about the same files.
 pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);
-        // Of several nobody knows which belong together.
+        // With several claims of a code, it is unknown which belong together.
         all.next().filter(|_| all.next().is_none())
     };
     let (Some(over), Some(back)) = (at(Code::OVERWRITTEN), at(Code::READ_BACK)) else { return claims };
     let file = |index: u32| grid.entries.get(index as usize).map_or(FileId::NONE, |entry| entry.file);
     let is_on = |one: usize, other: usize| {
         let (Some(one), Some(other)) = (claims.get(one), claims.get(other)) else { return false };
-        let theirs: BTreeSet<FileId> = other.shortened.iter().map(|(index, _)| file(*index)).collect();
-        let all: f64 = one.shortened.iter().map(|(_, ns)| ns).sum();
-        let both = one.shortened.iter().filter(|(index, _)| theirs.contains(&file(*index)));
+        let theirs: BTreeSet<FileId> = other.savings.iter().map(|(index, _)| file(*index)).collect();
+        let all: f64 = one.savings.iter().map(|(_, ns)| ns).sum();
+        let both = one.savings.iter().filter(|(index, _)| theirs.contains(&file(*index)));
         both.map(|(_, ns)| ns).sum::<f64>() >= all * SAME_FILES
     };
     if !is_on(over, back) || !is_on(back, over) {
@@ -37,7 +37,7 @@ pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
         let words = scratch_data(&finding.title, &read.finding.title, evidence);
         (finding.title, finding.evidence, finding.hint) = (words.title, words.evidence, words.hint);
         finding.cost_ns = finding.cost_ns.zip(read.finding.cost_ns).map(|(a, b)| a.saturating_add(b));
-        claim.shortened.extend(read.shortened);
+        claim.savings.extend(read.savings);
     }
     claims
 }

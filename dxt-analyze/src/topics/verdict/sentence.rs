@@ -1,14 +1,14 @@
-//! The verdict in a sentence.
+//! The sentence that states the verdict.
 
 use super::result::Verdict;
 use super::weigh::is_contrast;
 use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
 
-/// Per cent of the run time below which a saving is nothing to begin a report with.
+/// Percentage of the run time below which a saving is not stated.
 const NOTHING: f64 = 0.5;
 
-/// Share of the run time that asynchronous operations are in flight from which they may matter.
+/// Least share of the run time with asynchronous operations in flight that is mentioned.
 const BACKGROUND: f64 = 0.05;
 
 /// Returns a time as a percentage of the run time.
@@ -36,8 +36,8 @@ pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
     first.filter(|first| worth(first) && !small(first))
 }
 
-/// `I/O is not the bottleneck`, or what costs most. Of `mapped` files, and of single calls that are not `calls_on_record`, it says so; and of a file of
-/// `one_stripe`, where nothing else is odd.
+/// Returns `I/O is not the bottleneck`, or the finding that costs most; with mapped files, missing single calls and a file of `one_stripe` where
+/// they matter.
 pub(crate) fn sentence(
     verdict: &Verdict,
     stated: Option<&Finding>,
@@ -71,7 +71,7 @@ pub(crate) fn sentence(
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
     match stated {
-        // Nothing is wrong with such a run, so there is nothing to fix.
+        // An alternating run has no fault to fix.
         Some(first) if first.code == Code::BY_TURNS => {
             format!("{}.{}", capital(&first.title.to_string()), one_stripe.unwrap_or_default())
         }
@@ -88,7 +88,7 @@ pub(crate) fn sentence(
     }
 }
 
-/// That nothing stands out, and what takes the time.
+/// States that nothing stands out, and the class of calls with most time.
 fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
     let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
     let what = largest.map_or_else(
@@ -108,10 +108,10 @@ fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
 /// Share of the time in calls from which the largest part is named.
 const LARGE: f64 = 0.5;
 
-/// Share of the run time from which what ranks wait for each other is told beside.
+/// Least share of the run time for which ranks wait for each other to be mentioned.
 const MUCH: f64 = 0.05;
 
-/// Who is waited for, where that is no matter of I/O.
+/// Names the straggler, where I/O does not matter.
 fn waiting(verdict: &Verdict) -> String {
     let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
     let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
@@ -121,7 +121,7 @@ fn waiting(verdict: &Verdict) -> String {
     }
 }
 
-/// Files that are mapped, and their bytes: what is read and written there is not on record.
+/// Number of mapped files, and their bytes: their reads and writes are not recorded.
 pub(crate) type Mapped = (u64, u64);
 
 fn unseen((files, bytes): Mapped) -> String {
@@ -132,7 +132,6 @@ fn unseen((files, bytes): Mapped) -> String {
     )
 }
 
-/// With a capital in front.
 pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())

@@ -1,22 +1,22 @@
-//! Threads of a process whose reads and writes never overlap, though they take most of the run: something lets only one in at a time.
+//! Threads of a process whose reads and writes never overlap, though they take most of the run: a lock admits one at a time.
 
 use crate::findings::{About, Code, Finding};
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::words::verdict::{Threads, serialized_threads};
 
-/// Part of the time of all calls that is time with any thread in a call, from which they follow one another.
+/// Time with any thread in a call as a part of the sum over threads, from which calls are serialized.
 const IN_TURN: f64 = 0.97;
-/// Part of the run that threads are in calls, from which they wait for each other.
+/// Least part of the run with a thread in a call.
 const MOST: f64 = 0.5;
-/// Part of the time in calls that one thread has at most if several share them.
+/// Largest part of the time in calls that a single thread may have.
 const SHARED: f64 = 2.0 / 3.0;
 
-/// Part of the time from the first call of any thread to the last one that a thread is there, the mean by their time in calls, from which they
-/// are there at once: of those that come one after another, each made for one piece of work, it is less.
+/// Mean span (first to last call) of threads, weighted by time in calls, as a part of the span of all threads, from which they run at the same
+/// time. Threads that are created one after another, each for one piece of work, stay below.
 const MEANWHILE: f64 = 0.6;
 
-/// The process that loses most by it.
+/// Returns a claim about the process that loses most time.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let grid = &whole.causes.grid;
     let run_ns = whole.causes.result.run_ns as f64;
@@ -24,7 +24,7 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
         let busy = *whole.ledger.busy.calls.get(&number)? as f64;
         let of = grid.threads.get(number.index())?;
         let (most, all) = (of.most_ns as f64, of.all_ns as f64);
-        // Whose calls all lie behind those of another does not wait for it.
+        // A thread whose calls all lie after those of another does not wait for it.
         let meanwhile = of.mean_span_ns as f64 >= of.span_ns as f64 * MEANWHILE;
         let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED && meanwhile;
         by_turns.then_some((number, busy, *of))

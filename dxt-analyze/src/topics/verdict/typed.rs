@@ -1,9 +1,9 @@
-//! What to type, below the findings of the first screen.
+//! Remedies below the findings of the first screen, as the terminal shows them.
 
 use super::result::{SHOWN, Weighed};
 use crate::render::Part;
 
-/// Nothing if no finding on the first screen that saves anything has a remedy.
+/// Returns nothing if no finding on the first screen that saves time has a remedy.
 pub(crate) fn parts(findings: &[Weighed]) -> Vec<Part> {
     let mut lines: Vec<String> = Vec::new();
     let mut shown: Vec<&[String]> = Vec::new();

@@ -1,20 +1,21 @@
-//! Reads that wait at a storage target since all want the same bytes of it: more targets would not help, so the wait is of those bytes.
+//! Reads that wait at a storage target because all ranks want the same bytes: more targets would not help, so the finding about the bytes gets
+//! the wait.
 
 use crate::findings::Code;
 use crate::topics::causes::claim::Claim;
 use std::collections::BTreeMap;
 
-/// Part of the time that waits at targets which is of reads of the same bytes, from which all of it is.
+/// Part of the waiting time at targets that is in reads of the same bytes, from which all of it is attributed to them.
 const MOST: f64 = 0.5;
-/// The same where the target looks slow by itself.
+/// Like `MOST`, for a target that is slow by itself.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Takes claims of busy targets out of `causes` whose reads are those of one of the `patterns` that all ranks read the same bytes, which gets
-/// what they say these wait.
+/// Removes claims of busy targets from `causes` if most of their reads are reads of the same bytes by all ranks; that claim in `patterns` gets
+/// their savings.
 pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
     causes.retain(|cause| {
         let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);
-        // All come to the first target of a file at once, and to the others one after another.
+        // All ranks read a file's first target at once, which makes it look slow, and the other targets one after another.
         let least = if cause.finding.code == Code::SLOW_TARGET { NEARLY_ALL } else { MOST };
         let waits = cause.is_load || cause.finding.code == Code::SLOW_TARGET;
         !(waits && same.any(|claim| takes(claim, cause, least)))
@@ -22,17 +23,17 @@ pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
 }
 
 fn takes(same: &mut Claim, load: &Claim, least: f64) -> bool {
-    let all: f64 = load.shortened.iter().map(|(_, ns)| ns).sum();
-    let mut by: BTreeMap<u32, f64> = same.shortened.iter().copied().collect();
-    let theirs: f64 = load.shortened.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
+    let all: f64 = load.savings.iter().map(|(_, ns)| ns).sum();
+    let mut by: BTreeMap<u32, f64> = same.savings.iter().copied().collect();
+    let theirs: f64 = load.savings.iter().filter(|(index, _)| by.contains_key(index)).map(|(_, ns)| ns).sum();
     if theirs < all * least {
         return false;
     }
-    for (index, ns) in &load.shortened {
+    for (index, ns) in &load.savings {
         let most = by.entry(*index).or_default();
         *most = most.max(*ns);
     }
-    same.shortened = by.into_iter().collect();
+    same.savings = by.into_iter().collect();
     true
 }
 
@@ -41,20 +42,20 @@ mod tests {
     use super::*;
     use crate::findings::{Finding, Words};
 
-    fn claim(code: Code, shortened: &[(u32, f64)]) -> Claim {
-        Claim::new(Finding::new(code, Words::default()), shortened.to_vec())
+    fn claim(code: Code, savings: &[(u32, f64)]) -> Claim {
+        Claim::new(Finding::new(code, Words::default()), savings.to_vec())
     }
 
     #[test]
     fn what_waits_for_bytes_that_all_want_is_of_these() {
-        let load = |shortened: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, shortened) };
+        let load = |savings: &[(u32, f64)]| Claim { is_load: true, ..claim(Code::FEW_TARGETS, savings) };
         let mut same = [claim(Code::SAME_BYTES, &[(1, 10.0), (2, 50.0)])];
         let mut causes =
             vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0), (8, 9.0)])];
         joined(&mut causes, &mut same);
         assert_eq!(causes.len(), 1, "a target that is slow by itself stays");
-        assert_eq!(same[0].shortened, [(1, 40.0), (2, 50.0), (3, 20.0)]);
-        // Others wait there, too.
+        assert_eq!(same[0].savings, [(1, 40.0), (2, 50.0), (3, 20.0)]);
+        // The target has other readers, too.
         let mut causes = vec![load(&[(1, 40.0), (7, 50.0)])];
         joined(&mut causes, &mut same);
         assert_eq!(causes.len(), 1);

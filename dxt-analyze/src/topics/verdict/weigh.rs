@@ -1,5 +1,4 @@
-//! Findings in the order of what they save, each by what those before it leave. What explains the same calls as one before it belongs to
-//! that one's card.
+//! Orders findings by saving, each without the time that earlier ones explain. Findings about the same calls as an earlier one join its card.
 
 use crate::findings::{Code, Finding, Severity};
 use crate::thresholds::Thresholds;
@@ -10,30 +9,30 @@ use crate::topics::causes::replay::Work;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// Part of what a finding explains that those before it explain already, from which it says the same.
+/// Overlap in explained time above which a finding duplicates an earlier one.
 const THE_SAME: f64 = 0.5;
-/// Of two that save all but the same, the one that says more goes first: those within this part of the best.
+/// A more specific finding ranks first if it saves at least this share of the best saving.
 const NEARLY: f64 = 0.75;
-/// The same of what a contrast within the run proves, against what another form of its I/O may bring.
+/// Contrasts need only this share of the best saving to rank first: they are proven within the run.
 const CLEARLY: f64 = 0.5;
-/// Share of the run time below which a finding that found no card is left out.
+/// Share of the run time below which a finding without a card is dropped.
 const NOTHING: f64 = 0.001;
 
-/// Findings that say why calls take long, or ranks come late.
+/// Findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 2] = [Code::ASKED_AGAIN, Code::POLLED];
 
-/// Findings that requests are small, and that they are in no order.
+/// Findings about small requests, and about requests out of order.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
 const RANDOM: [Code; 2] = [Code::RANDOM_READS, Code::RANDOM_WRITES];
 
-/// A finding that stands by itself, and those that say the same of the same calls.
+/// A finding with the findings that duplicate it.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) finding: Finding,
     pub(crate) also: Vec<Finding>,
 }
 
-/// The findings by weight, and what is left of the time in calls, by entry.
+/// Returns cards by weight, and the unexplained time in calls by cell, ns.
 pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
     let run_ns = grid.run.length_ns();
     let mut left: Vec<f64> = grid.entries.iter().map(|entry| entry.cell.time_ns as f64).collect();
@@ -44,7 +43,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     while !claims.is_empty() {
         claims.par_iter_mut().for_each(|claim| {
             let mut has_changed = claim.finding.saving.is_none();
-            for (index, ns) in &mut claim.shortened {
+            for (index, ns) in &mut claim.savings {
                 let rest = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
                 has_changed |= rest.to_bits() != ns.to_bits();
                 *ns = rest;
@@ -53,7 +52,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 price(grid, &phases, &slots, claim);
             }
         });
-        // What only says how calls are made is told of what no cause explains.
+        // General findings are reported only if no cause explains enough.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
         let causes = claims.iter().filter(enough).any(|claim| !is_general(claim.finding.code));
         let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
@@ -66,11 +65,11 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let of_size = |claim: &&Claim| SMALL.contains(&claim.finding.code) && saves(claim) == most;
         let only_small = claims.iter().any(|claim| of_size(&claim));
         let near = |claim: &&(usize, &Claim)| {
-            // That names are asked for again says why metadata calls take as long as they do, and that a rank waits for a file, why it is late.
+            // Repeated metadata queries explain slow metadata calls, and waiting for a file explains a straggler.
             let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
-            // And that a rank has more to do, why it is in calls for longer.
+            // More bytes on a rank explain its longer time in calls.
             let says_why = says_why || only_who && claim.1.finding.code == Code::BYTE_IMBALANCE;
-            // And that they are in no order, why small ones take long.
+            // Random order explains why small requests are slow.
             let says_why = says_why || only_small && RANDOM.contains(&claim.1.finding.code);
             let least = if says_why { CLEARLY } else { NEARLY };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
@@ -86,15 +85,15 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let Some((at, _)) = best else { break };
         let best = claims.swap_remove(at);
         let mut mine = vec![false; left.len()];
-        for (index, ns) in &best.shortened {
+        for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
                 *left -= ns;
                 mine[*index as usize] = true;
             }
         }
-        // Who waits for the same, by another rule, saves nothing more.
+        // Claims about the same wait, found by another rule, save nothing more.
         let says_the_same = |claim: &Claim| {
-            waits_alike(claim, &best)
+            waits_similar(claim, &best)
                 || same_wait(claim, &best)
                 || only_says_who(claim, &mine)
                 || says_few(claim, &mine)
@@ -110,12 +109,12 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         cards.push(Card { finding: best.finding, also });
         explained.push(mine);
     }
-    // What is left over says the same as a card whose calls it is of, or is of no weight.
+    // A remaining claim joins the card with most of its calls, or is dropped if it saves nothing.
     for claim in claims {
-        let whole: f64 = claim.shortened.iter().map(|(index, _)| time(grid, *index)).sum();
+        let whole: f64 = claim.savings.iter().map(|(index, _)| time(grid, *index)).sum();
         let of = |mine: &[bool]| {
             let shared =
-                claim.shortened.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
+                claim.savings.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
             shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
@@ -132,53 +131,53 @@ fn time(grid: &Grid<'_>, index: u32) -> f64 {
     grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
 }
 
-/// Whether stripes go from node to node by small calls of MPI-IO that ranks make one by one: what saves more of both says more.
+/// True if stripe sharing comes from small independent MPI-IO calls: of both findings, the one with more savings is more useful.
 fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
     let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
-    let indexes = |claim: &Claim| claim.shortened.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
+    let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     sharing
         && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
             let theirs = indexes(other);
-            let both = claim.shortened.iter().filter(|(index, _)| theirs.contains(index)).count();
-            both as f64 >= claim.shortened.len() as f64 * THE_SAME
+            let both = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).count();
+            both as f64 >= claim.savings.len() as f64 * THE_SAME
         })
 }
 
-/// Whether a claim only says who is in calls for longer, of calls of which something before says why.
+/// True if the claim only names a process with longer calls that an earlier finding explains.
 fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
-    let all: f64 = claim.shortened.iter().map(|(_, ns)| ns).sum();
-    let known: f64 = claim.shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
-    claim.finding.code == Code::TIME_IMBALANCE && !claim.shortened.is_empty() && known >= all * THE_SAME
+    let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
+    let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
+    claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
 }
 
-/// Whether a claim says that there are few aggregators of calls of which something before says so.
+/// True if the claim is about few aggregators, and an earlier finding explains its calls.
 fn says_few(claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
-    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
-    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
+    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// Whether a claim is of where requests lie, or that they are of the same bytes again, which data sieving makes: that is no matter of the program's.
+/// True if the claim is about positions or rereads of requests made by data sieving, which the program does not control.
 fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
-    let known = claim.shortened.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
+    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     before.finding.code == Code::SIEVING
         && CODES.contains(&claim.finding.code)
-        && known.count() as f64 >= claim.shortened.len() as f64 * THE_SAME
+        && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// Whether the time that a buffer's rounds cost is a part of what the other says of time outside of system calls.
+/// True if the cost of a buffer's rounds is part of `outside`: time outside of system calls.
 fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
     let codes = (rounds.finding.code, outside.finding.code);
     codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
 }
 
-/// Whether a claim is of time that `before` tells of already, or most of it.
+/// True if `before` explains most of the time that the claim is about.
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
     let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
     let who = claim.finding.about.rank == before.finding.about.rank;
-    // It waits for a file, or comes late to its group and with that to all.
+    // The straggler waits for a file, or arrives last in its group and thereby last of all.
     let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
     if late && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
         return true;
@@ -186,9 +185,9 @@ fn same_wait(claim: &Claim, before: &Claim) -> bool {
     is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
 }
 
-/// Whether two claims are of the same time in which ranks wait, and of nothing else.
-fn waits_alike(a: &Claim, b: &Claim) -> bool {
-    let only_waits = |claim: &Claim| claim.shortened.is_empty() && claim.waiting_ns > 0.0;
+/// True if two claims consist of the same wait of ranks and nothing else.
+fn waits_similar(a: &Claim, b: &Claim) -> bool {
+    let only_waits = |claim: &Claim| claim.savings.is_empty() && claim.waiting_ns > 0.0;
     only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
 }
 
@@ -196,31 +195,31 @@ fn saves(claim: &Claim) -> u64 {
     claim.finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
-/// Whether a finding is of all calls of a kind, whatever makes them slow.
+/// True for findings about all calls of a kind, regardless of the cause.
 pub(super) fn is_general(code: Code) -> bool {
     [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
-/// Whether a finding is of calls that take longer than their like.
+/// True for findings about calls that take longer than their peers.
 pub(super) fn is_longer(code: Code) -> bool {
     const CODES: [Code; 6] =
         [Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::SLOW_FILE, Code::STALL];
     CODES.contains(&code)
 }
 
-/// Whether a finding is of what differs within the run, which proves it, rather than of another form of its I/O.
+/// True for findings about a contrast within the run, which proves them, rather than about another form of its I/O.
 pub(super) fn is_contrast(code: Code) -> bool {
     const CODES: [Code; 4] = [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD];
     is_longer(code) || CODES.contains(&code)
 }
 
-/// Whether a finding is of a sum of time that nobody can do without altogether, and of which no kind of calls is to blame by its number.
+/// True for findings about a sum of time that cannot be saved as a whole and that is not due to a number of calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
         && finding.about.calls.is_none()
 }
 
-/// What a finding weighs against others, ns: what a contrast proves counts more than what another form may bring, and that more than a sum.
+/// Returns a finding's weight, ns: its saving, increased for contrasts (proven within the run) and decreased for sums.
 pub(super) fn weight(finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
     if is_contrast(finding.code) {
@@ -232,7 +231,7 @@ pub(super) fn weight(finding: &Finding) -> u64 {
     }
 }
 
-/// How much findings say that are no contrasts: a cause before a pattern before a sum.
+/// Order of findings that are no contrasts, most specific first: causes, patterns, sums.
 const ORDER: [&[Code]; 7] = [
     &[
         Code::LONG_COLLECTIVE,
@@ -287,11 +286,11 @@ const ORDER: [&[Code]; 7] = [
     &[Code::TIME_IMBALANCE],
 ];
 
-/// How much a finding of `claims` says, where the one that saves most saves `most`.
+/// Returns the rank of a finding among `claims`, 0 first; `most`: largest saving, ns.
 fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     let code = claim.finding.code;
     if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {
-        // Calls that need not be made, whatever makes some of them long.
+        // Unnecessary calls rank first, even if some of them are long for another reason.
         0
     } else if is_contrast(code) {
         1
@@ -304,7 +303,6 @@ fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     }
 }
 
-/// The same of a code that is no contrast.
 fn order(code: Code) -> usize {
     2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
 }

@@ -6,7 +6,7 @@ use crate::words::Words;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Says that one of the `ranks` moves a `share` (0 to 1) of the bytes: `bytes`, in `accesses` that take `time_ns`.
+/// Formats the finding that one of the `ranks` moves a `share` (0 to 1) of all bytes: `bytes`, in `accesses` that take `time_ns`.
 pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, time_ns): (u64, u64, u64)) -> Words {
     let (bytes, accesses) = (units::bytes(bytes), units::accesses(accesses));
     Words::saying(
@@ -17,12 +17,12 @@ pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, 
     )
 }
 
-/// Says that ranks move different numbers of bytes: `imbalance` (0: equal parts, 1: one has all), mean over ranks, ranks with `most`.
+/// Formats the finding on unequal bytes per rank. `imbalance`: 0 if all are equal, 1 if one rank has all. `most`: ranks with the most bytes.
 pub(crate) fn byte_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
     unequal("bytes over ranks", units::bytes, imbalance, mean, most)
 }
 
-/// Says that ranks spend different times, in ns, in reads and writes; see [`byte_imbalance`].
+/// Formats the finding on unequal time in reads and writes per rank, ns; parameters as for [`byte_imbalance`].
 pub(crate) fn time_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
     unequal("time in reads and writes over ranks", units::duration, imbalance, mean, most)
 }
@@ -35,10 +35,10 @@ fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most:
     )
 }
 
-/// Shared file: path, imbalance of its bytes over its ranks (0 to 1), process with most bytes and their number, if known.
+/// Shared file: its path, imbalance of its bytes over ranks (0 to 1), process with most bytes and their number (`None` if unknown).
 pub(crate) type UnequalFile<'a> = (&'a str, f64, Option<(String, u64)>);
 
-/// Says that ranks move unequal parts of a number of shared `files`; some are `named`.
+/// Formats the finding that ranks move unequal shares of `files` shared files, some of which are `named`.
 pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
     let evidence = named.iter().map(|(file, imbalance, most)| {
         let most = most.as_ref().map(|(process, bytes)| format!(", {process} moves most: {}", units::bytes(*bytes)));
@@ -51,7 +51,8 @@ pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
     )
 }
 
-/// Says that ranks access shared files without collective calls. `files`: path, independent calls, ranks that make them, their time in ns.
+/// Formats the finding that ranks access shared files without collective calls. `files`: path, independent calls, ranks making them, their
+/// time in ns.
 pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
     let call = counts("independent call");
     let evidence = files.iter().map(|(file, calls, ranks, time_ns)| {

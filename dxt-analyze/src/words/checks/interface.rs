@@ -1,4 +1,4 @@
-//! Sentences on the interfaces used.
+//! Sentences on the choice of I/O interfaces.
 
 use super::{counts, each, percent};
 use crate::text::units;
@@ -6,7 +6,7 @@ use crate::words::Words;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Says that C streams move a `share` (0 to 1) of all bytes: `bytes`, in `calls` that take `time_ns`.
+/// Formats the finding that C streams move a `share` (0 to 1) of all bytes: `bytes`, in `calls` calls that take `time_ns`.
 pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> Words {
     let (bytes, calls) = (units::bytes(bytes), units::counted(calls, "call"));
     Words::saying(
@@ -17,7 +17,7 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
     )
 }
 
-/// Says that none of `ranks` uses MPI-IO, but they share `files`, each with the bytes that independent calls move.
+/// Formats the finding that none of `ranks` ranks uses MPI-IO, but they share `files`, each with the bytes of its independent calls.
 pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
@@ -27,7 +27,8 @@ pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
     )
 }
 
-/// Says that only a `share` (0 to 1) of MPI-IO `calls` is collective. `files`: each with its independent calls; `call`: a collective one.
+/// Formats the finding that only a `share` (0 to 1) of MPI-IO `calls` is collective. `files`: independent calls on each. `call`: collective
+/// call to advise.
 pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call: &str) -> Words {
     Words::saying(
         format!("{} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
@@ -39,7 +40,7 @@ pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call
     )
 }
 
-/// Says that all MPI-IO `calls` are blocking, and the job does no I/O for `idle_ns`, in several `gaps`.
+/// Formats the finding that all MPI-IO `calls` are blocking, and the job does no I/O for `idle_ns` in total, in `gaps` gaps.
 pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
     Words::saying(
         format!(
@@ -52,8 +53,8 @@ pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
     )
 }
 
-/// Says that collective calls on a file have their `aggregators` `on` few of the `nodes`. `hints`: names and values of MPI-IO hints in
-/// effect that choose aggregators.
+/// Formats the finding that a file's collective calls use `aggregators` on only `on` of `nodes` nodes. `hints`: names and values of MPI-IO
+/// hints in effect that choose aggregators.
 pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u64), hints: &[(&str, &str)]) -> Words {
     let through =
         format!("{file}: the bytes of all ranks go through {aggregators} of the ranks, on {on} of {nodes} nodes");
@@ -65,7 +66,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
     )
 }
 
-/// Says that `unaligned` of the `known` memory buffers, a `share` (0 to 1), are not at a multiple of `alignment` bytes.
+/// Formats the finding that `unaligned` of `known` memory buffers, a `share` (0 to 1), are not aligned to `alignment` bytes.
 pub(crate) fn memory_unaligned(share: f64, alignment: u64, unaligned: u64, known: u64) -> Words {
     Words::saying(
         format!("{} of reads and writes use memory buffers that are not aligned to {alignment} bytes", percent(share)),

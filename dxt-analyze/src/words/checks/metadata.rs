@@ -1,4 +1,4 @@
-//! Sentences on calls that move no data: opens, closes, stats.
+//! Sentences on metadata calls, e.g. opens, closes, stats.
 
 use super::{counts, each, percent};
 use crate::text::units;
@@ -9,13 +9,13 @@ use crate::{findings::Code, words::tests::Sample};
 const HINT: &str = "open each file once and keep it open; let one rank open and stat files and broadcast the result; \
                     use fewer, larger files or a container (HDF5, ADIOS)";
 
-/// Says that metadata calls take more than `least_ns` on a number of `ranks`; some are `named`, each with the time in ns.
+/// Formats the finding that metadata calls take more than `least_ns` on `ranks` ranks; some are `named`, each with its time in ns.
 pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) -> Words {
     let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
     Words::saying(format!("metadata calls take more than {least} on {ranks}"), each(named, units::duration), HINT)
 }
 
-/// Says that metadata calls take a `share` (0 to 1) of the time in calls. `files`: each with the time in opens and closes in ns.
+/// Formats the finding that metadata calls take a `share` (0 to 1) of I/O time. `files`: time in opens and closes of each, ns.
 pub(crate) fn metadata_share(share: f64, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("{} of the time in I/O calls is spent in metadata calls", percent(share)),
@@ -24,7 +24,7 @@ pub(crate) fn metadata_share(share: f64, files: &[(&str, u64)]) -> Words {
     )
 }
 
-/// Says that single processes open a number of `files` `least` times or more. `named`: path, opens, process, and its accesses.
+/// Formats the finding that single processes open `files` files `least` times or more. `named`: path, opens, process, and its accesses.
 pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String, u64)]) -> Words {
     let evidence = named.iter().map(|(file, opens, process, accesses)| {
         format!("{file}: {} by {process} for {}", units::counted(*opens, "open"), units::accesses(*accesses))
@@ -42,7 +42,7 @@ pub(crate) fn repeated_opens(files: u64, least: u64, named: &[(&str, u64, String
     )
 }
 
-/// Says that the program opens files `opens` times for few `accesses`. `files`: each with its opens.
+/// Formats the finding that the program opens files `opens` times for few `accesses`. `files`: number of opens of each.
 pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("the program makes {} for {}", units::counted(opens, "open"), units::accesses(accesses)),
@@ -51,7 +51,7 @@ pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) 
     )
 }
 
-/// Says that a number of `opens` is `failed`. `files`: each with its failed opens.
+/// Formats the finding that `failed` of `opens` opens fail. `files`: number of failed opens of each.
 pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Words {
     let fail = units::agree(failed, "fails", "fail");
     Words::saying(
@@ -62,7 +62,7 @@ pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Wo
     )
 }
 
-/// Says that metadata calls peak at `per_second`, in the second that begins `start_ns` after the job's start.
+/// Formats the finding that metadata calls peak at `per_second`, in the second that begins `start_ns` after the job's start.
 pub(crate) fn metadata_rate(per_second: u64, start_ns: u64) -> Words {
     Words::saying(
         format!("metadata calls peak at {} per second", units::count(per_second)),

@@ -9,18 +9,17 @@ pub(crate) mod traffic;
 
 use crate::text::units;
 
-/// Formats a share, as in `12.3 %`.
+/// Formats a share (0 to 1) as a percentage, e.g. `12.3 %`.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Example of calls on a file.
+/// Example of a process's calls on a file.
 pub(crate) struct Example {
-    /// Name of the process that makes them.
     pub(crate) process: String,
-    /// Offset at which they begin, in bytes.
+    /// File offset at which the calls begin, in bytes.
     pub(crate) offset: u64,
-    /// Length in bytes.
+    /// Length of the accessed range, in bytes.
     pub(crate) length: u64,
 }
 
@@ -35,7 +34,7 @@ fn each<N: std::fmt::Display>(amounts: &[(N, u64)], show: impl Fn(u64) -> String
     amounts.iter().map(|(name, amount)| format!("{name}: {}", show(*amount))).collect()
 }
 
-/// Returns a formatter of numbers of `what`, as in `3 calls`.
+/// Returns a formatter for numbers of `what`, e.g. `3 calls`.
 fn counts(what: &str) -> impl Fn(u64) -> String {
     move |count| units::counted(count, what)
 }
@@ -53,6 +52,5 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     all.into_iter().flatten().collect()
 }
 
-/// Files for samples, each with an amount.
 #[cfg(test)]
 const FILES: [(&str, u64); 2] = [("/scratch/out.h5", 40 << 20), ("/scratch/log", 8192)];

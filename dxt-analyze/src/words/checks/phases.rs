@@ -6,8 +6,8 @@ use crate::words::Words;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Says that the job does no I/O for `idle_ns`, a `share` (0 to 1) of the time from its first call to its last. `gaps`: start and end of
-/// the longest ones, ns since the job's start.
+/// Formats the finding that the job does no I/O for `idle_ns`, a `share` (0 to 1) of the time from its first to its last call. `gaps`:
+/// start and end of the longest gaps, ns since the job's start.
 pub(crate) fn idle_gaps(idle_ns: u64, share: f64, gaps: &[(u64, u64)]) -> Words {
     let (idle, part) = (units::duration(idle_ns), percent(share));
     let evidence = gaps.iter().map(|(start, end)| {
@@ -22,8 +22,8 @@ pub(crate) fn idle_gaps(idle_ns: u64, share: f64, gaps: &[(u64, u64)]) -> Words 
     )
 }
 
-/// Says that only one process moves bytes for `alone_ns`, a `share` (0 to 1) of the time `moving_ns` with data transfer. `processes`:
-/// number of those that read or write at any time.
+/// Formats the finding that only one process moves bytes for `alone_ns`, a `share` (0 to 1) of the time `moving_ns` with data transfer.
+/// `processes`: number of processes that read or write.
 pub(crate) fn serialised(share: f64, alone_ns: u64, moving_ns: u64, processes: u64) -> Words {
     let (alone, moving) = (units::duration(alone_ns), units::duration(moving_ns));
     let movers = units::agree(processes, "process reads or writes", "processes read or write");

@@ -1,4 +1,4 @@
-//! Sentences on single requests: their mix, size and order, and the syncs and seeks between them.
+//! Sentences on requests: their size, order, and read-write mix; and on syncs and seeks between them.
 
 use super::{Example, counts, each, percent};
 use crate::text::units;
@@ -7,17 +7,17 @@ use crate::words::common::each_bytes;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Returns which of reads and writes a program makes more of.
+/// Returns a verb phrase that says if the program reads or writes more.
 pub(crate) const fn more_of(read: u64, written: u64) -> &'static str {
     if read > written { "reads more than it writes" } else { "writes more than it reads" }
 }
 
-/// Says that the program makes far more calls of one direction than of the other.
+/// Formats the finding that the program makes far more reads than writes, or vice versa.
 pub(crate) fn call_mix(reads: u64, writes: u64) -> Words {
     mix(reads, writes, counts("call"))
 }
 
-/// Says that the program moves far more bytes in one direction than in the other.
+/// Formats the finding that the program moves far more bytes in one direction (read or write) than in the other.
 pub(crate) fn byte_mix(read: u64, written: u64) -> Words {
     mix(read, written, units::bytes)
 }
@@ -30,14 +30,14 @@ fn mix(read: u64, written: u64, show: impl Fn(u64) -> String) -> Words {
     )
 }
 
-/// Ways to merge small requests, besides a buffer in the program.
+/// Advisable ways to merge small requests, besides a buffer in the program.
 #[derive(Clone, Copy)]
 pub(crate) struct Merging {
-    /// Collective MPI-IO: the program has several ranks, or an unknown number.
+    /// True to advise collective MPI-IO: the program has several ranks, or an unknown number.
     pub(crate) collective: bool,
-    /// Chunks: the program uses HDF5.
+    /// True to advise HDF5 chunks: the program uses HDF5.
     pub(crate) hdf5: bool,
-    /// Buffers of MPI-IO: the program uses MPI-IO.
+    /// True to advise MPI-IO's buffers: the program uses MPI-IO.
     pub(crate) mpi_io: bool,
 }
 
@@ -55,30 +55,30 @@ impl Merging {
     }
 }
 
-/// Small requests.
+/// Many small read or write requests.
 pub(crate) struct Small<'a> {
-    /// Their operation: `reads` or `writes`.
+    /// Operation of the requests: `reads` or `writes`.
     pub(crate) operation: &'a str,
-    /// True if only requests of files that several ranks use are meant.
+    /// True if only requests on files that several ranks use are counted.
     pub(crate) of_shared: bool,
     /// Number of small requests.
     pub(crate) count: u64,
-    /// Their share of all requests, 0 to 1.
+    /// Share of small requests in all requests, 0 to 1.
     pub(crate) share: f64,
-    /// Size of all small requests together in bytes, if known.
+    /// Total size of all small requests, bytes; `None` if unknown.
     pub(crate) bytes: Option<u64>,
     /// Size in bytes below which a request is small.
     pub(crate) limit: u64,
-    /// Files with most of them.
+    /// Files with the most small requests.
     pub(crate) files: Vec<SmallOfFile<'a>>,
-    /// Ways to merge them.
+    /// Advisable ways to merge the requests.
     pub(crate) merging: Merging,
 }
 
-/// Small requests of a file: path, number, bytes if known, time in ns.
+/// Small requests on a file: path, number, total bytes if known, time in ns.
 pub(crate) type SmallOfFile<'a> = (&'a str, u64, Option<u64>, u64);
 
-/// Says that many reads or writes are small.
+/// Formats the finding that many reads or writes are small.
 pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let of_what = if facts.of_shared { " of files shared by several ranks" } else { "" };
     let (what, part) = (format!("{}{of_what} are small", facts.operation), percent(facts.share));
@@ -97,8 +97,9 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     Words::saying(title, evidence, facts.merging.hint())
 }
 
-/// Says that a `share` (0 to 1) of the requests (`operation`: `reads` or `writes`) begins before the end of the thread's previous one.
-/// `is_backward`: true if most do; `files`: each with their number; `collective`: false if the program has one rank.
+/// Formats the finding that a `share` (0 to 1) of requests (`operation`: `reads` or `writes`) begins before the end of the thread's
+/// previous request. `is_backward`: true if most do. `files`: number of such requests on each. `collective`: false if the program has one
+/// rank.
 pub(crate) fn random_requests(
     operation: &str,
     share: f64,
@@ -119,11 +120,11 @@ pub(crate) fn random_requests(
     )
 }
 
-/// Runs of small requests of a file: path, number of requests that larger ones would save, and the longest run with its number of requests,
-/// if known.
+/// Sequences of small adjacent requests on a file: path, number of requests that merging would save, and the longest sequence with its
+/// number of requests (`None` if unknown).
 pub(crate) type RunsOfFile<'a> = (&'a str, u64, Option<(u64, Example)>);
 
-/// Says that `calls` small requests (`operation`: `reads` or `writes`) could be `merged` ones of `size` bytes, for some `files`.
+/// Formats the finding that `calls` small requests (`reads` or `writes`) on some `files` could be `merged` requests of `size` bytes.
 pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, files: &[RunsOfFile<'_>]) -> Words {
     let (calls, merged) = (units::count(calls), units::counted(merged, "call"));
     let evidence = files.iter().map(|(file, saved, longest)| {
@@ -143,7 +144,7 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
     )
 }
 
-/// Says that a `share` (0 to 1) of the small `writes` takes `slow_ns` or more. `files`: each with the time of these writes in ns.
+/// Formats the finding that a `share` (0 to 1) of small `writes` take `slow_ns` or more each. `files`: total time of these writes on each, ns.
 pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[(&str, u64)]) -> Words {
     let (writes, slow) = (units::counted(writes, "small write"), units::duration(slow_ns));
     Words::saying(
@@ -154,7 +155,7 @@ pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[
     )
 }
 
-/// Says that the program syncs a number of `files` after nearly every write. `named`: path, syncs, writes, time in syncs in ns.
+/// Formats the finding that the program syncs `files` files after nearly every write. `named`: path, syncs, writes, time in syncs in ns.
 pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Words {
     let evidence = named.iter().map(|(file, syncs, writes, time_ns)| {
         let (syncs, writes) = (units::counted(*syncs, "sync"), units::counted(*writes, "write"));
@@ -168,7 +169,7 @@ pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Wor
     )
 }
 
-/// Says that the program makes many `seeks` for its `accesses`. `files`: each with its seeks.
+/// Formats the finding that the program makes many `seeks` for its number of `accesses`. `files`: number of seeks on each.
 pub(crate) fn seek_per_access(seeks: u64, accesses: u64, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("the program makes {} for {}", units::counted(seeks, "seek"), units::accesses(accesses)),

@@ -6,15 +6,15 @@ use crate::words::Words;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Bytes that the same process moved before.
+/// Bytes that the same process has moved before, and so moves again.
 pub(crate) struct Repeated<'a> {
-    /// Number of these bytes.
+    /// Number of repeated bytes.
     pub(crate) bytes: u64,
-    /// Their share of all bytes moved in the same direction, 0 to 1.
+    /// Share of repeated bytes in all bytes moved in the same direction, 0 to 1.
     pub(crate) share: f64,
-    /// Files with most of them.
+    /// Files with the most repeated bytes.
     pub(crate) files: Vec<RepeatedInFile<'a>>,
-    /// Number of bytes that were not tracked, because they lie in too many ranges.
+    /// Number of bytes that were not tracked, because they lie in too many separate ranges.
     pub(crate) forgotten: u64,
     /// Number of bytes not judged, because several threads of a process read and write the file.
     pub(crate) unordered: u64,
@@ -22,15 +22,14 @@ pub(crate) struct Repeated<'a> {
     pub(crate) not_judged: u64,
 }
 
-/// Bytes of a file that the same process moved before.
+/// Repeated bytes of one file: bytes that the same process has moved before.
 pub(crate) struct RepeatedInFile<'a> {
-    /// Path of the file.
     pub(crate) file: &'a str,
-    /// Number of these bytes.
+    /// Number of repeated bytes in the file.
     pub(crate) bytes: u64,
-    /// Number of processes that moved them.
+    /// Number of processes that moved these bytes.
     pub(crate) processes: u64,
-    /// One of the calls.
+    /// Example of a call that moves such bytes.
     pub(crate) example: Example,
 }
 
@@ -55,7 +54,7 @@ impl Repeated<'_> {
     }
 }
 
-/// Says that processes read bytes that they read before.
+/// Formats the finding that processes read bytes that they have read before.
 pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes read were read before by the same process",
@@ -64,7 +63,7 @@ pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
     )
 }
 
-/// Says that processes read bytes that they wrote before.
+/// Formats the finding that processes read bytes that they have written before.
 pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes read were written before by the same process",
@@ -73,7 +72,7 @@ pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
     )
 }
 
-/// Says that processes write bytes that they wrote before.
+/// Formats the finding that processes overwrite bytes that they have written before.
 pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes written overwrite bytes that the same process wrote",
@@ -82,7 +81,7 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
     )
 }
 
-/// Says that processes write bytes that they wrote before, most of them in an HDF5 file, which may have had fill values.
+/// Formats the finding that processes overwrite bytes, most of them in an HDF5 file, in which the first write may have been of fill values.
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes written overwrite bytes of the same process in HDF5 (fill values?)",
@@ -92,7 +91,7 @@ pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     )
 }
 
-/// Says that several ranks read the same `bytes`, a `share` (0 to 1) of all bytes read. `files`: path, these bytes, and their readers.
+/// Formats the finding that several ranks read the same `bytes`, a `share` (0 to 1) of bytes read. `files`: path, bytes read by several, readers.
 pub(crate) fn common_reads(bytes: u64, share: f64, files: &[(&str, u64, u32)]) -> Words {
     let evidence = files.iter().map(|(file, bytes, readers)| {
         format!("{file}: {} read more than once, by up to {readers} ranks", units::bytes(*bytes))
@@ -105,8 +104,8 @@ pub(crate) fn common_reads(bytes: u64, share: f64, files: &[(&str, u64, u32)]) -
     )
 }
 
-/// Says that MPI-IO reads `bytes`, a `share` (0 to 1) of those it moves, for no call. `files`: path, bytes, and those read in writes;
-/// `single_rank`: true if the program has one rank.
+/// Formats the finding that MPI-IO reads `bytes` that no call requested, a `share` (0 to 1) of the bytes that it moves. `files`: path,
+/// unrequested bytes, part of them read inside writes. `single_rank`: true if the program has one rank.
 pub(crate) fn unasked(bytes: u64, share: f64, files: &[(&str, u64, u64)], single_rank: bool) -> Words {
     let evidence = files.iter().map(|(file, bytes, inside_writes)| {
         let (bytes, inside_writes) = (units::bytes(*bytes), units::bytes(*inside_writes));

@@ -6,41 +6,40 @@ use crate::text::units;
 use crate::words::Words;
 use std::collections::BTreeMap;
 
-/// Returns sentences as evidence that refers to `file`.
+/// Returns sentences as evidence, each with `file` as its machine-readable subject.
 fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
     let about = About { file: Some(file.to_owned()), ..About::default() };
     sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
 }
 
-/// Says that `more` files have the same problem.
+/// Returns the note that `more` other files have the same problem.
 pub(crate) fn more(more: usize) -> String {
     format!("and {}", units::counted(more as u64, "more file"))
 }
 
-/// Bytes requested from MPI-IO, and bytes that POSIX calls of the same direction move for them.
+/// Bytes requested from MPI-IO, and bytes that POSIX calls move in the same direction to serve the requests.
 pub(crate) struct Moved {
-    /// Bytes moved in total / bytes requested.
+    /// Ratio of the bytes moved to the bytes requested.
     pub(crate) times: f64,
     pub(crate) requested_bytes: u64,
     pub(crate) posix_bytes: u64,
 }
 
-/// Data sieving on a file.
+/// Data sieving on a file: MPI-IO moves contiguous ranges that include unrequested bytes.
 pub(crate) struct Sieved<'a> {
     pub(crate) file: &'a str,
-    /// Number of processes that access the file.
     pub(crate) processes: u64,
     /// True if most calls are collective.
     pub(crate) is_collective: bool,
-    /// Writes, if data sieving moves far more than they request.
+    /// Writes, if data sieving moves far more bytes than they request; else `None`.
     pub(crate) writes: Option<Moved>,
-    /// Reads, if data sieving moves far more than they request.
+    /// Reads, if data sieving moves far more bytes than they request; else `None`.
     pub(crate) reads: Option<Moved>,
-    /// Number of POSIX reads inside of writes, their bytes and their time, ns.
+    /// Number of POSIX reads inside MPI-IO writes, their bytes, and their total time, ns.
     pub(crate) read_back: (u64, u64, u64),
 }
 
-/// Says that data sieving moves far more bytes than requested.
+/// Formats the finding that data sieving moves far more bytes than requested.
 pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
     let (calls, bytes, ns) = of.read_back;
     let writes = of.writes.as_ref().map(|writes| {
@@ -68,7 +67,7 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
              gaps, which the aggregators read and write back; if the pieces are few and large, disable data sieving (on Lustre: \
              romio_lustre_ds_in_coll=disable)"
         }
-        // A single process has no peers for a collective call.
+        // A single process has no others with which to make a collective call.
         (true, 0 | 1) => {
             "gather the small pieces of a call in memory and write them without gaps, or, if the pieces are few and large, set \
              the hint romio_ds_write=disable"
@@ -97,20 +96,20 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
     }
 }
 
-/// Small independent calls on a shared file.
+/// Small independent MPI-IO calls on a shared file.
 pub(crate) struct Independent<'a> {
     pub(crate) file: &'a str,
     pub(crate) processes: u64,
-    /// Number of independent calls, with the mean of their bytes and of their time, ns.
+    /// Number of independent calls; next fields: their mean bytes, and their mean duration, ns.
     pub(crate) calls: u64,
     pub(crate) mean_bytes: u64,
     pub(crate) mean_ns: u64,
-    /// Number of collective calls, and of all blocking calls.
+    /// Number of collective calls; next field: number of all blocking calls.
     pub(crate) collective: u64,
     pub(crate) all: u64,
 }
 
-/// Says that ranks make small independent calls on a shared file.
+/// Formats the finding that ranks make small independent calls on a shared file.
 pub(crate) fn independent(of: &Independent<'_>) -> Words {
     let (ranks, make) = (units::counted(of.processes, "rank"), units::agree(of.processes, "makes", "make"));
     let calls = units::counted(of.calls, "small independent call");
@@ -136,12 +135,11 @@ pub(crate) struct Collective<'a> {
     pub(crate) file: &'a str,
     /// `read` or `write`.
     pub(crate) op: &'static str,
-    /// Names of the processes that make system calls, most bytes first.
+    /// Names of the aggregators: processes that make the system calls; most bytes first.
     pub(crate) aggregators: Vec<&'a str>,
-    /// Number of ranks that take part, and of their nodes.
+    /// Number of ranks that take part; next field: number of their nodes.
     pub(crate) processes: u64,
     pub(crate) nodes: u64,
-    /// Hints in effect.
     pub(crate) hints: &'a BTreeMap<String, String>,
 }
 
@@ -153,7 +151,8 @@ impl Collective<'_> {
     }
 }
 
-/// Says that there are fewer aggregators than `wanted`: the number of stripes if known, else of nodes; or else more than two per stripe.
+/// Formats the finding that a file has too few aggregators (fewer than `wanted`: its stripes if known, else its nodes), or more than two
+/// per stripe.
 pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64) -> Words {
     let count = of.aggregators.len() as u64;
     let first: Vec<&str> = of.aggregators.iter().take(NAMED_RANKS).copied().collect();
@@ -195,14 +194,13 @@ pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64
     }
 }
 
-/// Number of calls, and their mean bytes.
 pub(crate) struct Sizes {
     pub(crate) calls: u64,
     pub(crate) mean_bytes: u64,
 }
 
-/// Says that ranks make small system calls (`requests`) inside collective calls. If the buffers of too many aggregators cut calls up,
-/// `wanted` is the right number of aggregators.
+/// Formats the finding that ranks make small system calls (`requests`) inside collective calls. `wanted`: right number of aggregators, if
+/// calls are small because too many aggregators share them; else `None`.
 pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes, wanted: Option<u64>) -> Words {
     let (Collective { file, op, processes, .. }, ranks) = (of, of.aggregators.len() as u64);
     let evidence = of.evidence(format!(
@@ -234,13 +232,13 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
     }
 }
 
-/// Calls on a file that a buffer cuts into rounds.
+/// Calls on a file that an MPI-IO buffer of limited size splits into rounds.
 pub(crate) struct Rounds<'a> {
     pub(crate) file: &'a str,
     /// `read` or `write`.
     pub(crate) op: &'static str,
     pub(crate) is_collective: bool,
-    /// Hint that sets the size of the buffer, its present value and the one advised, bytes.
+    /// Name of the hint that sets the buffer size; next fields: present size and advised size, bytes.
     pub(crate) hint: &'static str,
     pub(crate) buffer_bytes: u64,
     pub(crate) wanted_bytes: u64,
@@ -249,13 +247,13 @@ pub(crate) struct Rounds<'a> {
     pub(crate) requests: Sizes,
     /// Number of ranks that move data.
     pub(crate) movers: u64,
-    /// Time in exchange, waiting and locks, ns.
+    /// Time in data exchange, waiting and locks, ns.
     pub(crate) rest_ns: u64,
-    /// Time lost per process, ns.
+    /// Time lost per process, ns; `None` if unknown.
     pub(crate) each_ns: Option<u64>,
 }
 
-/// Says that a buffer cuts calls into rounds: collective ones, or independent ones with data sieving.
+/// Formats the finding that a buffer splits collective calls, or independent calls with data sieving, into rounds.
 pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
     let Rounds { hint, op, file, rounds, wanted_bytes, .. } = of;
     let calls = if of.is_collective { "collective" } else { "independent" };

@@ -1,4 +1,4 @@
-//! Sentences on I/O layers, and the facts that they state: rows of the tables of collective operations. [`file`] has those on single files.
+//! Sentences on I/O layers, and their facts: rows of the tables of collective operations. [`file`] has the sentences on single files.
 
 pub(crate) mod file;
 
@@ -8,12 +8,12 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::text::units;
 use serde::Serialize;
 
-/// One collective operation: the matching calls of all ranks; times in ns.
+/// One collective operation: the matching calls of all ranks. Times are in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectiveRow {
     /// Path of the file.
     pub file: String,
-    /// Name of the operation, as in `write collective`.
+    /// Name of the operation, e.g. `write collective`.
     pub op: String,
     /// Sequence number among the file's operations of this name, from 0.
     pub number: u64,
@@ -27,58 +27,57 @@ pub struct CollectiveRow {
     pub wall_ns: u64,
     /// Time between the first and the last rank's start.
     pub skew_ns: u64,
-    /// Time that ranks waited for the last rank to begin, summed over ranks; 0 if a rank's call ended before that, since it did not wait.
+    /// Time that ranks waited for the last rank to begin, summed over ranks; 0 for a rank whose call ended before the last rank began.
     pub wait_ns: u64,
-    /// Name of the process that began last.
+    /// Name of the process that began the operation last.
     pub last: String,
     /// Wall time after the last rank's start in which the busiest rank was in system calls.
     pub storage_ns: u64,
-    /// Name of the busiest process: the one with most time in system calls.
+    /// Name of the busiest process, which spent most time in system calls.
     pub busiest: String,
-    /// Wall time after the last rank's start in which the busiest rank was not in system calls: communication, copying.
+    /// Wall time after the last rank's start in which the busiest rank was not in system calls, but e.g. communicated or copied.
     pub rest_ns: u64,
-    /// Time in the calls, summed over ranks.
+    /// Time in the operation's calls, summed over ranks.
     pub time_ns: u64,
     /// Number of processes that moved data by system calls inside their collective call.
     pub aggregators: u64,
-    /// Number of system calls that moved data inside the collective calls.
+    /// Number of system calls that moved data inside the operation's calls.
     pub data_calls: u64,
-    /// Bytes moved by these system calls.
+    /// Bytes moved by system calls inside the operation's calls.
     pub data_bytes: u64,
 }
 
-/// Rank that was the last to begin collective operations, so that others waited for it (straggler).
+/// Straggler: rank that was the last to begin collective operations, so that other ranks waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateRow {
-    /// Name of the process, as in `rank 3`.
+    /// Name of the process, e.g. `rank 3`.
     pub process: String,
     /// Host name of the process's node.
     pub node: String,
-    /// Number of collective operations that the rank was the last to begin and in which others waited for it.
+    /// Number of collective operations in which other ranks waited for this rank, which began last.
     pub times: u64,
-    /// Time that the other ranks waited for this rank in these operations, summed over ranks and operations, ns.
+    /// Time that the other ranks waited for this rank, ns; summed over ranks and operations.
     pub wait_ns: u64,
 }
 
-/// Time in file locks inside MPI-IO's reads and writes, all times in ns.
+/// Time in file locks inside MPI-IO reads and writes. All times are in ns.
 pub(crate) struct Locks<'a> {
-    /// Number of lock calls.
     pub(crate) calls: u64,
     pub(crate) lock_ns: u64,
     pub(crate) unlock_ns: u64,
     /// Time in POSIX reads and writes.
     pub(crate) data_ns: u64,
-    /// Share of locks and unlocks in the time of MPI-IO's reads and writes.
+    /// Time in locks and unlocks / time in MPI-IO reads and writes.
     pub(crate) share: f64,
-    /// Files with their number of lock and unlock calls, and the time of these.
+    /// Paths of files, each with its number of lock and unlock calls, and the time in these calls.
     pub(crate) files: Vec<(&'a str, u64, u64)>,
-    /// Process with most time in locks, and this time.
+    /// Name of the process with most time in locks, and this time.
     pub(crate) worst: Option<(String, u64)>,
-    /// True if there is only one rank, which cannot benefit from collective writes.
+    /// True if the job has only one rank, which cannot benefit from collective writes.
     pub(crate) is_alone: bool,
 }
 
-/// Says that MPI-IO spends much time in file locks.
+/// Formats the finding that MPI-IO spends much time in file locks.
 pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
     let mut evidence = vec![format!(
         "{} {} {}, unlocks {}; POSIX reads and writes take {}",
@@ -105,8 +104,8 @@ pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
     }
 }
 
-/// Says that ranks wait for stragglers, for `share` of the time in collective calls, mostly for one process if given. `operations` are
-/// matched, of which `longest` has the largest skew.
+/// Formats the finding that ranks spend a `share` of their time in collective calls waiting for stragglers, mostly for the process `mostly`
+/// if given. `operations`: number of collective operations examined. `longest`: operation with the largest skew.
 pub(crate) fn late_ranks<'a>(
     share: f64,
     operations: u64,
@@ -136,7 +135,7 @@ pub(crate) fn late_ranks<'a>(
     }
 }
 
-/// Says that collective calls spend `share` of their time outside of system calls; `slowest` are the slowest operations.
+/// Formats the finding that collective calls spend a `share` of their time outside of system calls; `slowest` are the slowest operations.
 pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
         |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
@@ -160,15 +159,15 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     }
 }
 
-/// Number of calls in flight at once.
+/// Number of I/O calls in flight at a time.
 pub(crate) struct Depth {
-    /// Mean over the time with a call in flight.
+    /// Mean over the time during which a call is in flight.
     pub(crate) mean: f64,
     pub(crate) max: u64,
 }
 
-/// Says that one POSIX call runs at a time for `alone`, a share of POSIX I/O time, while `ranks` are in MPI-IO. If several ranks make these
-/// calls alternately, `turns` is their number.
+/// Formats the finding that only one POSIX call runs at a time during `alone`, a share of POSIX I/O time, while `ranks` ranks are in
+/// MPI-IO. `turns`: number of ranks that make these calls alternately, if several.
 pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, mpiio: &Depth) -> Words {
     Words {
         title: format!(

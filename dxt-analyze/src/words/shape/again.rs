@@ -1,25 +1,25 @@
-//! Work done again: bytes read or written again, files opened again.
+//! Sentences on repeated work: bytes read or written again, files opened again.
 
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, Who, each_bytes, each_ns};
 
-/// Bytes that processes read again, by counters.
+/// Bytes that processes read more than once, estimated from counters.
 pub(crate) struct ReadAgain<'a> {
-    /// Bytes read again, and their share of all bytes read.
+    /// Number of bytes read again; next field: their share of all bytes read, 0 to 1.
     pub(crate) bytes: u64,
     pub(crate) share: f64,
-    /// File with most of them.
+    /// Path of the file with the most repeated bytes.
     pub(crate) file: &'a str,
     /// Number of readers that share the file's counter record, and the noun for one of them (`rank`); `None` for one reader.
     pub(crate) readers: Option<(u64, &'a str)>,
-    /// Bytes that these read of it, and the end of the last byte that they read.
+    /// Bytes that these readers read of the file; next field: end offset of the last byte read.
     pub(crate) read: u64,
     pub(crate) until: u64,
 }
 
-/// Says that processes read bytes again.
+/// Formats the finding that processes read bytes again.
 pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} ({:.1} %) of the bytes read were read before by the same process",
@@ -40,21 +40,20 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Blocks that processes read and then overwrite.
+/// Blocks that processes read and then overwrite soon after.
 pub(crate) struct ReadBefore<'a> {
-    /// Processes.
     pub(crate) who: Who,
-    /// Number of files, and the path of one of them.
+    /// Number of files; next field: path of one of them.
     pub(crate) files: u64,
     pub(crate) file: &'a str,
-    /// Blocks, and their bytes.
+    /// Number of blocks; next field: their total bytes.
     pub(crate) blocks: u64,
     pub(crate) bytes: u64,
-    /// Time from the end of a read to the write, summed over blocks, ns.
+    /// Time from the end of a block's read to its write, ns; summed over blocks.
     pub(crate) between_ns: u64,
 }
 
-/// Says that processes read blocks and then overwrite them.
+/// Formats the finding that processes read blocks and then overwrite them.
 pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.files {
         1 => of.file.to_owned(),
@@ -76,25 +75,25 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Files, or folders, opened repeatedly.
+/// Files opened, or folders listed, repeatedly.
 pub(crate) struct Reopened<'a> {
-    /// True if folders are listed.
+    /// True for listed folders, false for opened files.
     pub(crate) listed: bool,
-    /// Path, if one file has nearly all of the cost.
+    /// Path of the file with nearly all of the cost; `None` if there is no such file.
     pub(crate) file: Option<&'a str>,
-    /// Number of files, opens, pairs of process and file, and processes.
+    /// Number of files; next fields: number of opens, of pairs (process, file) and of processes.
     pub(crate) files: u64,
     pub(crate) opens: u64,
     pub(crate) pairs: u64,
     pub(crate) processes: u64,
-    /// Number and time, ns, of opens and of closes, each if much of the time.
+    /// Number of opens and their total time, ns; `None` if small. The next field has the closes.
     pub(crate) opening: Option<(u64, f64)>,
     pub(crate) closing: Option<(u64, f64)>,
-    /// Time in opens and closes after the first of each process, ns.
+    /// Time in all opens and closes but the first of each process, ns.
     pub(crate) again_ns: u64,
 }
 
-/// Says that processes open files, or list folders, repeatedly.
+/// Formats the finding that processes open files, or list folders, repeatedly.
 pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     let (opened, it, things) =
         if of.listed { ("listed", "an opendir", "folder") } else { ("opened", "an open", "file") };
@@ -118,7 +117,7 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Says that `processes` open a file together repeatedly, for `library_ns` each, `inside_ns` of it in system calls.
+/// Formats the finding that `processes` open a file together `opens` times; an open takes `library_ns`, of which `inside_ns` in system calls.
 pub(crate) fn reopened_together(
     file: &str,
     (opens, processes): (u64, u64),
@@ -142,22 +141,20 @@ pub(crate) fn reopened_together(
     Words::new(title, hint).with(sentence, about)
 }
 
-/// File that a process rewrites many times.
+/// Small file that a process rewrites many times.
 pub(crate) struct Rewritten<'a> {
-    /// Process, by name.
     pub(crate) process: &'a str,
-    /// Path.
     pub(crate) file: &'a str,
-    /// Times that it is opened.
+    /// Number of times that the process opens the file.
     pub(crate) opens: u64,
-    /// Bytes written in all, and of the file.
+    /// Bytes written in total; next field: size of the file, bytes.
     pub(crate) written: u64,
     pub(crate) bytes: u64,
-    /// Time in calls on it, ns.
+    /// Time in calls on the file, ns.
     pub(crate) time_ns: u64,
 }
 
-/// Says that a process rewrites a small file many times.
+/// Formats the finding that a process rewrites a small file many times.
 pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
     let title = format!(
         "{} rewrites {} {} times: {} in total for a file of {}",
@@ -172,21 +169,21 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Header rewritten between records.
+/// File header that is rewritten between records.
 pub(crate) struct Header<'a> {
-    /// File with most rewrites, and the number of others.
+    /// Path of the file whose header is rewritten most; next field: number of other files.
     pub(crate) file: &'a str,
     pub(crate) others: u64,
-    /// Bytes in which its header lies.
+    /// Byte range of the header in the file: start and end.
     pub(crate) range: (u64, u64),
-    /// Writes of headers, and other writes.
+    /// Number of header writes; next field: number of other writes.
     pub(crate) calls: u64,
     pub(crate) records: u64,
-    /// Time in writes of headers, ns.
+    /// Time in header writes, ns.
     pub(crate) time_ns: u64,
 }
 
-/// Says that a header is rewritten between records.
+/// Formats the finding that a file header is rewritten between records.
 pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.others {
         0 => of.file.to_owned(),

@@ -1,4 +1,4 @@
-//! Ranks, processes and threads with more to do than others, or slower ones; aggregators.
+//! Sentences on ranks, processes and threads that are slower or do more than others, and on MPI-IO aggregators.
 
 use crate::findings::About;
 use crate::model::Class;
@@ -6,24 +6,22 @@ use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes};
 
-/// Process, or several ranks, with more than an even share of bytes.
+/// Process, or several ranks, that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// Name, and whether it is of several.
+    /// Name of the process or ranks; next field: true if the name stands for several ranks.
     pub(crate) name: String,
     pub(crate) several: bool,
-    /// True if these are MPI ranks.
     pub(crate) are_ranks: bool,
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Bytes of the process with most, and of all.
+    /// Bytes of the process with the most bytes; next field: bytes of all processes.
     pub(crate) most: u64,
     pub(crate) bytes: u64,
-    /// Processes that could share them.
+    /// Number of processes that could share the bytes evenly.
     pub(crate) processes: u64,
-    /// True if the process has nearly all bytes.
+    /// True if the named process has nearly all bytes.
     pub(crate) one: bool,
-    /// True if only it has a record.
+    /// True if all other ranks have no record: nothing but the absence of I/O is known of them.
     pub(crate) alone: bool,
 }
 
@@ -38,7 +36,7 @@ impl Share {
         }
     }
 
-    /// Returns the title if the same processes have more of reads and of writes: `self` is the larger share.
+    /// Returns the title if the same processes do more reads and more writes than others; `self` is the larger share.
     pub(crate) fn title_of_both(&self, other: &Self) -> String {
         let others =
             if self.alone { format!("the other {} none", self.processes - 1) } else { "the others wait".to_owned() };
@@ -46,7 +44,7 @@ impl Share {
     }
 }
 
-/// Says that a process, or several ranks, move more bytes than others.
+/// Formats the finding that a process, or several ranks, move more bytes than others.
 pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     let (name, has) = (&of.name, of.has());
     let title = match (of.one, of.alone) {
@@ -71,7 +69,7 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Says that in `uneven` of some rounds of processes one has more bytes than others, in the median `times` their mean.
+/// Formats the finding that in `uneven` of `rounds` rounds, one of `processes` processes has more bytes: in the median, `times` the mean.
 pub(crate) fn uneven_rounds(
     class: Class,
     [uneven, rounds, processes]: [u64; 3],
@@ -90,7 +88,7 @@ pub(crate) fn uneven_rounds(
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Says that a rank is in calls for `mine_ns` of `all_ns`, and the others for `others_ns` on average.
+/// Formats the finding that a rank spends `mine_ns` in calls, others `others_ns` on average, all together `all_ns`.
 pub(crate) fn longer(
     name: &str,
     class: Class,
@@ -108,22 +106,20 @@ pub(crate) fn longer(
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Ranks that are in calls for longer than others with the same work.
+/// Ranks that spend more time in calls than other ranks with equal work.
 pub(crate) struct LongerTogether<'a> {
-    /// Name of all of them.
+    /// Name of all these ranks, e.g. `ranks 4-7`.
     pub(crate) ranks: String,
-    /// Node on which they are, if it is one of several or has no other ranks; true if it has no others.
+    /// Node of all these ranks, and true if it has no other ranks; `None` if they use several nodes, or share the run's only node with others.
     pub(crate) node: Option<(&'a str, bool)>,
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Their shortest, median and longest time in calls, and that of the others, ns.
+    /// Shortest, median and longest time in calls per slow rank, ns; next field: the three times for other ranks.
     pub(crate) mine_ns: [u64; 3],
     pub(crate) others_ns: [u64; 3],
-    /// Number of the others.
     pub(crate) others: u64,
 }
 
-/// Says that several ranks are in calls for longer than others with the same work.
+/// Formats the finding that several ranks spend more time in calls than other ranks with equal work.
 pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Option<LostOn>) -> Words {
     let ranks = &of.ranks;
     let who = match of.node {
@@ -144,30 +140,28 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Thread that takes longer than others with the same work.
+/// Thread that takes longer than other threads with equal work.
 pub(crate) struct SlowThread<'a> {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Number of the thread, from 1, and of all that make such calls.
+    /// Number of the slow thread among its process's threads, from 1; next field: number of threads that make these calls.
     pub(crate) number: usize,
     pub(crate) of: usize,
-    /// Thread ID, and its process by name.
+    /// Thread ID of the slow thread; next field: name of its process.
     pub(crate) tid: u32,
     pub(crate) process: &'a str,
-    /// Processes that have one, and true if it has the same number in each.
+    /// Number of processes with a slow thread; next field: true if the slow thread has the same number in each.
     pub(crate) found: u64,
     pub(crate) same: bool,
-    /// Mean ratio of the time of its calls to that of the others.
+    /// Mean duration of the slow thread's calls / mean duration of the other threads' calls.
     pub(crate) times: f64,
-    /// Calls of these threads.
     pub(crate) calls: u64,
-    /// Highest p-value.
+    /// Highest p-value of the slow threads.
     pub(crate) p: f64,
-    /// File that only it uses, or of which only it uses a part (true).
+    /// File that only the slow thread uses (false), or of which it alone uses a part (true).
     pub(crate) own: Option<(&'a str, bool)>,
 }
 
-/// Says that a thread takes longer than others with the same work.
+/// Formats the finding that a thread takes longer than other threads with equal work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     let which = format!("thread {} of the {} that {}", of.number, of.of, of.class.singular());
     let who = match of.found {
@@ -200,40 +194,39 @@ pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Role of the slowest rank of a file.
+/// Role of the slowest rank in accesses to a shared file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Moves nearly all bytes, inside MPI-IO.
+    /// Moves nearly all bytes, for collective MPI-IO calls of all ranks.
     Aggregator,
-    /// Moves nearly all bytes.
+    /// Moves nearly all bytes, without MPI-IO.
     Mover,
-    /// Takes longer than the mean.
+    /// Takes longer than the mean of the ranks.
     Slow,
 }
 
-/// Slowest rank of a file with one record of several ranks.
+/// Slowest rank of a shared file, known from one counter record for several ranks.
 pub(crate) struct Slowest<'a> {
-    /// Rank, and its role.
+    /// Number of the slowest rank; next field: its role.
     pub(crate) rank: u32,
     pub(crate) role: Role,
-    /// Path.
     pub(crate) file: &'a str,
-    /// True if its calls are made inside MPI-IO.
+    /// True if the rank's calls are made inside MPI-IO.
     pub(crate) inside: bool,
-    /// Ranks that use the file, and all ranks.
+    /// Number of ranks that use the file; next field: number of all ranks.
     pub(crate) users: u64,
     pub(crate) ranks: u64,
-    /// Bytes of the rank, and part of those of all.
+    /// Bytes that the slowest rank moves; next field: their share of all bytes, 0 to 1.
     pub(crate) bytes: u64,
     pub(crate) part: f64,
-    /// Time in calls of the rank, ns.
+    /// Time that the slowest rank spends in calls, ns.
     pub(crate) time_ns: f64,
-    /// Mean bytes and time in calls of the users, ns.
+    /// Mean bytes per rank that uses the file; next field: mean time in calls, ns.
     pub(crate) mean_bytes: u64,
     pub(crate) mean_ns: f64,
 }
 
-/// Says that one of the ranks of a file takes far longer than their mean.
+/// Formats the finding that one rank takes far longer on a file than the mean of its ranks.
 pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     let (rank, users, share) = (of.rank, show::counted(of.users, "rank"), of.part * 100.0);
     let some =
@@ -271,21 +264,20 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Aggregators of collective calls on a file, limited by a hint.
+/// Collective calls on a file whose number of aggregators a hint limits.
 pub(crate) struct AskedAggregators<'a> {
-    /// Path.
     pub(crate) file: &'a str,
-    /// Aggregators, and ranks that make the calls.
+    /// Number of aggregators in use; next field: number of ranks that make the calls.
     pub(crate) aggregators: u64,
     pub(crate) ranks: u64,
-    /// Hint or parameter, and its value.
+    /// Name of the hint or parameter; next field: its value.
     pub(crate) key: &'a str,
     pub(crate) asked: usize,
-    /// Aggregators that could work at the same time.
+    /// Number of aggregators that could work at the same time without the limit.
     pub(crate) could: usize,
 }
 
-/// Says that a hint limits the number of aggregators.
+/// Formats the finding that a hint limits the number of aggregators.
 pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let (key, could) = (of.key, of.could);
     let title = format!(
@@ -306,22 +298,19 @@ pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: O
     Words::new(title, hint).with(format!("{could} aggregators could read and write at the same time"), about).on(lost)
 }
 
-/// Aggregators whose requests are serialized.
+/// Aggregators of collective calls whose requests are serialized.
 pub(crate) struct ManyAggregators<'a> {
-    /// Path.
     pub(crate) file: &'a str,
-    /// Reads or writes.
     pub(crate) class: Class,
     /// Maximum number of aggregators in one call.
     pub(crate) aggregators: u64,
-    /// Mean length of a request in bytes, and its time, ns.
+    /// Mean length of an aggregator's request, bytes; next field: mean duration of a request, ns.
     pub(crate) bytes: u64,
     pub(crate) each_ns: u64,
-    /// Collective calls.
     pub(crate) calls: u64,
 }
 
-/// Says that small requests of several aggregators are serialized.
+/// Formats the finding that small requests of several aggregators are serialized.
 pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} wait for each other in collective {} on {}: their requests of {} take {} each",

@@ -1,37 +1,35 @@
-//! Metadata calls, and many small files.
+//! Sentences on metadata calls, and on many small files.
 
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns, list};
 
-/// Part of slow metadata calls that the title is about.
+/// Kind of slow metadata calls that the title of a finding is about.
 pub(crate) enum Slow<'a> {
-    /// Calls of one rank, by name.
+    /// Calls of one rank, given by its name.
     OfRank(&'a str),
-    /// Opens, with the file's other metadata calls: a log has one time for all of them.
+    /// Opens together with other metadata calls of the file, for which a Darshan log has only one total time.
     OpensOfLog,
-    /// One operation.
+    /// Calls of one operation.
     Mostly,
-    /// Several operations.
+    /// Calls of several operations, given by their names.
     Several(&'a [String]),
 }
 
-/// Slow metadata calls.
 pub(crate) struct SlowMetadata<'a> {
-    /// Part that the title is about.
     pub(crate) what: Slow<'a>,
-    /// Calls, and their time, ns.
+    /// Number of metadata calls; next field: their total time, ns.
     pub(crate) calls: u64,
     pub(crate) time_ns: f64,
-    /// Operation with most time, its calls, and their time, ns.
+    /// Name of the operation with the most time; next field: number of its calls and their total time, ns.
     pub(crate) most: &'a str,
     pub(crate) of_most: (u64, f64),
-    /// Name of the kind of files with nearly all of the cost.
+    /// Name of the kind of files with nearly all of the cost; `None` if there is no such kind.
     pub(crate) on: Option<String>,
 }
 
-/// Says that metadata calls are slow.
+/// Formats the finding that metadata calls are slow.
 pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = of.on.as_ref().map_or_else(String::new, |on| format!(", on {on}"));
     let (name, (most_calls, most_ns)) = (of.most, of.of_most);
@@ -83,34 +81,31 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
     }
 }
 
-/// Kind of small files.
+/// Kind of small files, by what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Written, perhaps read, and removed.
+    /// Temporary files: written, perhaps read, and removed.
     Temporary,
-    /// Read, once or twice.
+    /// Files read once or twice.
     Read,
-    /// Written, once or twice.
+    /// Files written once or twice.
     Written,
 }
 
 /// Small files of one kind.
 pub(crate) struct ManyFiles {
-    /// Kind.
     pub(crate) kind: Kind,
-    /// Number of files.
     pub(crate) files: u64,
-    /// Calls on them, and their time, ns.
+    /// Number of calls on these files; next field: total time of the calls, ns.
     pub(crate) calls: u64,
     pub(crate) time_ns: f64,
-    /// Bytes moved.
     pub(crate) bytes: u64,
-    /// Opens, and reads or writes: number and time, ns.
+    /// Number of opens and their total time, ns; next field: number of reads or writes and their total time.
     pub(crate) opens: (u64, f64),
     pub(crate) moves: (u64, f64),
 }
 
-/// Says that there are many small files.
+/// Formats the finding that there are many small files.
 pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
     let each = |(calls, ns): (u64, f64)| each_ns(ns, calls);
     let (of_each, size) = (each_ns(of.time_ns, of.files), show::bytes(of.bytes / of.opens.0.max(1)));

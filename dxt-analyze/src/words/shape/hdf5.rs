@@ -1,4 +1,4 @@
-//! HDF5: flushes, metadata, chunks, opens.
+//! Sentences on HDF5: flushes, metadata, chunks, opens.
 
 use crate::findings::About;
 use crate::model::Class;
@@ -6,7 +6,7 @@ use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
 
-/// Says that HDF5 reads `moved` bytes of a file for `asked` in `calls`.
+/// Formats the finding that HDF5 reads `moved` bytes of a file to serve `calls` reads of `asked` bytes in total.
 pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64, time_ns: u64, about: About) -> Words {
     let times = moved as f64 / asked as f64;
     let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
@@ -23,21 +23,20 @@ pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64,
     Words::new(title, hint).with(sentence, about)
 }
 
-/// HDF5 files flushed after few writes.
+/// HDF5 files that the program flushes after few writes.
 pub(crate) struct Flushed<'a> {
-    /// Number of files, and the path of the only one.
+    /// Number of files; next field: path of the file if there is only one.
     pub(crate) files: u64,
     pub(crate) file: Option<&'a str>,
-    /// Flushes, and their time, ns.
+    /// Number of flushes; next field: their total time, ns.
     pub(crate) flushes: u64,
     pub(crate) time_ns: f64,
-    /// Processes that flush.
+    /// Number of processes that flush.
     pub(crate) processes: u64,
-    /// Writes to data sets.
     pub(crate) writes: u64,
 }
 
-/// Says that HDF5 files are flushed after few writes.
+/// Formats the finding that HDF5 files are flushed after few writes.
 pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} flushed {} by {} for {} to data sets: a flush takes {}",
@@ -55,22 +54,19 @@ pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>)
     Words::new(title, hint).with(format!("{} in H5Fflush", show::duration(of.time_ns as u64)), about).on(lost)
 }
 
-/// Calls on the metadata of an HDF5 file, separate on each rank.
+/// Small calls on the metadata of an HDF5 file, which each rank makes separately.
 pub(crate) struct Hdf5Metadata<'a> {
-    /// Path.
     pub(crate) file: &'a str,
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Ranks.
     pub(crate) ranks: u64,
-    /// Calls, and the mean length of all small ones in bytes.
+    /// Number of small metadata calls; next field: mean length of all small calls, bytes.
     pub(crate) calls: u64,
     pub(crate) bytes_each: u64,
-    /// Small calls for data sets.
+    /// Number of small HDF5 reads or writes that the program makes on data sets.
     pub(crate) of_data: u64,
 }
 
-/// Says that ranks read or write the metadata of an HDF5 file separately.
+/// Formats the finding that ranks read or write the metadata of an HDF5 file separately.
 pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<LostOn>) -> Words {
     let read = of.class == Class::Read;
     let title = format!(
@@ -94,7 +90,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Says that processes open an HDF5 file repeatedly.
+/// Formats the finding that processes open an HDF5 file repeatedly.
 pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64, about: About) -> Words {
     let title = format!(
         "HDF5 file {file} is opened {} times by {}: each open reads its metadata again",

@@ -1,21 +1,21 @@
-//! Ranks that arrive last.
+//! Sentences on stragglers: ranks that arrive last at synchronization points and collective calls.
 
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
 
-/// Reason not to look at I/O.
+/// Statement that I/O is not the cause of the delay.
 const NOT_SLOW: &str = "the calls themselves are not slow";
 
-/// Ranks that arrive last.
+/// Ranks that arrive last, so that others wait for them (stragglers).
 pub(crate) struct Late {
-    /// Name, and true if it is of one rank or node.
+    /// Name of the stragglers; next field: true if the name is of one rank or node.
     pub(crate) name: String,
     pub(crate) one: bool,
-    /// Times that they are last, and times that they could be.
+    /// Number of times that the stragglers arrive last; next field: number of times that all ranks wait for each other.
     pub(crate) times: u64,
     pub(crate) of: u64,
-    /// Time that the others wait for them, ns.
+    /// Time that the other ranks wait for the stragglers, ns.
     pub(crate) saves_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl Late {
     }
 }
 
-/// Says that ranks arrive last at synchronization points of their group of `ranks`.
+/// Formats the finding that ranks arrive last at synchronization points of their group of `ranks` ranks.
 pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
     let title = format!(
         "{} {} of {} group of {}: the group waits {}",
@@ -51,7 +51,7 @@ pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
-/// Says that ranks arrive last at synchronization points of all.
+/// Formats the finding that ranks arrive last at synchronization points of all ranks.
 pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
     let (it, does) = if of.one { ("it", "computes or waits") } else { ("they", "compute or wait") };
     let title = format!(
@@ -66,7 +66,7 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
-/// Says that ranks arrive last at collective calls: `own_ns` after the previous one, the others `usual_ns`.
+/// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous call, other ranks after `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
         "{} {}: {} after {} previous call (others: {})",
@@ -80,7 +80,7 @@ pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About)
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
-/// Says that ranks arrive last at collective opens.
+/// Formats the finding that ranks arrive last at collective opens.
 pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
     let title = format!(
         "{} {}: the others wait {} in these opens",
@@ -93,16 +93,16 @@ pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
-/// Place where ranks wait for each other.
+/// Kind of call in which ranks wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Collective calls of MPI-IO and HDF5.
     Calls,
-    /// MPI's own.
+    /// Synchronization points of MPI, e.g. MPI_Barrier.
     Points,
 }
 
-/// Says that different ranks, `ranks` in all, arrive last at `times` of `of` places, where all wait for `waits_ns`.
+/// Formats the finding that alternating ranks, `ranks` in total, arrive last in `times` of `of` calls; all wait for `waits_ns`.
 pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, waits_ns: f64) -> Words {
     let (there, reason) = match place {
         Place::Calls => ("collective call", NOT_SLOW),

@@ -1,4 +1,4 @@
-//! Sentences of the findings about the shape of I/O ([`crate::topics::causes::shape`]).
+//! Sentences of the findings on the pattern of I/O ([`crate::topics::causes::shape`]).
 
 mod again;
 mod balance;
@@ -18,7 +18,6 @@ pub(crate) use polls::*;
 pub(crate) use small::*;
 pub(crate) use waits::*;
 
-/// Samples of all of them.
 #[cfg(test)]
 pub(super) fn samples() -> Vec<super::tests::Sample> {
     let all = [

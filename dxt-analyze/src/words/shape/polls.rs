@@ -1,26 +1,26 @@
-//! Processes that query the same names repeatedly, or wait for files and locks by polling.
+//! Sentences on processes that repeat metadata queries, or wait for files and locks by polling.
 
 use crate::findings::About;
 use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, Who, each_ns};
 
-/// Metadata queries on the same paths.
+/// Repeated metadata queries (stat, access, failed open) on the same paths.
 pub(crate) struct Repeated {
-    /// Queries, and their time, ns.
+    /// Number of queries; next field: their total time, ns.
     pub(crate) calls: u64,
     pub(crate) time_ns: f64,
-    /// Operations.
+    /// Names of the operations, e.g. `stat`.
     pub(crate) operations: Vec<&'static str>,
-    /// Processes, and whether these are ranks.
+    /// Number of processes that query; next field: true if they are MPI ranks.
     pub(crate) processes: u64,
     pub(crate) are_ranks: bool,
-    /// Paths, and pairs of process and path.
+    /// Number of distinct paths; next field: number of distinct pairs (process, path).
     pub(crate) paths: u64,
     pub(crate) pairs: u64,
 }
 
-/// Says that processes repeat metadata queries on the same paths.
+/// Formats the finding that processes repeat metadata queries on the same paths.
 pub(crate) fn asked_again(of: &Repeated, lost: Option<LostOn>) -> Words {
     let who = match (of.processes, of.are_ranks) {
         (1, _) => String::new(),
@@ -49,7 +49,7 @@ pub(crate) fn asked_again(of: &Repeated, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
 
-/// Says that `vain` of `calls` metadata queries of `processes` find no file yet.
+/// Formats the finding that `vain` of `calls` metadata queries are for files that do not exist yet, in `processes` processes.
 pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} of {} {} no file yet: {} {} for files that appear later",
@@ -64,7 +64,7 @@ pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<
     Words::new(title, hint).on(lost)
 }
 
-/// Object of a poll.
+/// Event for which a process polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
     /// Removal of a lock file.
@@ -75,24 +75,22 @@ pub(crate) enum Awaited {
     File,
 }
 
-/// Processes that poll for the same kind of object.
+/// Processes that poll for one kind of event.
 pub(crate) struct Polled<'a> {
-    /// Object.
     pub(crate) what: Awaited,
-    /// Processes.
     pub(crate) who: Who,
-    /// Path, if nearly all waiting is for one file.
+    /// Path of the file or lock file, if nearly all waiting is for one; else `None`.
     pub(crate) file: Option<&'a str>,
-    /// Number of files.
+    /// Number of files or lock files that processes wait for.
     pub(crate) files: u64,
-    /// Number of failed calls: opens, lock calls or queries, by the object awaited.
+    /// Number of failed calls: opens (lock file), lock calls (lock) or queries (file).
     pub(crate) calls: u64,
-    /// Time from the first to the last, of the process that waits longest and of all, ns.
+    /// Time from a wait's first to its last call, ns: total of the process that waits longest; next field: total of all processes.
     pub(crate) longest_ns: u64,
     pub(crate) all_ns: u64,
 }
 
-/// Says that processes poll for locks or files of others.
+/// Formats the finding that processes poll for locks or files of other processes.
 pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
     let start = format!("{} up to {} for", of.who.does("waits", "wait"), show::duration(of.longest_ns));
     let poll = of.who.agree("polls", "poll");
@@ -136,24 +134,23 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Files found some time after they were available.
+/// Files that polling processes find some time after the files were created.
 pub(crate) struct FoundLate {
-    /// Processes that poll.
     pub(crate) who: Who,
-    /// Files, and the path of the only one, or the pattern of all.
+    /// Number of files; next field: path of the only file, or pattern of all paths.
     pub(crate) files: u64,
     pub(crate) name: Option<String>,
-    /// Waits, and calls that fail in them.
+    /// Number of waits; next field: number of failed queries during the waits.
     pub(crate) waits: u64,
     pub(crate) calls: u64,
-    /// Time from the first to the last of these calls, summed over waits, ns.
+    /// Time from the first to the last query of a wait, ns; summed over waits.
     pub(crate) asked_ns: u64,
-    /// Time from creation to discovery, summed over waits, and of the process with most, ns.
+    /// Time from a file's creation to its discovery, ns: sum over all waits; next field: sum of the process with the largest.
     pub(crate) late_ns: u64,
     pub(crate) longest_ns: u64,
 }
 
-/// Says that processes poll too rarely for files of others.
+/// Formats the finding that processes poll too rarely for files of other processes.
 pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
     let each = |ns: u64, of: u64| show::duration(ns / of.max(1));
     let (what, made) = match (&of.name, of.files) {

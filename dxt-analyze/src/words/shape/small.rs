@@ -1,4 +1,4 @@
-//! Requests of few bytes, and seeks.
+//! Sentences on requests of few bytes, and on seeks.
 
 use crate::findings::About;
 use crate::model::Class;
@@ -6,33 +6,31 @@ use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes, each_ns};
 
-/// Small requests.
 pub(crate) struct Small {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Requests, their bytes, and their time, ns.
+    /// Number of small requests; next fields: their bytes, and their total time, ns.
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: f64,
-    /// Processes that make them.
+    /// Number of processes that make the requests.
     pub(crate) processes: u64,
-    /// True if most are made inside HDF5.
+    /// True if most requests are made inside HDF5.
     pub(crate) hdf5: bool,
-    /// Their queue, if they wait for each other.
+    /// Shared files on which requests wait for each other; `None` if they do not wait.
     pub(crate) queue: Option<Waiting>,
 }
 
-/// Small requests to shared files that wait for each other.
+/// Small requests that wait for each other because they access shared files.
 pub(crate) struct Waiting {
-    /// Processes, and whether these are ranks.
+    /// Number of processes that make the requests; next field: true if they are MPI ranks.
     pub(crate) processes: u64,
     pub(crate) are_ranks: bool,
-    /// Number of files, and the path of one of them.
+    /// Number of shared files; next field: path of one of them.
     pub(crate) files: u64,
     pub(crate) file: String,
-    /// True if most are appended (O_APPEND).
+    /// True if most requests append to the file (O_APPEND).
     pub(crate) appends: bool,
-    /// Time of the fastest, ns.
+    /// Duration of the fastest request, ns.
     pub(crate) fastest_ns: u64,
 }
 
@@ -50,7 +48,7 @@ impl Waiting {
     }
 }
 
-/// Says that requests are small.
+/// Formats the finding that requests are small.
 pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     let requests =
         format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " inside HDF5" } else { "" });
@@ -82,23 +80,20 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
 
-/// Collective calls with few bytes of all ranks together.
+/// Collective calls in which all ranks together move few bytes.
 pub(crate) struct TinyCollective<'a> {
-    /// Path.
     pub(crate) file: &'a str,
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Calls of each rank.
+    /// Number of calls by each rank.
     pub(crate) calls: u64,
-    /// Ranks.
     pub(crate) ranks: u64,
-    /// Bytes of all ranks together in all calls.
+    /// Bytes that all ranks move in all calls.
     pub(crate) bytes: u64,
-    /// Mean time of a call, ns.
+    /// Mean duration of a call, ns.
     pub(crate) each_ns: u64,
 }
 
-/// Says that collective calls move few bytes of all ranks together.
+/// Formats the finding that all ranks together move few bytes per collective call.
 pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} collective {} of {} on {} move {} each, summed over all ranks",
@@ -116,26 +111,25 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Small independent calls on shared files.
+/// Small independent MPI-IO calls on shared files.
 pub(crate) struct Independent<'a> {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// True if HDF5 makes most.
+    /// True if HDF5 makes most of the calls.
     pub(crate) hdf5: bool,
-    /// Calls, their bytes, and their time, ns.
+    /// Number of independent calls; next fields: their bytes, and their total time, ns.
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: f64,
-    /// Collective calls on the same files.
+    /// Number of collective calls on the same files.
     pub(crate) collective: u64,
-    /// Files, and the path of the one with most time.
+    /// Number of files; next field: path of the file with the most time.
     pub(crate) files: u64,
     pub(crate) file: &'a str,
-    /// Ranks that use this file.
+    /// Number of ranks that use the file with the most time.
     pub(crate) ranks: u64,
 }
 
-/// Says that ranks make small independent calls on shared files.
+/// Formats the finding that ranks make small independent calls on shared files.
 pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.files {
         1 => of.file.to_owned(),
@@ -167,17 +161,16 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
 
 /// Reads or writes of C streams with small buffers.
 pub(crate) struct StreamBuffer {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Calls, and their bytes.
+    /// Number of stream calls; next field: their bytes.
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
-    /// Calls that fill or empty the buffer, and their time, ns.
+    /// Number of stream calls that fill or empty the buffer; next field: their total time, ns.
     pub(crate) slow: u64,
     pub(crate) slow_ns: f64,
 }
 
-/// Says that C streams fill or empty small buffers.
+/// Formats the finding that C streams fill or empty small buffers.
 pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn>) -> Words {
     let (does, what) = (if of.class == Class::Read { "filled" } else { "emptied" }, of.class.plural());
     let title = format!(
@@ -187,7 +180,7 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
         show::count(of.calls),
         each_ns(of.slow_ns, of.slow)
     );
-    // Glibc ignores the size unless the caller also gives the memory.
+    // Glibc ignores the buffer size unless the caller also passes the memory.
     let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
                 fflush between records";
     let sentence = format!(
@@ -199,7 +192,7 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Says that small reads only complete blocks of which writes change a part.
+/// Formats the finding that small reads serve only read-modify-write: they complete blocks of which writes change a part.
 pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} only {} the read-modify-write of {}",
@@ -212,7 +205,7 @@ pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -
     Words::new(title, hint).on(lost)
 }
 
-/// Says what `calls` seeks cost, of which `of_streams` are in C streams; `streams` if that is most.
+/// Formats the finding on the cost of `calls` seeks, of which `of_streams` are in C streams. `streams`: true if most are.
 pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lost: Option<LostOn>) -> Words {
     let (seeks, each) = (show::counted(calls, "seek"), each_ns(time_ns, calls));
     let (title, hint) = if streams {

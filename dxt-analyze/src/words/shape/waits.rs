@@ -1,4 +1,4 @@
-//! Sentences of findings about waiting: for storage targets, locks, turns, and data on storage.
+//! Sentences on waiting: for storage targets, file locks, other ranks, and data on storage.
 
 use crate::findings::About;
 use crate::model::Class;
@@ -8,7 +8,7 @@ use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes, each_ns};
 use std::collections::BTreeMap;
 
-/// Says that ranks hit the same of a file's OSTs in a `share` (0 to 1) of time windows, `at_once` ranks on average.
+/// Formats the finding that ranks hit one OST at a time in a `share` (0 to 1) of time windows, `at_once` ranks on average.
 pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
     let title = format!(
         "ranks hit the same OST of {file} at once ({:.0} % of time windows) while most of its {} idle",
@@ -23,39 +23,37 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Calls that queue at few storage targets.
+/// Calls that queue at few storage targets (OSTs).
 #[derive(Clone, Debug)]
 pub(crate) struct Queued {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Storage targets in use at a time.
+    /// Number of storage targets in use at a time.
     pub(crate) targets: u64,
-    /// Index of the only storage target, or of one of several.
+    /// OST index of the storage target in use; of one of them if there are several.
     pub(crate) target: u32,
-    /// True if targets differ over time.
+    /// True if different storage targets are used over time.
     pub(crate) steps: bool,
-    /// Calls in flight per target.
+    /// Mean number of calls in flight per storage target.
     pub(crate) in_flight: f64,
-    /// Cost of the queue.
     pub(crate) cost: QueueCost,
-    /// Stripes of each file, if the same for most.
+    /// Stripe count of most files; `None` if the files differ.
     pub(crate) stripes: Option<u32>,
-    /// Targets with which nothing would queue.
+    /// Number of storage targets that would suffice for the calls not to queue.
     pub(crate) enough: f64,
-    /// True if the files have as many stripes as that.
+    /// True if the files have at least `enough` stripes.
     pub(crate) wide: bool,
 }
 
-/// Cost of a queue to its calls.
+/// Slowdown of calls that wait in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum QueueCost {
-    /// Part of their time in the queue, 0 to 1.
+    /// Share of the calls' time spent in the queue, 0 to 1.
     Share(f64),
-    /// Ratio of the median call's time to the fastest call's.
+    /// Duration of the median call / duration of the fastest call.
     Times(f64),
 }
 
-/// Says that calls queue at few storage targets.
+/// Formats the finding that calls queue at few storage targets.
 pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Words {
     let what = of.class.plural();
     let targets = match (of.targets, of.steps) {
@@ -91,20 +89,20 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Owner of file locks.
+/// Owner and purpose of the file locks for which processes wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locks {
-    /// The program.
+    /// Locks that the program itself takes.
     Program,
-    /// MPI-IO, for data sieving.
+    /// Locks that MPI-IO takes for data sieving.
     MpiIo,
-    /// MPI-IO, for a shared file pointer.
+    /// Lock of MPI-IO's shared file pointer.
     SharedPointer,
-    /// MPI-IO, around each read or write.
+    /// Locks that MPI-IO takes around each read or write.
     EachCall,
 }
 
-/// Says how long processes wait for file locks.
+/// Formats the finding that processes wait `time_ns` in `calls` calls for file locks.
 pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<LostOn>) -> Words {
     let whose = if locks == Locks::Program { "processes wait" } else { "MPI-IO waits" };
     let what = if locks == Locks::SharedPointer { "the lock of a shared file pointer" } else { "file locks" };
@@ -137,24 +135,21 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
 
 /// Collective call that took far longer than its peers.
 pub(crate) struct LongCollective<'a> {
-    /// Path.
     pub(crate) file: &'a str,
-    /// Operation.
     pub(crate) class: Class,
-    /// Ranks in the call.
     pub(crate) ranks: u64,
-    /// Duration, start since the job's start, and usual duration of such calls, ns.
+    /// Duration of the call; next fields: its start since the job's start, and usual duration of its peers. All in ns.
     pub(crate) took_ns: u64,
     pub(crate) at_ns: u64,
     pub(crate) usual_ns: u64,
-    /// Bytes that system calls inside read and wrote.
+    /// Bytes read by system calls inside the collective call; next field: bytes written.
     pub(crate) read: u64,
     pub(crate) written: u64,
-    /// Longest time of one rank in system calls inside, ns.
+    /// Longest time that one rank spends in system calls inside the collective call, ns.
     pub(crate) inside_ns: u64,
 }
 
-/// Says that one collective call took far longer than its peers.
+/// Formats the finding that one collective call took far longer than its peers.
 pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     let title = format!(
         "one collective {} blocked {} for {}, {} after the job's start; peers take {}",
@@ -176,27 +171,27 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Ranks that read or write one after another.
+/// Ranks that read or write one after another instead of at the same time.
 pub(crate) struct Serialized<'a> {
-    /// Ranks, and groups of them at the same time.
+    /// Number of ranks; next field: number of groups of ranks that work in parallel.
     pub(crate) ranks: u64,
     pub(crate) groups: u64,
-    /// Phases of the run.
+    /// Number of phases of the run in which ranks are serialized.
     pub(crate) phases: u64,
-    /// True if there are reads, and writes.
+    /// True if the ranks read in these phases; next field: true if they write.
     pub(crate) reads: bool,
     pub(crate) writes: bool,
-    /// First file, their number, and a few others.
+    /// Path of the first file; next fields: number of files, and paths of a few others.
     pub(crate) file: &'a str,
     pub(crate) files: u64,
     pub(crate) others: Vec<&'a str>,
-    /// Reads and writes.
+    /// Number of reads and writes in these phases.
     pub(crate) calls: u64,
-    /// Time saved in parallel, ns.
+    /// Time saved if the ranks worked in parallel, ns.
     pub(crate) saves_ns: u64,
 }
 
-/// Says that ranks read or write one at a time.
+/// Formats the finding that ranks read or write one at a time.
 pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
     let what = match (of.reads, of.writes) {
         (true, true) => "read and write",
@@ -225,13 +220,12 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
 
 /// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
 pub(crate) struct Uncached {
-    /// Reads or writes.
     pub(crate) class: Class,
-    /// Calls, their bytes, and their time, ns.
+    /// Number of calls; next fields: their bytes, and their total time, ns.
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: f64,
-    /// Calls by flags of open(2).
+    /// Number of calls by flags of open(2), e.g. O_DIRECT.
     pub(crate) flags: BTreeMap<Manner, u64>,
 }
 
@@ -249,7 +243,7 @@ impl Uncached {
     }
 }
 
-/// Says that each write waits for storage.
+/// Formats the finding that each write waits for storage because of O_SYNC or O_DSYNC.
 pub(crate) fn written_through(of: &Uncached, lost: Option<LostOn>) -> Words {
     let (bytes, time) = of.each();
     let title = format!(
@@ -261,7 +255,7 @@ pub(crate) fn written_through(of: &Uncached, lost: Option<LostOn>) -> Words {
     of.words(title, hint, lost)
 }
 
-/// Says that small calls bypass the page cache.
+/// Formats the finding that small calls bypass the page cache because of O_DIRECT.
 pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
     let (bytes, time) = of.each();
     let title = format!(
@@ -277,7 +271,7 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
     of.words(title, hint, lost)
 }
 
-/// Says that many processes read the same block, `range` in bytes.
+/// Formats the finding that many processes read one block of a file; `range` is the block's start and end, bytes.
 pub(crate) fn common_reads(file: &str, range: (u64, u64), processes: u64, calls: u64, about: About) -> Words {
     let title = format!(
         "{} read the same {} at byte {} of {file}: {}",
@@ -290,7 +284,7 @@ pub(crate) fn common_reads(file: &str, range: (u64, u64), processes: u64, calls:
     Words::new(title, hint).with("the block is small, and its server serves the reads one at a time", about)
 }
 
-/// Says that syncs follow few writes; `flushes` if they are of C streams.
+/// Formats the finding that the program syncs after few writes; `flushes` is true for flushes of C streams.
 pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool, lost: Option<LostOn>) -> Words {
     let name = if flushes { show::agree(syncs, "flush", "flushes") } else { show::agree(syncs, "sync", "syncs") };
     let (number, on) = (format!("{} {name}", show::count(syncs)), show::counted(files, "file"));
@@ -308,7 +302,7 @@ pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool,
     }
 }
 
-/// Says that syncs take much of the time.
+/// Formats the finding that syncs take much of the time.
 pub(crate) fn sync_time(syncs: u64, time_ns: f64, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} {} {} in total, {} each: the program waits until its data are on storage",

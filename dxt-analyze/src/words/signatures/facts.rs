@@ -1,17 +1,16 @@
-//! Facts that sentences on signatures state: rows of the tables of advice.
+//! Facts that sentences on I/O signatures (access patterns) state: rows of the tables of advice.
 
 use crate::model::FileId;
 use serde::Serialize;
 
-/// Reads of one file with the same pattern, by one or several processes, and the simulated effect of prefetching. A miss is a read with
-/// bytes that are not in the cache.
+/// Reads of one file with one access pattern, and the simulated effect of prefetching. A cache miss is a read with bytes that are not in the cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct AheadRow {
     /// Path of the file.
     pub file: String,
-    /// Number of processes and threads with this pattern.
+    /// Number of processes and threads that read with this pattern.
     pub processes: u64,
-    /// Number of reads of all these processes.
+    /// Number of reads by all these processes and threads.
     pub reads: u64,
     /// Length of the longest read, bytes.
     pub length: u64,
@@ -19,36 +18,36 @@ pub struct AheadRow {
     pub latency_ns: u64,
     /// Mean time from the end of a read to the start of the next one, ns.
     pub interval_ns: u64,
-    /// Prefetch distance: number of reads by which the prefetch precedes the read.
+    /// Prefetch distance: number of reads between the prefetch of a block and its use.
     pub calls_ahead: u64,
     /// Share of the cache misses that sequential read-ahead avoids.
     pub plain_coverage: f64,
-    /// Share of the bytes fetched by sequential read-ahead that are used.
+    /// Share of the bytes fetched by sequential read-ahead that are used later.
     pub plain_accuracy: f64,
     /// Share of the cache misses that prefetching by the pattern avoids.
     pub coverage: f64,
-    /// Share of the bytes prefetched by the pattern that are used.
+    /// Share of the bytes prefetched by the pattern that are used later.
     pub accuracy: f64,
-    /// Share of the reads whose bytes were prefetched, but evicted from the cache before use.
+    /// Share of the reads whose bytes were prefetched too early: evicted from the cache before use.
     pub too_early: f64,
-    /// Share of the reads whose prefetched bytes are still in flight when the read begins.
+    /// Share of the reads whose bytes were prefetched too late: still in flight when the read begins.
     pub too_late: f64,
     /// Waiting time that prefetching by the pattern saves, summed over all reads, ns.
     pub saves_ns: u64,
 }
 
-/// Loop of calls that could be one collective call.
+/// Loop of independent calls that one collective call could replace.
 #[derive(Clone, Debug, Serialize)]
 pub struct OneCall {
     /// Path of the file.
     pub file: String,
-    /// Interface of the calls, as in `POSIX`.
+    /// I/O interface of the calls, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for writes, false for reads.
     pub writes: bool,
     /// Number of ranks that execute the loop.
     pub ranks: u64,
-    /// Number of calls per rank.
+    /// Number of calls by each rank.
     pub calls: u64,
     /// Number of bytes per call.
     pub length: u64,
@@ -58,12 +57,12 @@ pub struct OneCall {
     pub bytes: u64,
     /// First byte of the contiguous range that all ranks access together.
     pub first: u64,
-    /// `(a, b)` if each rank's first byte is at `a x rank + b`; else `None`.
+    /// `(a, b)` if each rank's first byte is at `a x rank + b`; `None` if there is no such formula.
     pub begins: Option<(i64, i128)>,
 }
 
 impl OneCall {
-    /// Returns the MPI call that creates a datatype for the loop's accesses.
+    /// Returns the MPI call (C) that creates a datatype for the loop's accesses.
     #[must_use]
     pub fn vector(&self) -> String {
         format!("MPI_Type_create_hvector({}, {}, {}, MPI_BYTE, &filetype)", self.calls, self.length, self.stride)
@@ -86,7 +85,7 @@ impl OneCall {
     }
 }
 
-/// Strided calls on one file: small calls at a fixed distance, with gaps in between.
+/// Strided calls on one file: small calls at a fixed distance, with unaccessed gaps between them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Strided {
     /// Path of the file.
@@ -103,46 +102,46 @@ pub struct Strided {
     pub stride: u64,
 }
 
-/// Reads of the same bytes of a file by several ranks.
+/// Reads of one range of bytes of a file by several ranks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SameBytes {
     /// Path of the file.
     pub file: String,
-    /// Interface of the reads, as in `POSIX`.
+    /// I/O interface of the reads, e.g. `POSIX`.
     pub layer: &'static str,
-    /// Number of ranks that read the bytes; number of processes in a run without MPI.
+    /// Number of ranks that read these bytes; number of processes in a run without MPI.
     pub ranks: u64,
     /// True if the run has no MPI ranks, so that `ranks` counts processes.
     #[serde(skip)]
     pub are_processes: bool,
-    /// Number of nodes on which these ranks run.
+    /// Number of nodes on which the readers run.
     pub nodes: u64,
-    /// Bytes that each rank reads.
+    /// Bytes that each rank reads; bytes read repeatedly count each time.
     pub bytes_each: u64,
-    /// Number of distinct bytes that each rank reads, at most `bytes_each`: repeated reads count once.
+    /// Number of distinct bytes that each rank reads, at most `bytes_each`.
     pub distinct: u64,
     /// Bytes read by all ranks together.
     pub bytes: u64,
-    /// Bytes that would be read if each node read them once.
+    /// Bytes that would be read if each node read each byte once.
     pub bytes_by_node: u64,
 }
 
-/// Access pattern with the stripe size and layout that suit it.
+/// Access pattern of a file with the stripe size and layout that suit it.
 #[derive(Clone, Debug, Serialize)]
 pub struct StripeRow {
-    /// Path of the file; if each rank has its own file, the first one's.
+    /// Path of the file; if each rank has its own file, path of the first file.
     pub file: String,
     /// Number of processes with this pattern.
     pub processes: u64,
-    /// Start of the first request, ns since the job's start.
+    /// Start of the pattern's first request, ns since the job's start.
     pub start_ns: u64,
-    /// Start of the last request, ns since the job's start.
+    /// Start of the pattern's last request, ns since the job's start.
     pub last_start_ns: u64,
     /// First byte accessed by the pattern.
     pub first_byte: u64,
     /// End (exclusive) of the bytes accessed by the pattern.
     pub end: u64,
-    /// Length of the first request, bytes.
+    /// Length of the pattern's first request, bytes.
     pub request_bytes: u64,
     /// Total bytes of the pattern's requests.
     pub bytes: u64,
@@ -160,7 +159,7 @@ pub struct StripeRow {
     pub layout: String,
     /// Number of storage targets that hold the data of one process under this layout.
     pub targets_per_process: u64,
-    /// Best stripe size by replay of all accesses during the pattern; `None` if there was no replay.
+    /// Best stripe size and count by replay of all accesses during the pattern; `None` if there was no replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
     /// File, as an index into [`crate::model::Run::files`].
@@ -172,7 +171,7 @@ pub struct StripeRow {
     pub is_one_file: bool,
 }
 
-/// Best stripe size and count by replay, with relative costs.
+/// Best stripe size and count by replay, with costs relative to other layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replayed {
     /// Number of the file's reads and writes during the pattern, counted below all libraries.
@@ -181,11 +180,11 @@ pub struct Replayed {
     pub stripe_bytes: u64,
     /// Best stripe count.
     pub stripe_count: u64,
-    /// Cost of the best layout relative to the file's current one; `None` if the current layout is unknown.
+    /// Cost of the best layout / cost of the file's current layout; `None` if the current layout is unknown.
     pub costs_of_today: Option<f64>,
-    /// Cost of the stripe size that the cost model recommends, with its best stripe count, relative to the best.
+    /// Cost by replay of the cost model's stripe size (with its best stripe count) / cost of the best layout; `None` if unknown.
     pub costs_of_model: Option<f64>,
-    /// Reason why the cost model recommends quite another stripe size; empty if it does not.
+    /// Reason why the cost model's stripe size is far from the best one by replay; empty if they are close.
     pub why_apart: &'static str,
     /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
     pub is_better: Option<bool>,

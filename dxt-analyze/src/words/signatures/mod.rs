@@ -1,4 +1,4 @@
-//! Sentences on access patterns that signatures describe.
+//! Sentences on access patterns that I/O signatures describe.
 
 pub(crate) mod facts;
 
@@ -7,7 +7,7 @@ use crate::findings::About;
 use crate::text::units;
 use facts::{AheadRow, OneCall, SameBytes, Strided, StripeRow};
 
-/// Says that small reads could be prefetched; the system's read-ahead reads `plain_bytes`.
+/// Formats the finding that small reads could be prefetched; sequential read-ahead of the system reads `plain_bytes` at a time.
 pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
     let title = format!(
         "prefetching {} ahead would avoid {:.0} % of the waits in {} of {}",
@@ -40,7 +40,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Says that a loop of calls could be one collective call.
+/// Formats the finding that one collective call could replace a loop of calls.
 pub(crate) fn one_call(row: &OneCall) -> Words {
     let (what, verb) = if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
     let title = format!(
@@ -66,7 +66,7 @@ pub(crate) fn one_call(row: &OneCall) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Says that small calls at a fixed distance leave gaps.
+/// Formats the finding that small calls at a fixed distance leave gaps.
 pub(crate) fn strided(row: &Strided) -> Words {
     let what = if row.writes { "write" } else { "read" };
     let title = format!(
@@ -86,7 +86,7 @@ pub(crate) fn strided(row: &Strided) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Says that ranks, or processes, read the same bytes; `times` is given if each reads them several times.
+/// Formats the finding that ranks (or processes) read the same bytes; `times` is given if each reads them repeatedly.
 pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     let again = times.map_or_else(String::new, |times| format!(" {times:.1} times"));
     let title = format!(
@@ -110,7 +110,8 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Says that another stripe size suits requests better. If parts of the file suit different stripes, `command` makes a file with these.
+/// Formats the finding that another stripe size suits the requests better. `command` makes a file with several stripe sizes; `None` if one
+/// suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
         "stripes of {} cost {:.1} times as much as those of {} on {}, by a cost model",

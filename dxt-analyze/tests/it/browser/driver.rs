@@ -1,4 +1,4 @@
-//! Headless Chromium driven through chromedriver: started on a free port with an empty profile, ended with the test.
+//! Headless Chromium driven through chromedriver; starts on a free port with an empty profile, and ends with the test.
 
 use fantoccini::actions::{InputSource, KeyAction, KeyActions, MouseActions, PointerAction};
 use fantoccini::wd::WebDriverCompatibleCommand;
@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Lock that limits the tests to one browser at a time: each browser keeps a whole CPU busy.
+/// Lock that limits the tests to one browser at a time, since each browser keeps a CPU busy.
 static ONE: Mutex<()> = Mutex::const_new(());
 
-/// Returns true if Chromium can be started; otherwise reports the reason.
+/// Returns true if Chromium can be started; otherwise reports why it cannot.
 pub(crate) fn available() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let have = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
@@ -71,7 +71,7 @@ impl Browser {
                 break rest.trim_end_matches('.').parse().unwrap();
             }
         };
-        // Drains later output, which would otherwise fill the pipe.
+        // A thread drains later output, which would otherwise fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let arguments = [
             "--headless=new".to_owned(),
@@ -106,7 +106,7 @@ impl Browser {
         self.client.execute(script, Vec::new()).await.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
-    /// Waits until a JavaScript returns true; fails after ten seconds.
+    /// Waits until a JavaScript expression is true; fails after ten seconds.
     pub(crate) async fn until(&self, script: &str) {
         for _ in 0..200 {
             if self.client.execute(script, Vec::new()).await.is_ok_and(|found| found == Value::Bool(true)) {
@@ -127,7 +127,7 @@ impl Browser {
         self.client.find(Locator::Css(css)).await.unwrap().send_keys(keys).await.unwrap();
     }
 
-    /// Presses a key. The key goes to the focused element, or to the page if no element has the focus (as after the last control).
+    /// Presses a key; the focused element receives it, or the page if no element has the focus (as after the last control).
     pub(crate) async fn press(&self, value: char) {
         let keys = KeyActions::new("keys".into()).then(KeyAction::Down { value }).then(KeyAction::Up { value });
         self.client.perform_actions(keys).await.unwrap();
@@ -191,7 +191,7 @@ impl Browser {
         self.client.issue_cmd(ReadLog("browser")).await.unwrap().as_array().unwrap().clone()
     }
 
-    /// Returns the addresses requested since the last call, excluding those of the browser's start page.
+    /// Returns the addresses requested since the last call, without those of the browser's start page.
     pub(crate) async fn requests(&self) -> Vec<String> {
         let log = self.client.issue_cmd(ReadLog("performance")).await.unwrap();
         let messages = log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap_or_default());
@@ -215,7 +215,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // On SIGTERM, chromedriver ends its browser, too; if killed after a failed test, it would leave the browser running.
+        // On SIGTERM, chromedriver also ends its browser; if a failed test killed chromedriver, the browser would go on running.
         let _ = Command::new("kill").arg(self.driver.id().to_string()).status();
         let _ = self.driver.wait();
     }

@@ -1,5 +1,4 @@
-//! Tests of the report page in a real browser: opened as a file and served by `serve`, by pointer and by keyboard. Reported as skipped
-//! without Chromium.
+//! Tests of the report page in a real browser, opened as a file or served by `serve`, by pointer and by keyboard. Skipped without Chromium.
 
 pub(crate) mod driver;
 mod names;
@@ -12,7 +11,7 @@ mod wide;
 
 use std::path::Path;
 
-/// JavaScript that returns two values: true if the page fits the window, and a list of figures of a wrong size or with misplaced or
+/// JavaScript that returns two values: true if the page fits the window, and a list of figures with a wrong size or with misplaced or
 /// overlapping texts.
 const DRAWINGS_FIT: &str = "const out = [];
                  for (const svg of document.querySelectorAll('svg.figure')) {
@@ -37,7 +36,7 @@ fn synth(folder: &Path, args: &[&str]) -> String {
 fn page_of(folder: &Path, trace: &str) -> String {
     let page = folder.join("report.html").display().to_string();
     let output = crate::common::run(&["report", trace, "-o", &page]);
-    // Exit code 3: the page was written, but the trace is incomplete.
+    // Exit code 3 means that the page was written, but the trace is incomplete.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     format!("file://{page}")
 }

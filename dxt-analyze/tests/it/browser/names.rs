@@ -32,7 +32,7 @@ async fn hostile_names_do_nothing() {
     let path = put(folder.path(), "a.dxt", &trace(&about, processes.collect()));
     let browser = Browser::start(1280, 800).await;
     browser.open(&page_of(folder.path(), &path)).await;
-    // Opens every part of the page that shows a name: lists, rows, tables, tooltips.
+    // The clicks open every part of the page that shows a name: lists, rows, tables, tooltips.
     browser.click("[data-view=files]").await;
     browser.click("[data-view=nodes]").await;
     browser.click("[data-view=ranks]").await;
@@ -48,7 +48,7 @@ async fn hostile_names_do_nothing() {
         .js("return [window.pwned === undefined, document.querySelectorAll('img, svg:not(.figure, .figure svg), svg[onload], .figure :is(img, script, b, foreignObject), script[src]').length, document.querySelector('#file').options.length, document.title]")
         .await;
     assert_eq!(found, serde_json::json!([true, 0, 5, "I/O of <img src=y onerror=window.pwned=6>"]));
-    // Shown by the last part of the path, with the full path in the tooltip.
+    // Tables show the last part of a path, with the full path in the tooltip.
     let shown = browser
         .js("return [...document.querySelectorAll('#summary td.path')].map((cell) => [cell.title, cell.textContent])")
         .await;

@@ -1,4 +1,4 @@
-//! Tests of the page opened from disk.
+//! Tests of the report page opened from disk.
 
 use crate::browser::DRAWINGS_FIT;
 use crate::browser::driver::{Browser, available};
@@ -30,7 +30,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
         .js("return dxt.series.chart.getOption().series.filter(({ name }) => name === 'no data').map(({ markArea }) => markArea?.data?.length ?? 0)")
         .await;
     assert_eq!(hatched, serde_json::json!([0, 1, 1]));
-    // With busy time selected, which is unknown here, cells with bytes are striped in their colour.
+    // Busy time is unknown here: if it is selected, cells with bytes are striped in their colour.
     browser.choose("#measure", "busy").await;
     let kinds = browser
         .js("const chart = dxt.map.chart; const canvas = chart.getDom().querySelector('canvas'); const ratio = canvas.width / canvas.clientWidth;
@@ -50,7 +50,7 @@ async fn a_page_of_heat_maps_alone_has_a_timeline() {
     browser.end().await;
 }
 
-/// Case of the GCRM application: 256 ranks, one file, 14 slow writes. Calls are few enough to be drawn one by one.
+/// Case of the GCRM application: 256 ranks, one file, 14 slow writes; calls are few enough to be drawn singly.
 #[tokio::test]
 async fn everything_on_the_page_works_and_nothing_is_fetched() {
     if !available() {
@@ -61,7 +61,7 @@ async fn everything_on_the_page_works_and_nothing_is_fetched() {
     let browser = Browser::start(1280, 800).await;
     browser.open(&address).await;
     browser.picture("gcrm-first-screen").await;
-    // First screen: the time ledger, the verdict as a sentence, all findings by saving, and the first three with advice.
+    // The first screen shows the time ledger, the verdict as a sentence, all findings by saving, and the first three with advice.
     let found = browser
         .js("const rows = [...document.querySelectorAll('#t-findings tbody tr')];
              const saves = rows.map((row) => Number(row.querySelector('[data-value]').dataset.value));
@@ -117,7 +117,7 @@ async fn folded_sections_open_where_they_are_asked_for(browser: &Browser) {
     assert_eq!(browser.js(seen).await, false);
     browser.click("nav a[href='#stripes']").await;
     assert_eq!((all().await, browser.js(seen).await), (1, true.into()));
-    // Opens a section through its address, as from a link in a mail.
+    // A section opens through its address, as from a link in a mail.
     browser.js("location.hash = '#counters'").await;
     browser.until("return document.querySelector('#counters details').open").await;
     browser
@@ -129,7 +129,7 @@ async fn filters(browser: &Browser) {
     browser.js("document.getElementById('activity').scrollIntoView()").await;
     let status = async || browser.js("return document.getElementById('status').textContent").await;
     assert!(status().await.as_str().unwrap().contains("256 ranks"), "{}", status().await);
-    // Written bytes on the page equal those of the trace, in every view.
+    // In every view, the written bytes on the page equal those of the trace.
     let bytes = browser
         .js("const sum = (name) => dxt.sum(dxt.data[name], dxt.keep(name)).bytes.reduce((a, b) => a + b, 0);
              return ['ranks', 'nodes', 'targets', 'files'].map(sum)")
@@ -194,7 +194,7 @@ async fn zoom_and_pan(browser: &Browser) {
     assert_eq!(span().await, whole);
 }
 
-/// Hovering shows the call under the pointer: rank 3's small write of 3.5 s.
+/// Hovering shows the call under the pointer: rank 3's small write that takes 3.5 s.
 async fn hover(browser: &Browser) {
     browser.js("dxt.zoomTo(dxt.whole.from, dxt.whole.until, 0, 16)").await;
     let at = browser
@@ -226,7 +226,7 @@ async fn an_outlier_leads_to_its_row(browser: &Browser) {
         .js("const row = document.querySelector('tr.chosen'); const box = row.getBoundingClientRect();
              return [row.closest('section').id, row === document.activeElement, box.top > 0 && box.bottom < innerHeight, row.cells[4].textContent]")
         .await;
-    // Several ranks have points at the same place: 328 bytes in 3.50 s.
+    // At a place with points of several ranks, the row shows 328 bytes in 3.50 s.
     assert_eq!(row, serde_json::json!(["outliers", true, true, "328"]));
 }
 
@@ -354,7 +354,7 @@ async fn the_first_screen_fits_every_window() {
     let browser = Browser::start(1280, 900).await;
     browser.open(&address).await;
     browser.js("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
-    // Elements wider than the window that are in no scrolling frame.
+    // JavaScript that finds elements wider than the window and in no scrolling frame.
     let outside = "const wide = [...document.querySelectorAll('body *')].filter((at) => at.getBoundingClientRect().right > innerWidth + 1 && at.checkVisibility() && !at.closest('.table, nav ul, .skip, .chart, #tip'));
                    return [document.documentElement.scrollWidth <= innerWidth, wide.map((at) => `${at.tagName}.${at.className} ${at.textContent.slice(0, 40)}`).slice(0, 5)]";
     for width in [400, 800, 1200, 1600] {
@@ -381,7 +381,7 @@ async fn the_first_screen_fits_every_window() {
     browser.end().await;
 }
 
-/// Figures of the I/O signatures (access patterns), at every width and in dark mode: present, exactly as wide as the page, and labelled.
+/// Tests that figures of the I/O signatures (access patterns) are present, labelled and exactly as wide as the page, at every width and in dark mode.
 #[tokio::test]
 async fn figures_of_the_signatures_fit_every_window() {
     if !available() {

@@ -1,4 +1,4 @@
-//! Tests of the printed page: the first screen and the charts fit the paper and cover the whole run. The screen is restored after printing.
+//! Tests of the printed page: the first screen and the charts fit the paper and cover the whole run, and the screen is restored after printing.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::{page_of, synth};
@@ -17,14 +17,14 @@ async fn paper_has_the_first_screen_and_the_charts_with_all_of_the_run() {
     let address = page_of(folder.path(), &synth(folder.path(), &["ior-strided", "-n", "64", "--segments", "16"]));
     let browser = Browser::start(1600, 900).await;
     browser.open(&address).await;
-    // Dark, zoomed, with sections open: none of these should appear on paper.
+    // The page is dark and zoomed, with open sections: none of this should appear on paper.
     browser.prefer("dark").await;
     browser
         .js("document.querySelectorAll('details').forEach((part) => (part.open = true)); dxt.zoomTo(5e6, 9e6, 4, 9)")
         .await;
     let view = "return [dxt.state.from, dxt.state.until, dxt.state.top, dxt.state.bottom, document.documentElement.dataset.theme ?? '']";
     let before = browser.js(view).await;
-    // State of the charts, as reported by the plotting library, during print layout.
+    // During print layout, the plotting library reports the state of the charts.
     browser
         .js("addEventListener('beforeprint', () => { const charts = ['map', 'series', 'offsets', 'boxes'].map((name) => dxt[name].chart);
                window.onPaper = { whole: dxt.state.from === dxt.whole.from && dxt.state.until === dxt.whole.until && dxt.state.bottom === null,
@@ -38,13 +38,13 @@ async fn paper_has_the_first_screen_and_the_charts_with_all_of_the_run() {
     let found = browser.js("return window.onPaper").await;
     assert_eq!((&found["whole"], &found["dark"]), (&true.into(), &false.into()), "{found}");
     assert_eq!(found["spans"], serde_json::json!([100, 100, 100]), "{found}");
-    // Narrower than the window, whose right part would be cut off.
+    // Charts are narrower than the window, whose right part would be cut off on paper.
     assert_eq!(found["widths"], serde_json::json!([760, 760, 760, 760]));
     assert!((2..=7).contains(&pages(&pdf)), "{} pages", pages(&pdf));
     assert_eq!(browser.js(view).await, before, "the screen is not as it was");
     let shown = browser.js("return dxt.map.chart.getWidth()").await;
     assert!(shown.as_f64() > Some(1000.0), "{shown}");
-    // Elements shown on paper according to the style sheet.
+    // The style sheet decides which elements appear on paper.
     browser.resize(700, 1000).await;
     browser.media("print").await;
     let seen = browser

@@ -24,7 +24,7 @@ fn serve(trace: &str) -> (Server, String) {
     (Server(child), line.trim().to_owned())
 }
 
-/// Forty wheel ticks cause only a few requests for finer data. The page announces each request, and gets the data of the last view.
+/// Forty wheel ticks cause only a few requests for finer data; the page announces each request, and gets the data of the last view.
 #[tokio::test]
 async fn forty_ticks_of_the_wheel_make_few_requests() {
     if !available() {
@@ -84,7 +84,7 @@ async fn what_nobody_wants_any_more_is_taken_back() {
              dxt.zoomTo(1e6, 1.4e6, 0, null)")
         .await;
     browser.until("return !document.getElementById('refining').hidden").await;
-    // The request has been sent by then.
+    // After eight polls, the request has been sent.
     browser.until("return performance.now() > 0 && (window.waited = (window.waited ?? 0) + 1) > 8").await;
     browser.js("dxt.zoomTo(3e6, 3.4e6, 0, null)").await;
     browser.until("return dxt.tileInView() !== null && document.getElementById('refining').hidden").await;
@@ -117,7 +117,7 @@ async fn deep_zoom_shows_exact_segments() {
         .await;
     let mut shown: Vec<[i64; 5]> = serde_json::from_value(calls).unwrap();
     shown.sort_unstable();
-    // Exactly the rows of `dump` for this time and these ranks.
+    // The page shows exactly the rows of `dump` for this time and these ranks.
     let dumped =
         crate::common::stdout(&["dump", "--format", "csv", "--time", "0.03:0.031", "--ranks", "8:15", &trace], 0);
     let mut expected: Vec<[i64; 5]> = dumped
@@ -129,7 +129,7 @@ async fn deep_zoom_shows_exact_segments() {
         })
         .collect();
     expected.sort_unstable();
-    // A call that only touches the edge may be drawn, too.
+    // A call that only touches the edge of the view may be drawn as well.
     let inside = |rows: &[[i64; 5]]| {
         rows.iter()
             .copied()

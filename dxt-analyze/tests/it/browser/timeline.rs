@@ -1,5 +1,4 @@
-//! Tests of the timeline's colours: reads and writes differ at every zoom, colours get stronger with the load, and time without data is
-//! hatched.
+//! Tests of the timeline's colours: reads and writes differ at every zoom, colours get stronger with the load, and time without data is hatched.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::page_of;
@@ -8,14 +7,14 @@ use serde_json::Value;
 use trace_format::counters::Counters;
 use trace_format::meta::Missing;
 
-/// Writes a trace of two ranks that read for 2 s, then write for 2 s. The load rises, and calls are too many to be drawn individually.
+/// Writes a trace of two ranks that read for 2 s, then write for 2 s. The load rises, and calls are too many to be drawn singly.
 fn busy(folder: &std::path::Path) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
         one.process.info.end_ns = 4_000_000_000;
         for step in 0..16_000_u64 {
             let start = step * 250_000;
-            // Busy fraction in steps of 0.5 s: 10 %, 40 %, 70 %, 98 %, then the same again.
+            // The busy fraction changes every 0.5 s: 10 %, 40 %, 70 %, 98 %, then from 10 % again.
             let takes = [25_000, 100_000, 175_000, 245_000][(step / 2000 % 4) as usize];
             let (offset, end) = ((step * 4096) as i64, start + takes);
             if step < 8000 {
@@ -30,8 +29,7 @@ fn busy(folder: &std::path::Path) -> String {
     crate::common::put(folder, "busy.dxt", &bytes)
 }
 
-/// JavaScript that defines `pixels(time, row, count)`: colours of `count` pixels in a row of the displayed timeline, starting at `time` in
-/// ns.
+/// JavaScript that defines `pixels(time, row, count)`: colours of `count` pixels in a row of the displayed timeline from `time` on, in ns.
 const LOOK: &str = "const chart = dxt.map.chart; chart.getZr().refreshImmediately();
      const canvas = chart.getDom().querySelector('canvas'); const ratio = canvas.width / canvas.clientWidth;
      const seen = document.createElement('canvas'); [seen.width, seen.height] = [canvas.width, canvas.height];
@@ -63,7 +61,7 @@ async fn reads_and_writes_have_colours_of_their_own_at_every_zoom_and_more_is_st
             assert_eq!(browser.js("return dxt.map.singles").await, Value::Null, "a raster, not single calls");
             let found = pixels(&browser, &[1.75, 2.25]).await;
             let [read, write] = [found[0], found[1]];
-            // Blue for reads, orange for writes.
+            // Reads are blue, writes orange.
             assert!(read[2] > read[0] + 40.0, "{scheme} {from}: read {read:?}");
             assert!(write[0] > write[2] + 40.0, "{scheme} {from}: write {write:?}");
         }
@@ -96,7 +94,7 @@ async fn parts_in_a_box_beside_the_pointer_add_up() {
     let trace = busy(folder.path());
     let browser = Browser::start(1280, 900).await;
     browser.open(&page_of(folder.path(), &trace)).await;
-    // Thirds of various totals, in every unit of measure.
+    // The parts are thirds of various totals, in every unit of measure.
     let sums = "const number = (text) => Number(text.replaceAll(',', '').match(/^[\\d.]+/)[0]);
          const bad = [];
          for (const parts of [[1, 1, 1], [3333, 3333, 3334], [1e6, 2e6, 3e6 + 1], [5, 0, 0], [999999, 1, 1], [0.4, 0.4, 0.4], [1e9, 1e12, 3e15], [0, 0, 0]])
@@ -130,8 +128,7 @@ fn is_hatched(line: &[[f64; 3]], back: [f64; 3]) -> bool {
     painted > 0 && painted < line.len() && line.iter().all(grey)
 }
 
-/// Writes a trace of two ranks that run for 4 s. Ranks in `cut` have segments (recorded calls) for the first second only; their later calls
-/// are only counted.
+/// Writes a trace of two ranks that run for 4 s. Ranks in `cut` have segments for the first second only; their later calls have only counters.
 fn cut(folder: &std::path::Path, cut: &[i32]) -> String {
     let processes = (0..2).map(|rank| {
         let mut one = crate::common::process(rank, "node1");
@@ -165,7 +162,7 @@ async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Rank 0 has segments to the end.
+    // Rank 0 has segments to the end of the run, rank 1 does not.
     let trace = cut(folder.path(), &[1]);
     let browser = Browser::start(1280, 900).await;
     browser.open(&page_of(folder.path(), &trace)).await;
@@ -178,7 +175,7 @@ async fn what_has_no_segments_is_hatched_to_the_end_and_a_heat_map_fills_it() {
     assert!(!is_hatched(&line(0.5).await, white), "rank 0 lacks nothing: {:?}", line(0.5).await);
     let legend = browser.js("return document.getElementById('map-legend').innerText").await;
     assert!(legend.as_str().unwrap().contains("no data"), "{legend}");
-    // Also in raster mode and in every view.
+    // The hatching also appears in raster mode and in every view.
     browser.choose("#measure", "bytes").await;
     for view in ["nodes", "files", "ranks"] {
         browser.click(&format!("[data-view={view}]")).await;

@@ -1,5 +1,4 @@
-//! Tests of content wider than the window: scrolling frames indicate it, tables have captions, and files are shown by the last part of
-//! their path.
+//! Tests of content wider than the window: scrolling frames indicate it, tables have captions, and files are shown by the last part of their path.
 
 use crate::browser::driver::{Browser, available};
 use crate::browser::{page_of, synth};
@@ -16,7 +15,7 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     browser.open(&address).await;
     browser.resize(400, 800).await;
     browser.until("return innerWidth === 400").await;
-    // Section bar: more to the right, then on both sides, then to the left.
+    // The section bar can be scrolled to the right, then both ways, then to the left.
     let ends = "return ['left', 'right'].map((way) => document.querySelector(`nav .more-${way}`).checkVisibility())";
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[false,true]'")).await;
     browser.picture("nav-400").await;
@@ -24,12 +23,12 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[true,true]'")).await;
     browser.js("document.querySelector('nav ul').scrollLeft = 1e6").await;
     browser.until(&format!("return JSON.stringify((() => {{ {ends} }})()) === '[true,false]'")).await;
-    // Tables, once unfolded.
+    // Tables count once they are unfolded.
     browser.js("document.querySelectorAll('details').forEach((part) => (part.open = true))").await;
     let silent = "return [...document.querySelectorAll('main div.table')].filter((frame) => frame.checkVisibility() && frame.scrollWidth > frame.clientWidth + 4)
         .filter((frame) => !(frame.previousElementSibling?.checkVisibility() && frame.previousElementSibling.textContent.includes('scroll sideways')))
         .map((frame) => [frame.querySelector('table').id, frame.scrollWidth, frame.clientWidth, frame.previousElementSibling?.outerHTML ?? ''])";
-    // Changes of size are processed within two frames.
+    // The page processes changes of size within two frames.
     browser
         .js("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
         .await;
@@ -40,7 +39,7 @@ async fn what_goes_on_beyond_its_edge_says_so_and_every_table_has_a_caption() {
     assert!(said.as_f64() > Some(2.0), "{said} tables are wide");
     let bare = browser.js("return [...document.querySelectorAll('main table')].filter((table) => !table.caption?.textContent.trim()).map((table) => table.id)").await;
     assert_eq!(bare, json!([]), "tables without captions");
-    // Files by the last part of their path, with the full path in the tooltip.
+    // Files are shown by the last part of their path, with the full path in the tooltip.
     let paths = browser
         .js("return [...document.querySelectorAll('td.path')].map((cell) => [cell.textContent, cell.title])")
         .await;

@@ -10,7 +10,7 @@ use serde_json::json;
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
 
 #[test]
-fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
+fn names_that_are_asked_for_again_are_reported_and_many_names_are_not() {
     let asks = |names: u64| {
         let mut one = process(-1, "n");
         for call in 0..2000_u64 {
@@ -28,7 +28,7 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
     );
     assert_eq!(saves_ms(&found, "DXT-V017"), Some(495));
     assert_eq!(saves_ms(&asks(2000), "DXT-V017"), None);
-    // Names queried again by other ranks are no additional names.
+    // Other ranks query the same names: these are no additional names.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for call in 0..400_u64 {
@@ -44,7 +44,7 @@ fn names_that_are_asked_for_again_are_told_and_many_names_are_not() {
 }
 
 #[test]
-fn an_hdf5_file_that_is_opened_again_is_told_with_what_is_read_anew() {
+fn an_hdf5_file_that_is_opened_again_is_reported_with_what_is_read_anew() {
     let opens = |again: bool| {
         let mut one = process(-1, "n");
         for step in 0..40_u64 {
@@ -85,22 +85,22 @@ fn a_rank_that_collects_and_writes_all_is_one_finding() {
     };
     let found = steps(true);
     let finding = assert_stated(&found, "DXT-C013", &json!({"rank": 0, "bytes": 160 << 20}));
-    // 225 ms for writes that four ranks could share, and 160 ms until rank 0 has what it collects.
+    // Rank 0 could save 225 ms of writes that four ranks could share, and 160 ms until it has the data that it collects.
     assert_saves_ms(finding, 366.0..=404.0);
     assert!(sentence(&found).contains("gathers data"), "{}", sentence(&found));
-    let told =
+    let reported =
         found["verdict"]["findings"].as_array().is_some_and(|all| all.iter().any(|one| one["code"] == "DXT-V013"));
-    assert!(!told, "{found}");
-    // Without a call that transfers data, the work before a step is unknown.
+    assert!(!reported, "{found}");
+    // Without a call that transfers data, it is unknown what rank 0 does before a step.
     let found = steps(false);
     assert_stated(&found, "DXT-V013", &json!({"rank": 0, "calls": 10}));
     assert_eq!(saves_ms(&found, "DXT-C013"), Some(225));
 }
 
 #[test]
-fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
+fn writes_that_stay_slow_are_reported_however_short_the_fast_part_was() {
     let calls = |one: &mut Builder, rank: u64, step: u64| {
-        // Half of the calls in a tenth of the time.
+        // The first half of the calls takes a tenth of the time.
         let (from, each) = if step < 5 { (step * 15, 2) } else { (75 + (step - 5) * 185, 44) };
         for call in 0..4 {
             let at = ((rank * 10 + step) * 4 + call) << 20;
@@ -118,14 +118,14 @@ fn writes_that_stay_slow_are_told_however_short_the_fast_part_was() {
         one
     });
     let found = report(ranks.collect(), 1010);
-    // Five slow steps of four ranks with four calls each, which last 44 ms instead of 2.
+    // In five slow steps, four ranks make four calls each that last 44 ms instead of 2.
     let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 80, "operation": "writes"}));
     assert_saves_ms(finding, 800.0..=880.0);
 }
 
 #[test]
 fn runs_are_of_their_part_of_the_calls_only() {
-    // One small part is read in order, the rest at random offsets.
+    // A small part of the file is read in order, the rest at random offsets.
     let mut one = process(-1, "n");
     let mut state = 7_u64;
     for call in 0..6000_u64 {
@@ -164,7 +164,7 @@ fn steps_of_a_script_are_not_blamed_for_what_others_do_not() {
 
 #[test]
 fn syncs_inside_collective_calls_are_no_turns() {
-    // One rank moves the bytes of all, by design; the ranks' syncs then follow one after another.
+    // By design, one rank moves the bytes of all; the ranks' syncs then follow one after another.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS;
         if rank == 0 {
@@ -197,12 +197,11 @@ fn pieces_of_hdf5s_data_are_not_its_metadata() {
         report((0..8).map(rank).collect(), 900)
     };
     assert_quiet(&columns(200 * 256), "DXT-V010");
-    // Identical calls with almost no data written to data sets.
+    // The calls are the same, but data sets hardly get any data.
     assert_stated(&columns(64), "DXT-V010", &json!({"file": "/data/a.h5"}));
 }
 
-/// Returns the JSON report on a synthetic process that appends records of 32 KiB. After every `every`-th record, it rewrites the first 512
-/// bytes.
+/// Returns the JSON report on a synthetic process that appends records of 32 KiB, and rewrites the first 512 bytes after every `every`-th record.
 fn with_header(every: u64) -> serde_json::Value {
     let mut one = process(-1, "n");
     for record in 0..60_u64 {
@@ -216,7 +215,7 @@ fn with_header(every: u64) -> serde_json::Value {
 }
 
 #[test]
-fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes() {
+fn a_header_that_is_written_after_each_record_is_reported_rather_than_random_writes() {
     let found = with_header(1);
     assert_stated(&found, "DXT-V029", &json!({"file": "/data/log", "offset": 0, "calls": 60}));
     let words = "header of /data/log, 512 B at byte 0, is rewritten 60 times for 60 other writes";
@@ -227,7 +226,7 @@ fn a_header_that_is_written_after_each_record_is_told_rather_than_random_writes(
 }
 
 #[test]
-fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
+fn a_small_buffer_of_a_c_stream_is_reported_by_the_calls_that_empty_it() {
     let run = |every: u64, empties_us: u64| {
         let mut one = process(-1, "n");
         let mut at = 0;
@@ -239,7 +238,7 @@ fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
         report(vec![one], at / MS)
     };
     let found = run(5, 1500);
-    // 800 calls of 4,000 empty a buffer of 480 bytes.
+    // A buffer of 480 bytes is emptied by 800 of 4,000 calls.
     assert_stated(&found, "DXT-V030", &json!({"calls": 800, "bytes": 800 * 480}));
     let saves = saves_ms(&found, "DXT-V030").unwrap_or(0);
     assert!((1150..=1200).contains(&saves), "{saves} of 1,200 ms");
@@ -247,7 +246,7 @@ fn a_small_buffer_of_a_c_stream_is_told_by_the_calls_that_empty_it() {
 }
 
 #[test]
-fn a_file_that_ranks_open_together_again_and_again_is_told() {
+fn a_file_that_ranks_open_together_again_and_again_is_reported() {
     let run = |opens: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -274,8 +273,8 @@ fn a_file_that_ranks_open_together_again_and_again_is_told() {
 }
 
 #[test]
-fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
-    // Eight ranks read 24 MiB in each of ten steps: the same bytes each time, or the next.
+fn what_each_rank_reads_again_is_reported_before_that_all_read_it() {
+    // Eight ranks read 24 MiB in each of ten steps: either the same bytes each time, or the next ones.
     let readers = |again: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -300,7 +299,7 @@ fn what_each_rank_reads_again_is_told_before_that_all_read_it() {
         report((0..8).map(rank).collect(), 2000)
     };
     let found = readers(true);
-    // 90 % of 1,920 MiB.
+    // Of 1,920 MiB, 90 % are read again.
     assert_stated(&found, "DXT-C024", &json!({"bytes": 1728 << 20}));
     let (again, shared) = (saves_ms(&found, "DXT-C024").unwrap_or(0), saves_ms(&found, "DXT-I004").unwrap_or(0));
     assert!((1100..=1350).contains(&again) && (60..=140).contains(&shared), "{again} {shared} of 1280 ms");

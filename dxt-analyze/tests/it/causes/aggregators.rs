@@ -1,4 +1,4 @@
-//! Tests of aggregators: processes that move the bytes of all ranks' collective calls.
+//! Tests of aggregators: processes that move the bytes of all ranks in collective calls.
 
 use super::{MS, report, saves_ms, sentence};
 use crate::common::facts::{assert_stated, brief};
@@ -9,7 +9,7 @@ use trace_format::meta::stream_flags::NESTED;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 /// Returns the JSON report on a synthetic run of eight ranks that write 1 MiB each in ten collective calls to a file of eight stripes; rank
-/// 0 moves all data in 40 ms.
+/// 0 moves all data, 40 ms per call.
 fn one_of_eight(stripe: u32, nodes: u64) -> Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank % nodes));
@@ -37,7 +37,7 @@ fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
     assert_eq!(first["severity"], "high", "{first}");
     assert!(sentence(&found).contains("1 aggregator for 8 stripes"), "{}", sentence(&found));
     let ms = |key: &str| first[key].as_u64().unwrap_or(0) / MS;
-    // Savings of 400 ms: with four aggregators; at least with two, at most with as many as stripes.
+    // Of 400 ms, four aggregators would save three quarters: the estimate; two aggregators give its lower bound, as many as stripes its upper bound.
     assert!((280..=305).contains(&ms("saves_ns")), "{first}");
     assert!((180..=205).contains(&ms("saves_low_ns")), "{first}");
     assert!((330..=360).contains(&ms("saves_high_ns")), "{first}");
@@ -48,7 +48,7 @@ fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
 
 #[test]
 fn a_call_has_no_more_aggregators_than_stripes() {
-    // Stripes of 4 MiB: a call of 8 MiB covers two of them, on any number of nodes.
+    // With stripes of 4 MiB, a call of 8 MiB covers two of them, on any number of nodes.
     for nodes in [1, 8] {
         let found = one_of_eight(4 << 20, nodes);
         let saves = saves_ms(&found, "DXT-L005").unwrap_or(0);

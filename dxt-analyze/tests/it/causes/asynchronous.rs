@@ -1,4 +1,4 @@
-//! Tests of asynchronous operations, which overlap with the program's computation, and of the calls that wait for them.
+//! Tests of asynchronous operations, which overlap with the program's computation, and of calls that wait for them.
 
 use super::{AIO_WRITE, BARRIER, MS, SUBMIT, WAIT, report, saves_ms, sentence, stepped};
 use crate::common::facts::assert_stated;
@@ -60,8 +60,8 @@ fn who_may_look_again_and_again_is_not_said_to_overlap() {
 
 #[test]
 fn ranks_that_meet_are_one_thread_each() {
-    // Synchronization calls of a rank have a thread entry of their own: a waiting rank does not compute meanwhile. One may be the rank's
-    // first call.
+    // The synchronization calls of a rank have a thread entry of their own, though a waiting rank does not compute meanwhile. The rank's
+    // first call may be one of them.
     for begins_with_one in [false, true] {
         let calls = |one: &mut Builder, rank: u64, step: u64| {
             let (from, at) = (step * 100 * MS + (1 + rank % 2) * MS, ((rank * 10 + step) << 20) as i64);
@@ -92,13 +92,13 @@ fn a_rank_that_waits_for_its_operations_is_slow_and_who_hands_over_as_quickly_as
             one.add(FILE, AIO_WRITE, 0, at, 1 << 20, begin, begin + takes * MS);
             one.add(FILE, SUBMIT, 0, -1, 0, begin, begin + 5000 + (rank * 7 + step * 13 + piece * 3) % 10 * 500);
         }
-        // 30 ms of computing, then the wait: for completed operations, or not.
+        // Each rank computes for 30 ms, then waits, for completed operations or for pending ones.
         let until = if rank == 3 { 70 * MS } else { 30 * MS + 2000 + (rank * 5 + step * 3) % 7 * 300 };
         one.add(FILE, WAIT, 0, -1, 0, from + 30 * MS, from + until);
         from + until
     };
     let found = report(stepped(&calls), 1000);
-    // A wait in each of ten steps; the calls that hand over are twice as many.
+    // Each of ten steps has one wait, and twice as many calls that submit operations.
     let facts = json!({"rank": 3, "calls": 10, "operation": "waits for asynchronous I/O"});
     assert_stated(&found, "DXT-O002", &facts);
     let saves = saves_ms(&found, "DXT-O002").unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Tests of outliers by total time in calls, where the median call is normal; and of ranks, nodes or files that only look like outliers.
+//! Tests of outliers by total time in calls whose median call is normal, and of ranks, nodes or files that only look like outliers.
 
 use super::{MS, SYNC, meet, report, saves_ms};
 use crate::common::facts::{assert_stated, brief};
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 const US: u64 = 1000;
 
-/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of 12 steps, each reads 1 MiB 16 times and synchronizes; a read
-/// takes `takes` µs.
+/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of 12 steps, each rank reads 1 MiB 16 times and synchronizes; a
+/// read takes `takes` µs.
 fn steps(takes: impl Fn(u64, u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut now = 0;
@@ -37,7 +37,7 @@ fn a_node_that_is_slow_for_a_third_of_the_run_is_named() {
     assert_stated(&found, "DXT-O003", &json!({"node": "n5", "calls": 4 * 12 * 16, "operation": "reads"}));
     let saves = saves_ms(&found, "DXT-O003").unwrap_or(0);
     assert!((190..=270).contains(&saves), "{saves} of 256 ms");
-    // A different node is slow in each step: none is an outlier.
+    // Another node is slow in each step, so none is an outlier.
     let found = steps(|rank, step, _| if rank / 4 == step % 8 { 8_000 } else { 4_000 });
     assert_eq!(saves_ms(&found, "DXT-O003"), None, "{}", brief(&found));
 }
@@ -86,8 +86,8 @@ fn calls_of_all_kinds_that_are_slow_at_the_same_time_have_one_reason() {
         now = meet(&mut all, &ends);
     }
     let found = report(all, now / MS + 1);
-    // Nor are the folders of these steps reported as slow, since each is used in its step only.
-    // Opens, writes and syncs of eight ranks in eight steps; writes take longest.
+    // The folders of these steps are not reported as slow, since each is used in its step only. Eight ranks open, write and sync in eight
+    // steps; writes take longest.
     let finding = assert_stated(&found, "DXT-V001", &json!({"calls": 3 * 8 * 8, "operation": "writes"}));
     assert!(finding["about"]["span_ns"].is_array(), "{finding}");
     let moments =

@@ -35,10 +35,10 @@ fn small_calls(set_views: bool) -> Value {
 fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs() {
     let found = small_calls(true);
     let facts = json!({"operation": "collective MPI-IO writes", "calls": 200});
-    // Of four ranks: 100 ms outside of system calls, and 500 ms in views.
+    // Each of four ranks spends 100 ms outside of system calls, and 500 ms in set-view calls.
     assert_eq!(assert_stated(&found, "DXT-L004", &facts)["cost_ns"], 2400 * MS);
     let saves = saves_ms(&found, "DXT-L004").unwrap_or(0);
-    // 100 ms outside of system calls, and 500 ms in views, minus the time of eight calls.
+    // The saving is 100 ms outside of system calls and 500 ms in set-view calls, minus the time of eight calls.
     assert!((420..=600).contains(&saves), "{saves} of 504 ms");
     let without = small_calls(false);
     assert_eq!(assert_stated(&without, "DXT-L004", &facts)["cost_ns"], 400 * MS);
@@ -47,7 +47,7 @@ fn views_that_are_set_for_each_small_collective_call_are_part_of_what_it_costs()
 
 #[test]
 fn system_calls_of_independent_calls_are_not_those_of_collective_ones_on_the_same_file() {
-    // 20 collective calls of 20 ms with 1 ms in a system call, and 200 independent ones of 2 ms with 1.9 ms in one.
+    // The file gets 20 collective calls of 20 ms with 1 ms in a system call, and 200 independent calls of 2 ms with 1.9 ms in one.
     let rank = |rank: i32| {
         let mut one = process(rank, "n");
         for call in 0..20 {
@@ -86,7 +86,7 @@ fn what_takes_its_time_in_the_library_is_explained_by_who_says_so() {
 
 #[test]
 fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
-    // Ten steps; rank 2 computes for 60 ms, the others for 20; the collective I/O inside HDF5 takes 20 ms once all have arrived.
+    // In ten steps, rank 2 computes for 60 ms, the others for 20; the collective I/O inside HDF5 takes 20 ms once all have arrived.
     let late = |late_ms: u64| {
         let rank = |rank: u64| {
             let mut one: Builder = process(rank as i32, "n");
@@ -111,7 +111,7 @@ fn who_comes_late_to_collective_calls_of_hdf5_is_named() {
 
 #[test]
 fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
-    // Ten collective calls; each of five ranks writes 32 KiB inside, for 20 ms in total, serialized or all at once.
+    // In ten collective calls, each of five ranks writes 32 KiB, for 20 ms in total, serialized or all at once.
     let aggregators = |in_turn: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -166,7 +166,7 @@ fn who_comes_late_to_the_collective_calls_of_a_part_of_the_ranks_is_named() {
 
 #[test]
 fn split_collective_calls_do_their_work_where_the_library_does() {
-    // The begin call waits for all other ranks: reordering calls would not help.
+    // The begin call waits for all other ranks, so reordering calls would not help.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -209,7 +209,7 @@ fn groups_that_wait_at_the_same_time_do_not_wait_twice() {
 
 #[test]
 fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
-    // Seven of eight ranks write together for 50 ms; then all eight do, for which the eighth has waited.
+    // Seven of eight ranks write together for 50 ms while the eighth waits; then all eight write together.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -237,7 +237,7 @@ fn who_has_no_part_in_the_calls_of_a_group_is_not_late() {
 }
 
 #[test]
-fn collective_calls_of_few_bytes_are_told() {
+fn collective_calls_of_few_bytes_are_reported() {
     let jobs = |file: &str, bytes: u64, reads: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -263,6 +263,6 @@ fn collective_calls_of_few_bytes_are_told() {
     let facts = json!({"file": "/scratch/rewrites", "calls": 50, "operation": "read"});
     let first = assert_stated(&found, "DXT-V033", &facts);
     assert!(first["commands"].to_string().contains("MPI_File_read_all(fh, gathered"), "{first}");
-    // Enough bytes for requests of their own.
+    // Requests of 20 KiB are large enough to be made singly.
     assert_eq!(saves_ms(&jobs("/scratch/a", 20 << 10, false), "DXT-V033"), None);
 }

@@ -1,4 +1,4 @@
-//! Tests of file usage: many small files, temporary ones, repeated opens or rewrites of one file, HDF5 that reads more than requested.
+//! Tests of file usage: many small files, temporary files, repeated opens or rewrites of a file, HDF5 that reads more than requested.
 
 use super::{
     BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
@@ -9,8 +9,7 @@ use crate::common::{self, Builder, process};
 use serde_json::json;
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
-/// Returns a process that makes `opens` opens of `each_ms` ms, in turn on `files` files. After each open, it reads 16 KiB and closes the
-/// file.
+/// Returns a process that makes `opens` opens of `each_ms` ms, in turn on `files` files. After each open, it reads 16 KiB and closes the file.
 fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
     let mut one = process(-1, "n");
     for call in 0..opens {
@@ -23,7 +22,7 @@ fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
 }
 
 #[test]
-fn many_small_files_are_told_and_few_are_not() {
+fn many_small_files_are_reported_and_few_are_not() {
     let found = report(vec![reader(100, 100, 4)], 1000);
     assert_stated(&found, "DXT-V022", &json!({}));
     let words = "100 small files are opened and read individually, 16.0 KiB per open";
@@ -60,17 +59,17 @@ fn what_many_files_cost_is_not_what_is_done_with_each() {
         }
         report(vec![one], at / MS)
     };
-    // 50 files would save opens and writes, but not the syncs.
+    // With 50 files instead, opens and writes would be saved, but not the syncs.
     let found = run(1, true);
     assert_stated(&found, "DXT-V015", &json!({}));
     assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 100), "{found:#?}");
-    // If each file is written in many calls, their number dominates the cost.
+    // If each file is written in many calls, the number of calls dominates the cost.
     let found = run(16, false);
     assert!(saves_ms(&found, "DXT-V022").is_none_or(|ms| ms <= 50), "{}", brief(&found));
 }
 
 #[test]
-fn temporary_files_are_told_by_what_all_their_calls_cost() {
+fn temporary_files_are_reported_by_what_all_their_calls_cost() {
     let run = |removes: bool| {
         let mut one = process(-1, "n");
         for call in 0..100_u64 {
@@ -94,7 +93,7 @@ fn temporary_files_are_told_by_what_all_their_calls_cost() {
 }
 
 #[test]
-fn a_state_that_is_written_anew_is_told_and_a_log_is_not() {
+fn a_state_that_is_written_anew_is_reported_and_a_log_is_not() {
     let run = |anew: bool| {
         let mut one = process(-1, "n");
         for call in 0..50_u64 {
@@ -114,7 +113,7 @@ fn a_state_that_is_written_anew_is_told_and_a_log_is_not() {
 }
 
 #[test]
-fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
+fn hdf5_that_reads_more_than_it_is_asked_for_is_reported() {
     let run = |chunks_read: u64| {
         let mut one = process(-1, "n");
         for call in 0..32_u64 {
@@ -128,21 +127,21 @@ fn hdf5_that_reads_more_than_it_is_asked_for_is_told() {
         report(vec![one], 700)
     };
     let found = run(8);
-    // The program asks for 32 MiB.
+    // The program requests 32 MiB.
     assert_stated(&found, "DXT-V024", &json!({"file": "/data/a.h5", "calls": 32, "bytes": (8 * 32) << 20}));
     assert_eq!(saves_ms(&found, "DXT-V024"), Some(448));
     assert_eq!(saves_ms(&run(1), "DXT-V024"), None);
 }
 
 #[test]
-fn hdf5_that_is_flushed_after_each_object_is_told() {
+fn hdf5_that_is_flushed_after_each_object_is_reported() {
     let run = |flushes: u64| {
         let mut one = process(-1, "n");
         for call in 0..40_u64 {
             let from = call * 25 * MS;
             one.add("/data/a.h5", H5_WRITE, 0, -1, 8000, from, from + MS);
             if call % (40 / flushes) == 0 {
-                // Metadata of HDF5 (superblock, header, tree) at scattered offsets.
+                // These writes are HDF5's metadata (superblock, header, tree) at scattered offsets.
                 for piece in 0..4_u64 {
                     let at = from + MS + piece * 4 * MS;
                     let offset = (piece * call * 700) as i64;
@@ -162,8 +161,8 @@ fn hdf5_that_is_flushed_after_each_object_is_told() {
 }
 
 #[test]
-fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
-    // Four processes, each with its own file; rows of 2 KiB go to one chunk of 128 KiB, which each flush writes entirely.
+fn hdf5_that_writes_a_chunk_again_for_each_row_is_reported() {
+    // Each of four processes has its own file; rows of 2 KiB go to one chunk of 128 KiB, which each flush writes entirely.
     let run = |flushes: u64| {
         let ranks = |number: i32| {
             let (mut one, file) = (process(-1, "n"), format!("/data/part{number}.h5"));
@@ -191,7 +190,7 @@ fn hdf5_that_writes_a_chunk_again_for_each_row_is_told() {
 }
 
 #[test]
-fn seeks_are_told_by_their_price() {
+fn seeks_are_reported_by_their_price() {
     let run = |takes: u64| {
         let mut one = process(-1, "n");
         for call in 0..1000_u64 {
@@ -217,7 +216,7 @@ fn files_that_are_asked_for_in_vain_are_polled() {
         one.add(&name, op, flags, -1, 0, at, at + MS / 8);
     }
     let found = report(vec![one], 500);
-    // 1,000 calls of 125 µs.
+    // The 1,000 queries take 125 µs each.
     assert_saves_ms(assert_stated(&found, "DXT-V017", &json!({})), 119.0..=131.0);
     let words = "1,000 of 1,000 metadata queries find no file yet: 1 process polls";
     assert!(sentence(&found).contains(words), "{}", sentence(&found));
@@ -255,7 +254,7 @@ fn ranks_meet_where_they_open_a_file_together_and_who_comes_late_there_is_named(
 }
 
 #[test]
-fn small_independent_calls_of_ranks_are_told_as_such_over_all_files() {
+fn small_independent_calls_of_ranks_are_reported_as_such_over_all_files() {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for call in 0..60_u64 {
@@ -287,7 +286,7 @@ fn processes_of_one_parent_share_its_work_and_those_of_others_do_not() {
         report_of((0..4).map(one).collect(), 0)
     };
     let found = run([7, 7, 7, 7], false);
-    // 2.5 times the mean of 40 MiB.
+    // The busiest process has 2.5 times the mean of 40 MiB.
     assert_stated(&found, "DXT-C014", &json!({"bytes": 100 << 20}));
     assert!(sentence(&found).starts_with("Pid 1002 "), "{}", sentence(&found));
     assert_eq!(saves_ms(&run([1, 2, 3, 4], false), "DXT-C014"), None);
@@ -321,8 +320,7 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) are not recorded."), "{}", sentence(&found));
 }
 
-/// Returns the JSON report on a synthetic run of 16 ranks that each open a file for `ms` ms, then in each of ten steps write to it and
-/// synchronize.
+/// Returns the JSON report on 16 synthetic ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.
 fn openers(ms: u64) -> serde_json::Value {
     let rank = |rank: u64| {
         let (mut one, name) = (process(rank as i32, "n"), format!("/out/{rank}"));
@@ -339,7 +337,7 @@ fn openers(ms: u64) -> serde_json::Value {
 }
 
 #[test]
-fn what_each_rank_opens_once_is_told_and_is_no_warning_unless_it_is_long() {
+fn what_each_rank_opens_once_is_reported_and_is_no_warning_unless_it_is_long() {
     let severity = |ms: u64| {
         let found = openers(ms);
         let all = found["verdict"]["findings"].as_array().cloned().unwrap_or_default();
@@ -351,7 +349,7 @@ fn what_each_rank_opens_once_is_told_and_is_no_warning_unless_it_is_long() {
 
 #[test]
 fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
-    // All input is read first; each step then writes a little.
+    // The program first reads all input; then each step writes a little.
     let mut one = process(-1, "n");
     for call in 0..40_u64 {
         one.add(
@@ -372,8 +370,8 @@ fn of_reads_that_are_not_by_turns_with_computing_nothing_is_said() {
     assert_eq!(of_code(&found, "DXT-V026"), None);
 }
 
-/// Returns the JSON report on synthetic ranks, each with its files in the folder `folder(rank)`. Each makes 40 reads, of 8 ms in the slow
-/// folder `old` and 2 ms in others.
+/// Returns the JSON report on synthetic ranks with files in the folder `folder(rank)`. Each makes 40 reads, of 8 ms in the slow folder
+/// `old` and 2 ms in others.
 fn each_in_a_folder(folder: &dyn Fn(u64) -> String) -> serde_json::Value {
     let rank = |rank: u64| {
         let folder = folder(rank);

@@ -1,5 +1,5 @@
-//! Tests that a slowdown is attributed to the right one of several similar candidates: groups of ranks, ranks or files, files or requests,
-//! library or program, targets.
+//! Tests that a slowdown is attributed to the right one of several candidates: groups of ranks, ranks or files, files or requests, library
+//! or program, targets.
 
 use super::{BARRIER, MS, evidence, met_at_the_end, report, saves_ms, sentence};
 use crate::common::facts::{
@@ -33,7 +33,7 @@ fn in_steps(times: impl Fn(u64) -> u64) -> Value {
 }
 
 #[test]
-fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
+fn ranks_that_are_in_calls_for_longer_than_all_others_are_reported_together() {
     let found = in_steps(|rank| if (10..13).contains(&rank) { 170 } else { 100 });
     let group = assert_found(&found, "DXT-C015", &json!({"node": "n1"}));
     assert_costs_ms(group, 957..=1057);
@@ -42,9 +42,9 @@ fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
     let group = assert_found(&found, "DXT-C015", &json!({"node": "n2"}));
     assert_costs_ms(group, 2554..=2822);
     assert!(group["title"].to_string().contains("ll ranks of node n2 (ranks 16-23)"), "{group}");
-    // Equal ranks, a slope without a gap, and a small gap.
+    // Equal ranks, a slope without a gap, and a small gap are no slow group.
     for (text, found) in [
-        ("alike", in_steps(|_| 100)),
+        ("similar", in_steps(|_| 100)),
         ("a slope", in_steps(|rank| 100 + rank * 4)),
         ("little", in_steps(|rank| if rank < 3 { 115 } else { 100 })),
     ] {
@@ -54,7 +54,7 @@ fn ranks_that_are_in_calls_for_longer_than_all_others_are_told_together() {
 
 #[test]
 fn a_small_input_that_one_rank_reads_is_no_matter_beside_what_several_write() {
-    // 16 ranks; rank 0 reads 6 kB for all, and ranks 0 to 3 write five times as much as the others.
+    // Rank 0 of 16 reads 6 kB for all, and ranks 0 to 3 write five times as much as the others.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         if rank == 0 {
@@ -102,7 +102,7 @@ fn small_files(which: u16, (files, passes): (u64, u64), (open_us, call_us): (u64
 #[test]
 fn requests_that_are_whole_files_are_a_matter_of_many_files() {
     for (which, called) in [(op::POSIX_READ, "read"), (op::POSIX_WRITE, "written"), (op::STDIO_WRITE, "written")] {
-        // Fast opens with slow transfers; and many passes over very many files.
+        // The cases are fast opens with slow transfers, and many passes over very many files.
         for (count, times) in [((60, 1), (100, 4000)), ((300, 4), (300, 1000))] {
             let found = small_files(which, count, times);
             let whole = (count.0 * count.1 * (times.0 + times.1)) as f64 / 1000.0;
@@ -114,7 +114,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
             }
         }
     }
-    // One file in many short reads: larger reads are possible.
+    // One file is read in many short reads: larger reads are possible.
     let mut one = process(0, "n");
     one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
     for call in 0..1200_u64 {
@@ -128,7 +128,7 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
 
 #[test]
 fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
-    // 16 ranks on two nodes; each requests 1 MiB in a collective call with 16 writes of 64 KiB inside.
+    // Each of 16 ranks on two nodes requests 1 MiB in a collective call with 16 writes of 64 KiB inside.
     let rank = |rank: u64, collective: bool| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         for step in 0..10_u64 {
@@ -152,7 +152,7 @@ fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     assert!(sentence(&found).contains("split into writes of 64.0 KiB by 16 ranks"), "{}", sentence(&found));
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("cb_nodes 2") && commands.contains("cb_buffer_size"), "{commands}");
-    // Without MPI-IO, these writes are the program's own.
+    // Without MPI-IO, the small writes are the program's own.
     let found = report((0..16).map(|number| rank(number, false)).collect(), 1000);
     assert_stated(&found, "DXT-C030", &json!({"calls": 2560, "operation": "writes"}));
 }
@@ -180,7 +180,7 @@ fn own_files(opens_too: bool, one_file: bool) -> Value {
             add(op::POSIX_CLOSE, -1, 0, 200 * other);
             one.add("", BARRIER, 0, 0, 0, now, (step + 1) * 600 * MS);
         }
-        // A write to another file makes files comparable.
+        // A write of rank 0 to another file makes files comparable.
         if rank == 0 {
             one.write("/lus/log", 0, 1 << 20, 4800 * MS, 4810 * MS);
         }
@@ -190,7 +190,7 @@ fn own_files(opens_too: bool, one_file: bool) -> Value {
 }
 
 #[test]
-fn a_slow_file_that_one_rank_alone_uses_is_told_with_the_rank() {
+fn a_slow_file_that_one_rank_alone_uses_is_reported_with_the_rank() {
     let found = own_files(true, false);
     let facts = json!({"rank": 3, "file": "/lus/7/part.3", "calls": 8, "operation": "writes"});
     assert_stated(&found, "DXT-O002", &facts);
@@ -214,7 +214,7 @@ fn strided(apart: u64) -> Value {
     for step in 0..8_u64 {
         let (from, mut free) = (step * 200 * MS, [0_u64; 8]);
         for (rank, one) in (0..ranks).zip(&mut all) {
-            // Different ranks are served first in different steps.
+            // In each step, another rank is served first.
             let place = (rank * 13 + step * 5) % ranks;
             let at = (step * ranks + place) * apart + 5;
             let free = &mut free[(at % 8) as usize];
@@ -227,7 +227,7 @@ fn strided(apart: u64) -> Value {
 }
 
 #[test]
-fn a_stride_that_meets_few_of_many_targets_is_told() {
+fn a_stride_that_meets_few_of_many_targets_is_reported() {
     let found = strided(8);
     assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
     let (text, evidence) = (sentence(&found), evidence(&found));
@@ -255,10 +255,10 @@ fn scratch_data_that_are_written_read_back_and_overwritten_are_one_finding() {
         (one, now)
     };
     let found = met_at_the_end((0..4).map(rank).collect());
-    // The cost is that of rewriting and of reading back; the latter is no finding of its own.
+    // The cost is that of rewriting and of reading back, so reading back has no finding of its own.
     let scratch = assert_stated(&found, "DXT-C027", &json!({"bytes": 640 << 20}));
     assert_costs_ms(scratch, 2080..=2300);
-    // About 600 ms in 96 calls.
+    // The 96 calls take about 600 ms.
     assert_saves_ms(scratch, 500.0..=620.0);
     assert_quiet(&found, "DXT-C026");
 }

@@ -42,7 +42,7 @@ fn waits_for_a_lock_whose_holder_stalls_are_the_stalls() {
     let (locks, without) = (saves_ms(&found, "DXT-V005"), saves_ms(&under_a_lock(2), "DXT-V005"));
     let (locks, without) = (locks.unwrap_or(0), without.unwrap_or(0));
     assert!((200..=340).contains(&without), "{without} of 20 times 16 ms");
-    // Serialization is only a consequence of the lock.
+    // Serialization is only a consequence of the lock, and no finding.
     assert_eq!(saves_ms(&under_a_lock(2), "DXT-C039"), None);
     assert!(locks.abs_diff(without) <= 40, "{locks}, without the stall {without}");
 }

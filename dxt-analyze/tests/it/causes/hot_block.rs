@@ -50,7 +50,7 @@ fn reads(busy: u64, busy_ms: u64) -> Value {
 
 #[test]
 fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
-    // The last of 16 ranks gets the block after 32 ms; reads on its target wait as long.
+    // The last of 16 ranks gets the block after 32 ms; reads on the block's target wait as long.
     let found = reads(OF_BLOCK, 32);
     assert_stated(&found, "DXT-C025", &json!({"file": "/lus/header", "offset": 0, "calls": 16 * 10}));
     assert!(sentence(&found).contains("the same 4.00 KiB"), "{}", sentence(&found));
@@ -64,7 +64,7 @@ fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
 
 #[test]
 fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
-    // Each of 16 ranks reads 64 KiB headers of three files in 32 pieces of 2 ms, then writes for 20 ms.
+    // Each of 16 ranks reads the 64 KiB headers of three files in 32 pieces of 2 ms, then writes for 20 ms.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         let mut now = 100 * MS;
@@ -86,7 +86,7 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
 
 #[test]
 fn a_header_that_all_read_in_one_call_is_one_block_and_no_stride() {
-    // 16 ranks read 3 MiB at the beginning of each step's file, served by its target one after another in 4 ms each, then their own part.
+    // In each step, 16 ranks read 3 MiB at the beginning of a file, served by its target one after another in 4 ms each, then their own part.
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, &format!("n{}", rank / 8))).collect();
     let mut now = 0;
     for step in 0..6_u64 {

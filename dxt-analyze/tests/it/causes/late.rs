@@ -22,13 +22,13 @@ fn a_rank_that_comes_late_to_barriers_is_named_where_io_matters() {
     assert_eq!(late(1)["verdict"]["io_matters"], false);
 }
 
-/// Asserts that no rank is late, neither where ranks meet nor to collective calls.
+/// Asserts that no rank is reported as late, neither at synchronization points nor to collective calls.
 fn assert_none_late(found: &Value) {
     assert_quiet(found, "DXT-V013");
     assert_quiet(found, "DXT-L003");
 }
 
-/// Rank 0 waits for rank 1 in a reduction. The other ranks have already sent their contributions, and wait at the barrier that follows.
+/// Rank 0 waits for rank 1 in a reduction. The other ranks have sent their contributions before, and wait at the barrier that follows.
 #[test]
 fn a_rank_that_comes_late_to_a_reduction_is_late_to_the_barrier_behind_it() {
     let rank = |rank: u64| {
@@ -89,9 +89,9 @@ fn a_rank_is_late_where_a_broadcast_follows_a_reduction() {
     let late = found(true, true);
     assert_saves_ms(assert_stated(&late, "DXT-V013", &json!({"rank": 2, "calls": 15})), 380.0..=460.0);
     assert!(sentence(&late).contains("15 of 15 synchronization points"), "{}", sentence(&late));
-    // All compute as long.
+    // All ranks compute for equal times.
     assert_none_late(&found(false, true));
-    // In a reduction alone, senders continue: no other rank waits.
+    // In a reduction alone, senders continue, so no other rank waits.
     assert_none_late(&found(true, false));
 }
 
@@ -123,11 +123,11 @@ fn ranks_that_are_late_together_are_named_together() {
         let facts = json!({"ranks": expected, "rank": null, "node": null, "calls": 10});
         assert_saves_ms(assert_stated(&found, "DXT-V013", &facts), 350.0..=410.0);
     }
-    // If all ranks of a node are late, the node is named.
+    // A node is named if all of its ranks are late.
     let nodes = |rank| if rank < 3 { "a" } else { "b" };
     let found = late(8, &|rank| rank < 3, &nodes);
     assert_stated(&found, "DXT-V013", &json!({"node": "a", "ranks": [0, 1, 2], "rank": null, "calls": 10}));
-    // More than half of the ranks are no outliers.
+    // More than half of the ranks cannot be outliers.
     let found = late(8, &|rank| rank > 2, &one);
     assert_none_late(&found);
 }
@@ -163,7 +163,7 @@ fn who_comes_late_within_a_group_holds_up_all_where_these_meet() {
 
 #[test]
 fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
-    // Two groups of four ranks; in each of nine steps, rank 2 computes `computes` longer, or its writes take `writes` longer.
+    // Two groups of four ranks: in each of nine steps, rank 2 computes `computes` longer, or its writes take `writes` longer.
     let run = |computes: u64, writes: u64| {
         let mut all: Vec<Builder> = (0..8).map(member).collect();
         let mut ready = [0_u64; 8];
@@ -193,7 +193,7 @@ fn who_comes_late_to_its_group_is_named_though_all_meet_only_at_the_end() {
     assert_eq!(saves_ms(&found, "DXT-V013"), None);
 }
 
-/// Number (ID) of the group communicator that a rank belongs to.
+/// Number (ID) of the group communicator of a rank.
 const GROUP: i64 = 1;
 
 /// Returns the process of a rank that belongs to a group communicator.
@@ -212,8 +212,7 @@ fn member(rank: i32) -> Builder {
     one
 }
 
-/// Three ranks write for 45 ms, then wait 6 ms for a fourth that computes longer and writes for only 5 ms. Its lateness costs 6 ms per
-/// step, not 46.
+/// Three ranks write for 45 ms, then wait 6 ms for a fourth that computes longer and writes for only 5 ms: its lateness costs 6 ms per step, not 46.
 #[test]
 fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
     let mut all: Vec<Builder> = (0..4).map(|rank| process(rank, "n")).collect();

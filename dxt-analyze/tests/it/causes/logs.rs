@@ -1,4 +1,4 @@
-//! Tests of the detected causes if only a Darshan log is available instead of a trace.
+//! Tests of the causes that are found if only a Darshan log is available instead of a trace.
 
 use super::{LOCK, MPIIO_OPEN_ALL, MPIIO_WRITE, MS, STAT, saves_ms, sentence, trace_of};
 use crate::common::facts::{assert_nothing_stated, assert_saves_ms, assert_stated, brief};
@@ -28,7 +28,7 @@ fn opened_once(what: u16) -> Vec<Builder> {
 }
 
 #[test]
-fn one_rank_that_does_all_is_told_though_the_others_are_not_on_record() {
+fn one_rank_that_does_all_is_reported_though_the_others_are_not_on_record() {
     let all = |ranks: i32| {
         let rank = |rank: i32| {
             let mut one = process(rank, "n");
@@ -62,7 +62,7 @@ fn what_darshan_has_no_time_for_is_nobodys() {
 
 #[test]
 fn a_rank_is_not_late_by_calls_of_unknown_time() {
-    // Rank 1 syncs for 60 ms in each step and therefore arrives late; a log has the total time of syncs, but not when they were made.
+    // Rank 1 syncs for 60 ms in each step and so arrives late; a log has the total time of syncs, but not when they were made.
     let ranks = |syncs: bool| {
         let rank = |rank: i32| {
             let mut one = process(rank, "n");
@@ -100,7 +100,7 @@ fn report_of_counters(processes: Vec<Builder>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Returns the JSON report on four synthetic ranks that each write twenty times for 20 ms, each time followed by a sync of `sync_ms` ms.
+/// Returns the JSON report on four synthetic ranks that each write twenty times for 20 ms, each write followed by a sync of `sync_ms` ms.
 /// One write of rank 2 takes `stall_ms` ms.
 fn counted(sync_ms: u64, stall_ms: u64) -> Value {
     let rank = |rank: u64| {
@@ -133,8 +133,8 @@ fn counters_tell_of_one_call_that_stalled_and_of_syncs() {
 }
 
 #[test]
-fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_them() {
-    // Six ranks collectively open a file in each of eight steps; one computes for 30 ms longer before that.
+fn who_comes_late_to_collective_opens_is_reported_by_how_little_time_it_spends_in_them() {
+    // Six ranks collectively open a file in each of eight steps; one rank computes for 30 ms longer before each open.
     let run = |late: Option<u64>| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -156,8 +156,8 @@ fn who_comes_late_to_collective_opens_is_told_by_how_little_time_it_spends_in_th
     assert_eq!(saves_ms(&run(None), "DXT-L003"), None);
 }
 
-/// Returns the JSON report on four synthetic ranks that read the same 8 MiB `times` times. If `own` is true, each rank reads its own file,
-/// otherwise all share one. If `written` is true, a rank writes each block before it reads it.
+/// Returns the JSON report on four synthetic ranks that read the same 8 MiB `times` times: from a file of each rank if `own` is true, else
+/// from a shared one. If `written` is true, a rank writes each block before it reads it.
 fn read_again(times: u64, own: bool, written: bool) -> Value {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");

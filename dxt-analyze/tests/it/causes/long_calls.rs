@@ -10,7 +10,7 @@ fn long_calls_of_one_rank_at_times_are_that_ranks() {
     let found = writers(|rank, step| if rank == 4 && step % 12 == 5 { 9 } else { 1 });
     assert_stated(&found, "DXT-O002", &json!({"rank": 4, "calls": 8, "operation": "writes"}));
     assert!(sentence(&found).contains(" of its 100 "), "{}", sentence(&found));
-    // A different rank is slow each time: no rank is to blame.
+    // Another rank is slow each time, so no rank is to blame.
     let found = writers(|rank, step| if step % 3 == 1 && rank == step % 8 { 9 } else { 1 });
     assert_stated(&found, "DXT-V003", &json!({"calls": 33, "operation": "writes"}));
 }
@@ -20,10 +20,10 @@ fn storage_that_stands_still_again_and_again_is_named() {
     let found = writers(|_, step| if step % 12 == 7 { 9 } else { 1 });
     assert_stated(&found, "DXT-V001", &json!({"calls": 8 * 8, "span_ns": null, "operation": "writes"}));
     assert!(sentence(&found).contains("every 120 ms, 8 times"), "{}", sentence(&found));
-    // Half of the ranks do not point to storage.
+    // Slow writes of only half of the ranks do not point to storage.
     let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
     assert_quiet(&found, "DXT-V001");
-    // At irregular times.
+    // Writes are slow at irregular times.
     let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
     assert_stated(&found, "DXT-V001", &json!({"calls": 7 * 8, "span_ns": null}));
     assert!(sentence(&found).contains("slow 7 times: "), "{}", sentence(&found));
@@ -57,14 +57,14 @@ fn the_folder_or_the_ending_of_files_that_are_slow_to_open_is_named() {
     assert_stated(&found, "DXT-V003", &json!({"calls": 4 * 10, "operation": "opens"}));
     assert!(sentence(&found).contains("files *.h5"), "{}", sentence(&found));
     let found = opens(&|rank, step| format!("/scratch/{}/{rank}.{step}", step % 4), &|_| true);
-    // All alike.
+    // Folders with similar times are no finding.
     assert_quiet(&found, "DXT-O005");
     assert_quiet(&found, "DXT-V003");
 }
 
 #[test]
 fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
-    // A sync after every two writes; each twentieth takes 120 ms instead of 2, on different ranks.
+    // A sync follows every two writes; each twentieth sync takes 120 ms instead of 2, on different ranks.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mut from = 0;
@@ -87,7 +87,7 @@ fn syncs_that_are_mostly_quick_are_a_matter_of_the_few_that_are_not() {
 }
 
 #[test]
-fn one_long_call_of_each_file_is_told_so() {
+fn one_long_call_of_each_file_is_reported_so() {
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for file in 0..8_u64 {
@@ -132,14 +132,14 @@ fn calls_that_stall_one_after_another_with_no_quick_one_between_are_a_moment() {
     assert_saves_ms(moment, 535.0..=550.0);
     assert!(sentence(&found).starts_with("3 writes from "), "{}", sentence(&found));
     assert!(sentence(&found).contains(" take 10.6 times"), "{}", sentence(&found));
-    // The longest of the calls.
+    // The finding names the longest of the calls.
     let one = json!({"file": "/data/out", "span_ns": [100_100_000, 300_300_000], "time_ns": 200_200_000});
     assert_stated(&run(true), "DXT-V002", &one);
 }
 
 #[test]
 fn who_is_left_alone_at_the_end_holds_up_the_run() {
-    // Three concurrent programs: two write all the time; the third's last write takes 1 s, mostly after the others have ended.
+    // Of three concurrent programs, two write all the time; the third's last write takes 1 s, mostly after the others have ended.
     let program = |pid: u32, steps: u64, pause: u64, stalls_at: u64| {
         let mut one = process(-1, "n");
         one.process.info.pid = pid;
@@ -163,7 +163,7 @@ fn who_is_left_alone_at_the_end_holds_up_the_run() {
 
 #[test]
 fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
-    // Four processes that read without pause: some reads of each take 100 times as long, while the others continue.
+    // Four processes read without pause: some reads of each take 100 times as long, while the others continue.
     let reader = |rank: u64| {
         let mut one = process(-1, "n");
         one.process.info.pid = 10 + rank as u32;
@@ -184,7 +184,7 @@ fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
 
 #[test]
 fn calls_that_stall_at_once_are_one_event() {
-    // Two of four ranks stall during the same second and end together; fixing one alone would save nothing.
+    // Two of four ranks stall during the same second and end together, so that fixing one alone would save nothing.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..20_u64 {
@@ -204,7 +204,7 @@ fn calls_that_stall_at_once_are_one_event() {
 
 #[test]
 fn the_first_call_of_each_rank_is_no_stall_of_storage() {
-    // Each rank writes 100 times; one of the writes takes 30 ms.
+    // Each rank writes 100 times; one of its writes takes 30 ms.
     let long_at = |long: u64, long_ms: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -219,23 +219,23 @@ fn the_first_call_of_each_rank_is_no_stall_of_storage() {
     };
     let found = long_at(0, 30);
     assert_eq!(saves_ms(&found, "DXT-V001"), None, "{}", found["findings"]);
-    // Severity is info, though the saving exceeds 0.02 of this short run.
+    // The severity is info, though the saving exceeds 0.02 of this short run.
     let first = &found["verdict"]["findings"][0];
     assert_eq!((&first["code"], &first["severity"]), (&"DXT-V032".into(), &"info".into()), "{first}");
     let title = first["title"].as_str().unwrap();
     assert!(title.contains("write of 8 of 8 ranks takes up to 30.2 ms"), "{title}");
     assert_saves_ms(first, 25.0..=30.0);
-    // The second call is not a first call.
+    // A long second call of each rank is no first call.
     let found = long_at(1, 30);
     assert_eq!(saves_ms(&found, "DXT-V032"), None, "{}", found["findings"]);
     let once = json!({"calls": 8, "span_ns": null});
     assert_stated(&found, "DXT-V001", &once);
-    // Nor does set-up explain a call of 3 s.
+    // Set-up does not explain a first call of 3 s.
     assert_stated(&long_at(0, 3000), "DXT-V001", &once);
 }
 
 #[test]
-fn calls_that_take_longer_and_longer_are_told() {
+fn calls_that_take_longer_and_longer_are_reported() {
     let found = writers(|_, step| 1 + step / 14);
     let span = &assert_stated(&found, "DXT-V001", &json!({}))["about"]["span_ns"];
     assert!(span[0].as_u64().is_some_and(|from| (140 * MS..500 * MS).contains(&from)), "{span}");

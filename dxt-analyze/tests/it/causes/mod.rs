@@ -1,4 +1,4 @@
-//! Tests of causes and verdicts in reports. Each test builds a trace in which every call is known, with one fault.
+//! Tests of causes and verdicts in reports. Each test builds a trace in which every call is known, with a single fault.
 
 mod again;
 mod aggregators;
@@ -79,8 +79,8 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     json(&["report", "--format", "json", &path], 0)
 }
 
-/// Ends each process with one barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the
-/// last has arrived.
+/// Ends all processes with a barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the last
+/// has arrived.
 fn met_at_the_end(all: Vec<(Builder, u64)>) -> Value {
     let met = all.iter().map(|(_, now)| *now).max().unwrap_or(0) + MS;
     let ranks = all.into_iter().map(|(mut one, now)| {
@@ -151,10 +151,10 @@ fn in_lanes(one: &mut Builder) {
         let stream = one.process.streams.get(segment.stream().0 as usize);
         stream.is_some_and(|stream| [BARRIER, GATHER, BCAST].contains(&stream.op))
     };
-    let (meetings, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
+    let (sync_points, calls): (Vec<Segment>, Vec<Segment>) = std::mem::take(all).into_iter().partition(meets);
     let begin = |of: &[Segment]| of.first().map_or(u64::MAX, |segment| segment.start);
-    let before = begin(&meetings) < begin(&calls);
-    let (mine, of_lane) = if before { (meetings, calls) } else { (calls, meetings) };
+    let before = begin(&sync_points) < begin(&calls);
+    let (mine, of_lane) = if before { (sync_points, calls) } else { (calls, sync_points) };
     *all = mine;
     if of_lane.is_empty() {
         return;
@@ -186,7 +186,7 @@ fn writers(takes: impl Fn(u64, u64) -> u64) -> Value {
         let mut one = process(rank as i32, "n");
         for step in 0..100 {
             let (at, from) = (((rank * 100 + step) * 1024 * KIB) as i64, step * 10 * MS);
-            // Some jitter: no two calls of a real program take equal times.
+            // Jitter is added, since no two calls of a real program take equal times.
             let jitter = (rank * 7 + step * 13) % 10 * MS / 50;
             one.write("/scratch/shared", at, 1024 * KIB, from, from + takes(rank, step) * MS + jitter);
         }

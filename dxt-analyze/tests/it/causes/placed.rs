@@ -1,5 +1,4 @@
-//! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets
-//! than exist.
+//! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets than exist.
 
 use super::{BARRIER, MS, evidence, meet, report, saves_ms, sentence};
 use crate::common::facts::{assert_stated, brief};
@@ -16,8 +15,8 @@ fn lay(one: &mut Builder, path: &str, targets: &[u32]) {
     one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source: LayoutSource::Lustre, bytes });
 }
 
-/// Returns the JSON report on 24 synthetic ranks that write 1 MiB eight times in each of six steps. They write to file `file(rank, step)`
-/// on targets `targets(rank, step)`. Each target serves one call at a time, in 500 µs.
+/// Returns the JSON report on 24 synthetic ranks that write 1 MiB eight times in each of six steps, to file `file(rank, step)` on targets
+/// `targets(rank, step)`. Each target serves one call at a time, in 500 µs.
 fn served(file: impl Fn(u64, u64) -> String, targets: impl Fn(u64, u64) -> Vec<u32>) -> Value {
     let mut all: Vec<Builder> = (0..24).map(|rank| process(rank, &format!("n{}", rank / 6))).collect();
     let mut now = 0;
@@ -59,13 +58,13 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
     let own = |rank: u64, step: u64| format!("/lus/{step}/{rank}");
     let found = served(own, |rank, _| vec![rank as u32 % 3]);
     assert_eq!(saves_ms(&found, "DXT-V006"), None, "{}", brief(&found));
-    // All files on one target: servers would have chosen others, too.
+    // All files are on one target, where servers would not have placed all.
     let found = served(own, |_, _| vec![3]);
     assert_stated(&found, "DXT-V006", &json!({"ost": 3}));
 }
 
 #[test]
-fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
+fn a_shared_file_of_one_target_each_step_is_reported_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert_stated(&found, "DXT-V006", &json!({"ost": null}));
     assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));
@@ -74,7 +73,7 @@ fn a_shared_file_of_one_target_each_step_is_told_so_though_steps_use_others() {
 
 #[test]
 fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
-    // Eight ranks that write 20 times; the duration does not depend on the others.
+    // Eight ranks write 20 times; the duration of a write does not depend on the other ranks.
     let run = |targets: &[u32]| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

@@ -1,4 +1,4 @@
-//! Tests of waiting by polling.
+//! Tests of programs that wait by polling.
 
 use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms, sentence};
 use crate::common::facts::{assert_saves_ms, assert_stated};
@@ -32,7 +32,7 @@ fn with_lock(holds: u64) -> Value {
 }
 
 #[test]
-fn a_lock_file_that_is_asked_for_again_and_again_is_told() {
+fn a_lock_file_that_is_asked_for_again_and_again_is_reported() {
     let found = with_lock(200);
     let facts = json!({"file": "/scratch/lock", "calls": 40 + 80 + 120, "processes": 3});
     assert_saves_ms(assert_stated(&found, "DXT-V027", &facts), 560.0..=640.0);
@@ -57,7 +57,7 @@ fn consumer(reads_on: bool, makes_it: bool) -> Value {
 }
 
 #[test]
-fn a_file_that_others_make_is_told_where_who_waits_does_nothing_else() {
+fn a_file_that_others_make_is_reported_where_who_waits_does_nothing_else() {
     let found = consumer(false, false);
     let waits = assert_stated(&found, "DXT-V027", &json!({"file": "/scratch/result", "calls": 120}));
     assert_saves_ms(waits, 560.0..=640.0);
@@ -109,13 +109,13 @@ fn producer_and_consumer(every: usize, reads_on: bool, meets: bool) -> Value {
 
 #[test]
 fn a_file_that_is_found_late_costs_the_time_since_it_was_there() {
-    // Queried at 100, 400 and 700 ms; the file exists from 600 ms on.
+    // The second process queries at 100, 400 and 700 ms; the file exists from 600 ms on.
     let found = producer_and_consumer(300, false, false);
     assert_stated(&found, "DXT-V027", &json!({"calls": 12}));
     let expected = "Rank 1 finds 6 files /scratch/ready_* 100 ms after they are available, on average: the process polls only every 300 ms";
     assert!(sentence(&found).starts_with(expected), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V027"), Some(600));
-    // Queried at 100 and 950 ms.
+    // With a query every 850 ms, the second process queries at 100 and 950 ms.
     assert_eq!(saves_ms(&producer_and_consumer(850, false, false), "DXT-V027"), Some(2100));
     assert!(saves_ms(&producer_and_consumer(5, false, false), "DXT-V027").is_none_or(|ms| ms < 30), "asked often");
     assert_eq!(saves_ms(&producer_and_consumer(300, true, false), "DXT-V027"), None, "it works meanwhile");
@@ -154,7 +154,7 @@ fn who_looks_once_and_then_makes_or_opens_a_file_does_not_wait_for_it() {
             let (name, at) = (format!("/scratch/part_{file}"), file * 1000);
             maker.add(&name, POSIX_OPEN, 0, -1, 0, (at + 600) * MS, (at + 601) * MS);
             other.fail(&name, STAT_FAILED, ENOENT, (at + 100) * MS, (at + 101) * MS);
-            // Found by the querying call, or by the next call anyway.
+            // The querying call finds the file, or the next call does anyway.
             let op = if again { STAT } else { POSIX_OPEN };
             other.add(&name, op, 0, -1, 0, (at + 900) * MS, (at + 901) * MS);
             other.add(&name, POSIX_READ, 0, 0, 1 << 20, (at + 902) * MS, (at + 950) * MS);

@@ -7,10 +7,10 @@ use crate::common::process;
 use serde_json::json;
 use trace_format::meta::stream_flags::NESTED;
 
-/// Parameters of the test program, which reads each block and then overwrites it.
+/// Parameters of the program under test, which reads each block and then overwrites it.
 #[derive(Clone, Copy)]
 struct Way {
-    /// Time from the end of a read to the write, in ns.
+    /// Time from the end of a read to the write, ns.
     between: u64,
     /// Number of bytes overwritten in each block.
     written: u64,
@@ -28,7 +28,7 @@ fn blocks(way: Way) -> serde_json::Value {
             one.add(&name, MMAP, 0, 0, 40 << 20, 0, 1000);
         }
         for block in 0..40_u64 {
-            // Some jitter: no two calls of a real program take equal times.
+            // Jitter is added, since no two calls of a real program take equal times.
             let (from, jitter) = (block * 24 * MS + MS, (block * 7 + rank) % 10 * MS / 50);
             let (offset, read) = ((block << 20) as i64, from + 8 * MS + jitter);
             let written = read + way.between + 8 * MS + jitter;
@@ -44,7 +44,7 @@ fn blocks(way: Way) -> serde_json::Value {
 }
 
 #[test]
-fn blocks_that_are_overwritten_at_once_are_told_by_what_their_reads_cost() {
+fn blocks_that_are_overwritten_at_once_are_reported_by_what_their_reads_cost() {
     let found = blocks(AT_ONCE);
     let finding = assert_stated(&found, "DXT-V034", &json!({"calls": 80, "bytes": 80 << 20}));
     assert!(sentence(&found).contains("2 processes read 80 blocks of 2 files"), "{}", sentence(&found));
@@ -54,7 +54,7 @@ fn blocks_that_are_overwritten_at_once_are_told_by_what_their_reads_cost() {
 }
 
 #[test]
-fn who_may_have_looked_at_a_block_or_writes_a_part_of_it_is_not_told() {
+fn who_may_have_looked_at_a_block_or_writes_a_part_of_it_is_not_reported() {
     let saves = |way| saves_ms(&blocks(way), "DXT-V034");
     assert_eq!(saves(Way { between: 2 * MS, ..AT_ONCE }), None, "an update in place");
     assert_eq!(saves(Way { written: 64 * KIB, ..AT_ONCE }), None, "a part of each block");

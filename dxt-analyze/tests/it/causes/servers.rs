@@ -1,5 +1,4 @@
-//! Tests of effects of storage (a server that serializes calls, a single aggregator, directory listings) and of the ranks that wait
-//! meanwhile.
+//! Tests of effects of storage (a server that serializes calls, a single aggregator, directory listings), and of the ranks that wait meanwhile.
 
 use super::{
     BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, sentence,
@@ -44,7 +43,7 @@ fn before_one_target(in_turn: bool) -> serde_json::Value {
 fn a_target_that_serves_calls_in_turn_has_a_queue() {
     let found = before_one_target(true);
     assert_stated(&found, "DXT-V006", &json!({"ost": 3}));
-    // 8 times 24 serialized writes of 12 ms, compared with six targets in parallel.
+    // In eight steps, 24 serialized writes take 12 ms each; six targets could serve them in parallel.
     let saves = saves_ms(&found, "DXT-V006").unwrap_or(0);
     assert!((1200..=2300).contains(&saves), "{saves} of 1920 ms");
     let found = before_one_target(false);
@@ -52,7 +51,7 @@ fn a_target_that_serves_calls_in_turn_has_a_queue() {
 }
 
 #[test]
-fn one_aggregator_is_told_of_split_collective_calls() {
+fn one_aggregator_is_reported_of_split_collective_calls() {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..10_u64 {
@@ -109,7 +108,7 @@ fn who_writes_most_while_others_wait_in_a_broadcast_is_named() {
         one
     };
     let found = report((0..5).map(rank).collect(), 2000);
-    // 3.3 times the mean of 2,304 KiB.
+    // Rank 2 writes 3.3 times the mean of 2,304 KiB.
     assert_stated(&found, "DXT-C014", &json!({"rank": 2, "bytes": 10 * 96 * 8192}));
     let saves = saves_ms(&found, "DXT-C014").unwrap_or(0);
     assert!((420..=700).contains(&saves), "{saves} of 670 ms");
@@ -117,7 +116,7 @@ fn who_writes_most_while_others_wait_in_a_broadcast_is_named() {
 
 #[test]
 fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
-    // Six rounds of four processes; in each round another one reads six times as much. A round begins when the previous one has ended.
+    // In each of six rounds of four processes, another process reads six times as much. A round begins when the previous one has ended.
     let rounds = |most: u64| {
         let of = |round: u64, number: u64| {
             let mut one = process(-1, "n");
@@ -177,7 +176,7 @@ fn beginning_together(times: u64) -> serde_json::Value {
 
 #[test]
 fn targets_that_ranks_begin_on_together_are_not_slow() {
-    // Findings of these codes that have a saving say who is slow; the others only compare bandwidths.
+    // Findings of these codes that have a saving name a slow unit; findings without one only compare bandwidths.
     let slow = |found: &serde_json::Value| {
         let codes = ["DXT-O002", "DXT-O003", "DXT-O004", "DXT-O005"];
         let all = found["findings"].as_array().unwrap().iter().filter(|one| !one["saves_ns"].is_null());
@@ -191,8 +190,8 @@ fn targets_that_ranks_begin_on_together_are_not_slow() {
 }
 
 #[test]
-fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
-    // 24 ranks write 3 MiB at a time to files of their own, each on four of 12 targets; data on OST 5 takes four times as long.
+fn a_slow_target_is_reported_of_requests_that_span_most_of_their_file() {
+    // Each of 24 ranks writes 3 MiB at a time to a file of its own, on four of 12 targets; data on OST 5 takes four times as long.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, &format!("n{}", rank / 8));
         let path = format!("/lus/{rank}");
@@ -209,7 +208,7 @@ fn a_slow_target_is_told_of_requests_that_span_most_of_their_file() {
         one
     };
     let found = report((0..24).map(rank).collect(), 1600);
-    // Eight ranks; three of four requests reach the target.
+    // Eight ranks use OST 5, and three of four of their requests reach it.
     assert_stated(&found, "DXT-O004", &json!({"ost": 5, "calls": 8 * 30, "operation": "writes"}));
 }
 
@@ -237,7 +236,7 @@ fn ranks_that_do_the_io_of_all_are_not_blamed_one_by_one() {
 }
 
 #[test]
-fn that_a_rank_has_more_to_write_is_told_before_that_it_is_in_writes_for_longer() {
+fn that_a_rank_has_more_to_write_is_reported_before_that_it_is_in_writes_for_longer() {
     let writers = |more: u64| {
         let rank = |rank: u64| {
             let mut one: Builder = process(rank as i32, "n");
@@ -256,14 +255,14 @@ fn that_a_rank_has_more_to_write_is_told_before_that_it_is_in_writes_for_longer(
         report((0..3).map(rank).collect(), 4000)
     };
     let found = writers(25);
-    // 2.1 times the mean of 117 MiB.
+    // Rank 2 has 2.1 times the mean of 117 MiB.
     assert_stated(&found, "DXT-C014", &json!({"rank": 2, "bytes": 250 << 20}));
     assert_eq!(saves_ms(&writers(5), "DXT-C014"), None);
 }
 
 #[test]
 fn what_is_said_of_shared_files_is_priced_by_their_calls_alone() {
-    // Small, fast reads of a shared file, and longer writes to each rank's own file.
+    // The ranks make small, fast reads of a shared file, and longer writes to files of their own.
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         for step in 0..100_u64 {
@@ -298,7 +297,7 @@ fn a_rank_that_removes_all_files_while_the_others_wait_is_named() {
     let found = removes(false);
     assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({"calls": 200})), 587.0..=649.0);
     assert!(sentence(&found).contains("Rank 0 alone makes 200 unlink calls"), "{}", sentence(&found));
-    // As many calls, 50 by each rank: what one rank takes for them, and none waits for another.
+    // There are as many unlink calls, 50 by each rank, and no rank waits for another.
     let found = removes(true);
     assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({"calls": 200})), 0.0..=160.0);
     assert!(!sentence(&found).contains("alone"), "{}", sentence(&found));

@@ -98,8 +98,8 @@ fn tiny_requests_are_named_by_what_they_cost_in_any_interface() {
 }
 
 #[test]
-fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() {
-    // Appends to one file: each takes longer by those queued before it.
+fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_reported_so() {
+    // All ranks append to one file, and each write takes longer by the writes queued before it.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS;
         let mut at = from;
@@ -119,7 +119,7 @@ fn small_writes_of_all_ranks_that_wait_for_each_other_on_one_file_are_told_so() 
 
 #[test]
 fn readers_that_seldom_meet_do_not_wait_for_each_other() {
-    // Reads that continue at the previous end are fast, others are not, regardless of concurrent readers.
+    // Reads that continue at the previous end are fast and others slow, regardless of concurrent readers.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let mut at = (step * 100 + rank * 20) * MS;
         for call in 0..6_u64 {
@@ -180,14 +180,14 @@ fn reads_of_a_quarter_megabyte_in_no_order_are_random_and_large_ones_are_not() {
     };
     let found = run(1);
     let random = assert_stated(&found, "DXT-C008", &json!({"operation": "reads"}));
-    // The part of the time due to the order is unknown.
+    // It is unknown how much of the time is due to the order.
     assert_eq!(random["severity"], "warn");
     assert_eq!(saves_ms(&run(4), "DXT-C008"), None);
 }
 
 #[test]
-fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
-    // Four ranks each read `length` bytes a hundred times, 4 ms for 32 KiB, at a distance of `stride`.
+fn strided_reads_are_reported_as_such_and_those_in_a_row_are_not() {
+    // Each of four ranks reads `length` bytes a hundred times, 4 ms for 32 KiB, at a distance of `stride`.
     let run = |length: u64, stride: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -206,14 +206,14 @@ fn strided_reads_are_told_as_such_and_those_in_a_row_are_not() {
     assert_stated(&found, "DXT-I005", &facts);
     assert!(sentence(&found).contains(": 32.0 KiB every 640 KiB"), "{}", sentence(&found));
     assert_eq!(saves_ms(&run(32 * KIB, 32 * KIB), "DXT-I005"), None);
-    // Larger reads spend some time on their bytes: the share is unknown.
+    // Larger reads spend an unknown share of their time on their bytes.
     let found = run(256 * KIB, 9216 * KIB);
     assert_eq!(assert_stated(&found, "DXT-I005", &facts)["severity"], "warn");
     assert!(sentence(&found).contains(": 256 KiB every 9.00 MiB"), "{}", sentence(&found));
 }
 
 #[test]
-fn a_few_hundred_small_requests_are_told_if_they_take_their_time() {
+fn a_few_hundred_small_requests_are_reported_if_they_take_their_time() {
     // One process makes 300 consecutive writes of 32 KiB.
     let run = |us: u64| {
         let mut one = process(-1, "n");

@@ -10,8 +10,8 @@ use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 
 const US: u64 = 1000;
 
-/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of ten steps, each writes 1 MiB four times to `path(rank)`, in
-/// `takes(rank, step)` µs per write, and synchronizes.
+/// Returns the JSON report on 32 synthetic ranks on eight nodes. In each of ten steps, each rank writes 1 MiB four times to `path(rank)`,
+/// in `takes(rank, step)` µs per write, and synchronizes.
 fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Value {
     let mut all: Vec<Builder> = (0..32).map(|rank| process(rank, &format!("n{}", rank / 4))).collect();
     let mut now = 0;
@@ -34,10 +34,10 @@ fn in_steps(path: impl Fn(u64) -> String, takes: impl Fn(u64, u64) -> u64) -> Va
 #[test]
 fn a_node_is_slow_though_the_others_are_of_two_kinds() {
     let own = |rank: u64| format!("/scratch/{rank}");
-    // Nodes alternate between 4 and 6.5 ms; those of n3 take 14.
+    // Nodes alternate between writes of 4 and 6.5 ms; those of n3 take 14 ms.
     let found = in_steps(own, |rank, _| if rank / 4 == 3 { 14_000 } else { 4_000 + rank / 4 % 2 * 2_500 });
     assert_stated(&found, "DXT-O003", &json!({"node": "n3", "calls": 4 * 10 * 4, "operation": "writes"}));
-    // Each node is a little slower than the one before: the last is no outlier.
+    // Each node is a little slower than the one before, so the last one is no outlier.
     let found = in_steps(own, |rank, _| 4_000 + rank / 4 * 700);
     for code in ["DXT-O002", "DXT-O003", "DXT-O004", "DXT-O005"] {
         assert_quiet(&found, code);

@@ -1,4 +1,4 @@
-//! Tests of unusually long calls: reported as single events if few, as the tail of a distribution if many.
+//! Tests of unusually long calls: few are reported as single events, many as the tail of a distribution.
 
 use super::{BARRIER, MS, report, report_of, saves_ms, sentence};
 use crate::common::facts::{assert_found, assert_quiet, assert_stated};
@@ -41,20 +41,20 @@ fn several_long_calls_of_each_kind_are_one_tail() {
     assert!(sentence(&found).contains(" of 960 "), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V003").unwrap_or(0);
     assert!((330..=350).contains(&saves), "{saves} of 348 ms");
-    // Three long calls are events.
+    // Three long calls are reported as single events.
     let found = with_long(&[reads[0], reads[1], writes[0]]);
     assert_stated(&found, "DXT-V002", &json!({}));
     for (rank, file) in [(1, "/scratch/in"), (4, "/scratch/in"), (0, "/scratch/out")] {
         assert_found(&found, "DXT-V002", &json!({"rank": rank, "file": file}));
     }
-    // Long calls that one process makes alone are events, too.
+    // Long calls that only one process makes are reported as single events as well.
     let found = with_long(&[(1, 5, true), (1, 20, true), (1, 41, true), (1, 11, false), (1, 30, false)]);
     assert_quiet(&found, "DXT-V003");
 }
 
 #[test]
 fn a_call_that_nobody_waits_for_makes_who_is_left_at_the_end_late() {
-    // Eight processes that never synchronize; one call of rank 3 takes 400 ms in the middle, and the process ends 400 ms later.
+    // Eight processes never synchronize; one call of rank 3 takes 400 ms in the middle, and the process ends 400 ms later.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let mut now = rank * MS;
@@ -102,7 +102,7 @@ fn the_first_calls_of_bursts_wait_for_each_other_and_are_no_tail() {
     let first = in_bursts(|_, _| 0);
     assert_quiet(&first, "DXT-V003");
     assert_eq!(assert_stated(&first, "DXT-V032", &json!({}))["severity"], "warn", "a tenth of the run");
-    // At varying places in the bursts, they form one finding.
+    // Long writes at varying places in the bursts form one finding.
     let anywhere = in_bursts(|rank, step| (rank * 5 + step * 3) % 8);
     assert_stated(&anywhere, "DXT-V003", &json!({"calls": 120, "operation": "writes"}));
     assert!(sentence(&anywhere).contains(" of 2,560 "), "{}", sentence(&anywhere));

@@ -46,7 +46,7 @@ fn before_targets(places: impl Fn(u64) -> u32, serves: impl Fn(u32) -> u64) -> s
 
 #[test]
 fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others() {
-    // Six ranks on each of eight targets; one target takes 7 ms instead of 1, so that a rank waits for the five before it: 42 ms each time.
+    // Six ranks use each of eight targets; one target takes 7 ms instead of 1, so that a rank waits for the five before it: 42 ms each time.
     let found = before_targets(|rank| (rank % 8) as u32, |target| if target == 5 { 7000 } else { 1000 });
     assert_stated(&found, "DXT-O004", &json!({"ost": 5, "calls": 6 * 8 * 4, "operation": "writes"}));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
@@ -54,7 +54,7 @@ fn a_target_that_calls_wait_for_is_slow_though_its_first_is_as_quick_as_others()
 }
 
 #[test]
-fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
+fn a_rank_and_the_target_that_it_alone_uses_are_reported_together() {
     let found = |alone: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, &format!("n{}", rank / 4));
@@ -80,37 +80,37 @@ fn a_rank_and_the_target_that_it_alone_uses_are_told_together() {
     };
     let one = found(true);
     assert_stated(&one, "DXT-O002", &json!({"rank": 5, "ost": 5, "calls": 40, "operation": "writes"}));
-    // If another rank is as slow there, the target is to blame.
+    // If another rank is as slow on the target, the target is to blame.
     let both = found(false);
     assert_stated(&both, "DXT-O004", &json!({"ost": 2, "calls": 2 * 40, "operation": "writes"}));
 }
 
 #[test]
 fn a_target_that_most_lies_on_is_overloaded() {
-    // Half of the files on one of 13 targets.
+    // Half of the files are on one of 13 targets.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
     assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 24 * 8 * 4}));
     assert!(sentence(&found).contains("is overloaded: 12.0 times the load"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");
-    // Two thirds of the files: their ranks are not slow either.
+    // Two thirds of the files are on one target; their ranks are not slow either.
     let found = before_targets(|rank| if rank % 3 < 2 { 0 } else { 1 + (rank / 3 % 12) as u32 }, |_| 2000);
     assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 32 * 8 * 4}));
     assert!(sentence(&found).contains("is overloaded"), "{}", sentence(&found));
 }
 
 #[test]
-fn targets_that_serve_alike_are_no_matter() {
+fn targets_that_serve_similar_are_no_matter() {
     let found = before_targets(|rank| (rank % 8) as u32, |_| 1500);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
-    // Twice as many files on one target, by chance, which hardly lengthens calls.
+    // One target has twice as many files by chance, which hardly lengthens calls.
     let found = before_targets(|rank| if rank >= 42 { 3 } else { (rank % 7) as u32 }, |_| 1000);
     assert_eq!(saves_ms(&found, "DXT-O004"), None, "{}", brief(&found));
 }
 
 #[test]
-fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
-    // Requests of 4 MiB on a file of eight targets: those of even ranks reach the first four targets, those of odd ranks the others.
+fn of_two_groups_of_targets_the_slower_is_reported_and_not_the_ranks_that_use_it() {
+    // Requests are 4 MiB of a file on eight targets: those of even ranks reach the first four targets, those of odd ranks the others.
     let rank = |rank: u64, slower: u64| {
         let mut one = process(rank as i32, &format!("n{}", rank / 8));
         let file = one.file("/lus/a");
@@ -135,8 +135,8 @@ fn of_two_groups_of_targets_the_slower_is_told_and_not_the_ranks_that_use_it() {
 }
 
 #[test]
-fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
-    // 64 ranks read the same MiB, or one each, in each of six steps; the data is on one target, which takes 2 ms per request.
+fn what_waits_for_a_block_that_all_read_is_reported_of_the_block() {
+    // In each of six steps, 64 ranks read the same MiB, or one each; the data is on one target, which takes 2 ms per request.
     let run = |same: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, &format!("n{}", rank / 8));
@@ -171,7 +171,7 @@ fn what_waits_for_a_block_that_all_read_is_told_of_the_block() {
 
 #[test]
 fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
-    // A file for each of 24 ranks; 1 MiB in 20 ms every 100 ms, behind a header or not.
+    // Each of 24 ranks has a file, with or without a header, and writes 1 MiB in 20 ms every 100 ms.
     let run = |header: u64| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");

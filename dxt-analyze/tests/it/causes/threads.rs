@@ -16,7 +16,7 @@ fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
     let rank = |rank: u64| {
         let mut one: Builder = process(rank as i32, "n");
         let tid = 1000 + rank as u32;
-        // The first thread only synchronizes.
+        // The first thread of each rank only synchronizes.
         one.process.threads = (0..5).map(|index| ThreadDef { index, tid: tid + index * 10 }).collect();
         one.threads = (0..5).map(|index| (index, Vec::new())).collect();
         for step in 0..10_u64 {
@@ -26,7 +26,7 @@ fn threads(of: impl Fn(u64, u64) -> Reads) -> serde_json::Value {
                 let stream = StreamId(one.stream(&name, op::POSIX_READ, 0));
                 let mut at = step * 100 * MS + 1000;
                 for call in 0..calls {
-                    // Some jitter: no two calls of a real program take equal times.
+                    // Jitter is added, since no two calls of a real program take equal times.
                     let takes = ms * MS + (rank * 7 + thread * 3 + step * 13 + call * 5) % 10 * MS / 50;
                     let place = (((step * 3 + rank) * 4 + thread) * calls + call) * bytes;
                     let segment = Segment::new(stream, place as i64, bytes, at, at + takes);
@@ -47,17 +47,17 @@ fn shared(ms: u64) -> Reads {
 }
 
 #[test]
-fn the_thread_that_is_slow_in_each_process_is_told_by_what_all_wait_for_it() {
+fn the_thread_that_is_slow_in_each_process_is_reported_by_what_all_wait_for_it() {
     let found = threads(|_, thread| shared(if thread == 2 { 18 } else { 10 }));
     assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 3 * 10 * 4}));
     assert!(sentence(&found).contains("Thread 3 of the 4 that read in each of 3 processes"), "{}", sentence(&found));
     let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
     assert!((310..=330).contains(&saves), "{saves} of 320 ms");
-    assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are alike");
+    assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are similar");
 }
 
 #[test]
-fn the_thread_of_one_process_is_told_with_its_rank() {
+fn the_thread_of_one_process_is_reported_with_its_rank() {
     let found = threads(|rank, thread| shared(if (rank, thread) == (1, 0) { 20 } else { 10 }));
     assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 10 * 4}));
     assert!(sentence(&found).contains("Thread 1 of the 4 that read in rank 1"), "{}", sentence(&found));
@@ -69,7 +69,7 @@ fn the_thread_of_one_process_is_told_with_its_rank() {
 fn where_each_thread_has_its_file_which_of_both_is_slow_is_not_said() {
     let own = |ms: u64, thread: u64| (4, format!("/scratch/part.{thread}"), 1024 * KIB, ms);
     let found = threads(|_, thread| own(if thread == 2 { 18 } else { 10 }, thread));
-    // That the file may be slow as well is a fact of the thread's finding.
+    // The finding on the thread also states that its file may be the slow one.
     assert_found(&found, "DXT-V035", &json!({"file": "/scratch/part.2", "calls": 3 * 10 * 4}));
 }
 

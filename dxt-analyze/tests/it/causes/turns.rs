@@ -31,7 +31,7 @@ fn by_turns(computes: u64, meet: bool) -> Value {
 
 #[test]
 fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
-    // A round takes 100 ms, of which each rank computes for 90: only in the first round does the last rank wait for the seven before it.
+    // A round takes 100 ms, of which each rank computes for 90, so the last rank waits for the seven before it only in the first round.
     let saves = saves_ms(&by_turns(90, false), "DXT-C039").unwrap_or(0);
     assert!(saves <= 100, "{saves} of 70 ms");
     // A round takes 80 ms, of which each rank computes for 30 and waits for 40.
@@ -45,8 +45,8 @@ fn who_computes_while_others_have_their_turns_loses_nothing_by_that() {
 }
 
 #[test]
-fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time() {
-    // Eight ranks write simultaneously for 60 ms in each of six steps, then for 5 ms each, serialized or together.
+fn turns_in_some_phases_are_reported_though_most_bytes_are_written_at_the_same_time() {
+    // In each of six steps, eight ranks write simultaneously for 60 ms, then for 5 ms each, serialized or together.
     let run = |in_turn: bool| {
         let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
         let mut now = 0;
@@ -81,8 +81,8 @@ fn turns_in_some_phases_are_told_though_most_bytes_are_written_at_the_same_time(
 }
 
 #[test]
-fn turns_of_groups_beside_each_other_are_told() {
-    // Four groups of four ranks with a file each; in a group, ranks write one after another for 10 ms, after computing for 100 ms.
+fn turns_of_groups_beside_each_other_are_reported() {
+    // Each of four groups of four ranks has a file; in a group, ranks write one after another for 10 ms, after computing for 100 ms.
     let mut all: Vec<Builder> = (0..16).map(|rank| process(rank, "n")).collect();
     let mut now = 0;
     for step in 0..6_u64 {
@@ -107,7 +107,7 @@ fn turns_of_groups_beside_each_other_are_told() {
 
 #[test]
 fn turns_that_a_lock_makes_are_the_locks() {
-    // Eight ranks lock a file in each of six steps; each writes six times before the next one gets the lock.
+    // Eight ranks lock a file in each of six steps; each writes six times before the next rank gets the lock.
     let mut all: Vec<Builder> = (0..8).map(|rank| process(rank, "n")).collect();
     let mut now = 0;
     for step in 0..6_u64 {
@@ -131,7 +131,7 @@ fn turns_that_a_lock_makes_are_the_locks() {
     assert!(sentence(&found).contains("for file locks, in 48 calls"), "{}", sentence(&found));
 }
 
-/// Five ranks compute for 80 ms, then write one after another, 13 ms each. All ranks synchronize after each rank's write.
+/// Five ranks compute for 80 ms, then write one after another, 13 ms each; all ranks synchronize after each rank's write.
 #[test]
 fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
     let mut all: Vec<Builder> = (0..5).map(|rank| process(rank, "n")).collect();
@@ -150,5 +150,5 @@ fn turns_behind_each_of_which_all_meet_cost_what_ranks_wait_there() {
     let found = report(all, now / MS + 1);
     assert_stated(&found, "DXT-C039", &json!({"calls": null}));
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
-    assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the meetings");
+    assert!((950..=1150).contains(&saves), "{saves} of 1040 ms and the sync_points");
 }

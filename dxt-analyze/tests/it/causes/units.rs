@@ -6,7 +6,7 @@ use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::CommunicatorDef;
 
-/// Returns the slow period of writes that the verdict states; fails if it does not begin at `from_ms`.
+/// Returns the slow period of writes that the verdict states; fails unless it begins at `from_ms`.
 fn slow_from(found: &Value, from_ms: u64) -> &Value {
     let slow = assert_stated(found, "DXT-V001", &json!({"operation": "writes"}));
     let begin = slow["about"]["span_ns"][0].as_u64();
@@ -96,7 +96,7 @@ fn the_slower_of_two_files_is_named_where_ranks_use_both_by_turns() {
     let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/in/mesh", "calls": 640, "operation": "reads"}));
     assert_costs_ms(slow, 3040..=3360);
     assert_saves_ms(slow, 320.0..=420.0);
-    // Equal times, or different periods: the period may then be the cause.
+    // With equal times, or in different periods, no file is slow: the period may then be the cause.
     assert_eq!(saves_ms(&two_files(6, true), "DXT-O005"), None);
     assert_eq!(saves_ms(&two_files(10, false), "DXT-O005"), None);
 }
@@ -127,7 +127,7 @@ fn a_slow_rank_that_comes_to_the_end_a_round_ahead_costs_nothing() {
     let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 3, "calls": 40, "operation": "writes"}));
     assert_costs_ms(slow, 380..=420);
     assert_saves_ms(slow, 330.0..=420.0);
-    // Rank 3 arrives 200 ms before the others: no round gets longer.
+    // Rank 3 arrives 200 ms before the others, so no round gets longer by it.
     let found = ahead(60);
     assert!(saves_ms(&found, "DXT-O002").unwrap_or(0) <= 2, "{}", brief(&found));
 }
@@ -141,7 +141,7 @@ fn a_slow_half_of_the_ranks_is_named() {
     let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
     let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 5, "calls": 300, "operation": "writes"}));
     assert_costs_ms(slow, 1140..=1260);
-    // No two groups.
+    // Ranks with rising times form no two groups.
     assert_quiet(&writers(|rank, _| 2 + rank), "DXT-O002");
 }
 
@@ -151,13 +151,13 @@ fn storage_that_is_slow_from_a_moment_on_is_named() {
     let slow = slow_from(&found, 400);
     assert_eq!(slow["about"]["calls"], 480);
     assert_costs_ms(slow, 1824..=2016);
-    // Alternating slowness is how the program works.
+    // Slowness that alternates regularly belongs to the program.
     assert_quiet(&writers(|_, step| if step / 5 % 2 == 1 { 6 } else { 2 }), "DXT-V001");
 }
 
 #[test]
 fn ranks_that_meet_on_a_copy_of_the_world_wait_for_each_other() {
-    // Communicator that duplicates MPI_COMM_WORLD, as libraries make it. Each rank numbers its communicators on its own.
+    // Libraries make a communicator that duplicates MPI_COMM_WORLD. Each rank numbers its communicators on its own.
     let on = |mut ranks: Vec<Builder>, size: u32| {
         for (rank, one) in ranks.iter_mut().enumerate() {
             let number = rank as u32 + 1;
@@ -199,7 +199,7 @@ fn a_slow_part_of_a_file_is_named() {
     assert_eq!(slow["about"]["operation"], "writes");
     assert_costs_ms(slow, 852..=940);
     assert_saves_ms(slow, 200.0..=240.0);
-    // Slow in the first pass only: the period is the cause.
+    // The part is slow in the first pass only, so the period is the cause.
     let found = passes(&|step, at| step < 64 && (96 << 20..128 << 20).contains(&at));
     slow_from(&found, 480);
 }
@@ -214,7 +214,7 @@ fn storage_that_is_slow_for_a_third_of_the_run_is_named() {
 
 #[test]
 fn a_slow_rank_stands_before_the_size_of_all_requests() {
-    // 20 writes of 64 KiB per step: small, but other ranks complete equally small ones fast.
+    // Each step has 20 writes of 64 KiB: small, but other ranks complete equally small writes fast.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..80 {
@@ -233,7 +233,7 @@ fn a_slow_rank_stands_before_the_size_of_all_requests() {
     let found = report((0..4).map(rank).collect(), 8000);
     let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 1600, "operation": "writes"}));
     assert_costs_ms(slow, 4560..=5040);
-    // The small writes' remaining saving is at most their time on the other ranks.
+    // The remaining saving of small writes is at most their time on the other ranks.
     let small = saves_ms(&found, "DXT-C029").or_else(|| saves_ms(&found, "DXT-C030")).unwrap_or(0);
     assert!((1000..=1800).contains(&small), "{small} of 1,600 ms");
 }
@@ -257,12 +257,12 @@ fn a_slow_folder_is_named() {
     let slow = assert_stated(&found, "DXT-O005", &facts);
     assert_costs_ms(slow, 1520..=1680);
     assert_saves_ms(slow, 390.0..=410.0);
-    // Files of two kinds.
+    // Folders with files of two kinds are not compared.
     assert_quiet(&report((0..4).map(|rank| steps(3, rank)).collect(), 1600), "DXT-O005");
 }
 
 #[test]
-fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
+fn the_slower_of_two_folders_of_one_process_is_reported_by_their_files() {
     // One process alternates between files of two folders.
     let run = |slow_ms: &dyn Fn(u64) -> u64| {
         let mut one = process(-1, "n");
@@ -279,12 +279,12 @@ fn the_slower_of_two_folders_of_one_process_is_told_by_their_files() {
     let found = run(&|_| 20);
     let slow = assert_stated(&found, "DXT-O005", &json!({"file": "/data/pm", "calls": 20, "operation": "reads"}));
     assert_saves_ms(slow, 250.0..=330.0);
-    // Only some of the files are slow.
+    // Only some files of the folder are slow.
     assert_quiet(&run(&|step| if step % 3 == 0 { 4 } else { 20 }), "DXT-O005");
 }
 
 #[test]
-fn two_slow_nodes_of_six_are_told_together() {
+fn two_slow_nodes_of_six_are_reported_together() {
     let rank = |rank: u64| {
         let node = rank / 2;
         let mut one = process(rank as i32, &format!("node{node}"));

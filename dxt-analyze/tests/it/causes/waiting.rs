@@ -27,7 +27,7 @@ fn ranks_that_write_by_turns_from_step_to_step_are_serial() {
     };
     let found = turns(false);
     assert_saves_ms(assert_stated(&found, "DXT-C039", &json!({})), 500.0..=620.0);
-    // All at once.
+    // All ranks write at once, so none is serialized.
     assert_quiet(&turns(true), "DXT-C039");
 }
 
@@ -51,7 +51,7 @@ fn threads_that_never_read_at_once_are_named() {
     assert!(sentence(&found).contains("4 I/O threads of pid "), "{}", sentence(&found));
     let at_once = threads(&|call| (call % 4, call / 4 * 4));
     assert_quiet(&at_once, "DXT-V012");
-    // One when the other has gone.
+    // One thread begins when the other has ended.
     assert_quiet(&threads(&|call| (call / 25, call)), "DXT-V012");
 }
 
@@ -80,7 +80,7 @@ fn who_serves_others_that_need_not_wait_is_not_blamed() {
 }
 
 #[test]
-fn uneven_reads_before_the_first_meeting_are_told_however_late_it_is() {
+fn uneven_reads_before_the_first_meeting_are_reported_however_late_it_is() {
     // Rank 2 reads most of the input for 600 of 1,000 ms; the others finish early and wait for it.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
@@ -123,7 +123,7 @@ fn who_waits_at_a_barrier_does_not_come_late_to_the_next_collective_call() {
 }
 
 #[test]
-fn locks_around_each_call_of_mpiio_are_told_from_those_of_sieving() {
+fn locks_around_each_call_of_mpiio_are_reported_from_those_of_sieving() {
     let run = |reads: bool| {
         let rank = |rank: u64| {
             let mut one = process(rank as i32, "n");
@@ -156,8 +156,7 @@ fn pool_process(number: u64) -> Builder {
     one
 }
 
-/// Returns the JSON report on a process pool whose parent reads a list, then waits for its children. Each child is given with its end in
-/// ms.
+/// Returns the JSON report on a process pool whose parent reads a list, then waits for its children. Each child is given with its end in ms.
 fn pool(children: impl Iterator<Item = (Builder, u64)>) -> serde_json::Value {
     let mut parent = pool_process(0);
     parent.add("/scratch/list", common::op::POSIX_READ, 0, 0, 4096, 0, MS);
@@ -241,7 +240,7 @@ fn a_shell_around_each_rank_is_no_worker_either() {
 
 #[test]
 fn jobs_one_after_the_other_share_nothing() {
-    // Two jobs of two ranks each that write equal amounts; the second job has twice as much.
+    // Two jobs of two ranks each write equal amounts per rank; the second job writes twice as much.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         let (from, calls) = if rank < 2 { (0, 50) } else { (500, 100) };
@@ -258,8 +257,8 @@ fn jobs_one_after_the_other_share_nothing() {
 
 #[test]
 fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
-    // Each step: 40 ms of computing, a gather after which rank 0 writes for 60 ms, then a barrier. Rank 3 arrives at the gather after rank
-    // 0; the others have sent earlier, so that their waits at the barrier begin before the last rank has joined the gather.
+    // In each step, ranks compute for 40 ms, rank 0 writes for 60 ms after a gather, then a barrier follows. Rank 3 arrives at the gather
+    // after rank 0; the others have sent earlier, so their waits at the barrier begin before the last rank has joined the gather.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..9 {
@@ -284,7 +283,7 @@ fn who_gathers_and_writes_is_not_excused_at_another_ranks_cost() {
 
 #[test]
 fn neighbours_of_a_slow_rank_are_not_called_late() {
-    // Rank 2 writes for 50 ms instead of 5; ranks 1 and 3 wait for its message before they synchronize, rank 0 waits there.
+    // Rank 2 writes for 50 ms instead of 5; ranks 1 and 3 wait for its message before they synchronize, rank 0 waits at the synchronization point.
     let calls = |one: &mut Builder, rank: u64, step: u64| {
         let from = step * 100 * MS + 20 * MS;
         let takes = if rank == 2 { 50 } else { 5 } * MS + (rank * 7 + step * 13) % 10 * MS / 10;
@@ -332,7 +331,7 @@ fn who_waits_for_messages_of_a_slow_rank_does_not_make_it_cheap() {
         let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 2, "calls": 8 / every}));
         assert_saves_ms(slow, expected * 0.8..=expected);
     }
-    // A rank that computes longer at each step waits for no other: the slow rank's writes then block no one.
+    // A rank that computes longer at each step waits for no other, so the slow rank's writes block no rank.
     let rank = |rank: u64| {
         let mut one = process(rank as i32, "n");
         for step in 0..8_u64 {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fmt::Debug;
 use std::ops::RangeBounds;
 
-/// Returns the findings of a report or of another command's JSON, those of the verdict first, in order.
+/// Returns the findings in the JSON of a report or another command, those of the verdict first.
 pub(crate) fn findings(found: &Value) -> Vec<&Value> {
     let lists = [&found["verdict"]["findings"], &found["findings"]];
     lists.into_iter().filter_map(Value::as_array).flatten().collect()
@@ -15,24 +15,24 @@ pub(crate) fn stated(report: &Value) -> Option<&str> {
     report["verdict"]["states"].as_str()
 }
 
-/// Returns the first finding of a code.
+/// Returns the first finding with this code.
 pub(crate) fn of_code<'v>(found: &'v Value, code: &str) -> Option<&'v Value> {
     findings(found).into_iter().find(|finding| finding["code"] == code)
 }
 
-/// True if `facts` are among a finding's. A fact of `null` must be absent.
+/// True if the finding has all `facts`; a fact of `null` must be absent.
 pub(crate) fn has(finding: &Value, facts: &Value) -> bool {
     facts.as_object().expect("an object").iter().all(|(name, value)| &finding["about"][name] == value)
 }
 
-/// Returns the first finding of a code that has the facts; fails if there is none.
+/// Returns the first finding with this code and these facts; fails if there is none.
 pub(crate) fn assert_found<'v>(found: &'v Value, code: &str, facts: &Value) -> &'v Value {
     let all = findings(found);
     let one = all.iter().find(|finding| finding["code"] == code && has(finding, facts));
     one.unwrap_or_else(|| panic!("no {code} with {facts}: {}", brief(found)))
 }
 
-/// Returns the finding that the verdict's sentence states; fails if it has another code, or not the facts.
+/// Returns the finding that the verdict's sentence states; fails unless it has this code and these facts.
 pub(crate) fn assert_stated<'v>(report: &'v Value, code: &str, facts: &Value) -> &'v Value {
     assert_eq!(stated(report), Some(code), "{}", brief(report));
     let first = findings(report).into_iter().find(|finding| finding["code"] == code).expect("it is in the list");
@@ -40,35 +40,35 @@ pub(crate) fn assert_stated<'v>(report: &'v Value, code: &str, facts: &Value) ->
     first
 }
 
-/// Asserts that nothing stands out.
+/// Asserts that the verdict states no finding.
 pub(crate) fn assert_nothing_stated(report: &Value) {
     assert_eq!(stated(report), None, "{}", brief(report));
 }
 
-/// Asserts that no finding of the code is above info.
+/// Asserts that no finding with this code is above info.
 pub(crate) fn assert_quiet(found: &Value, code: &str) {
     let loud = findings(found).into_iter().find(|finding| finding["code"] == code && finding["severity"] != "info");
     assert_eq!(loud, None);
 }
 
-/// Asserts that a finding's saving, in ms, is in a range.
+/// Asserts that a finding's saving in ms is in `range`.
 pub(crate) fn assert_saves_ms(finding: &Value, range: impl RangeBounds<f64>) {
     let saves = finding["saves_ns"].as_u64().map(|ns| ns as f64 / 1e6);
     assert!(saves.is_some_and(|saves| range.contains(&saves)), "saves {saves:?} ms: {finding}");
 }
 
-/// True if the title of a finding contains these words. For what is not among its facts.
+/// True if the finding's title contains these words; for properties that are not among its facts.
 pub(crate) fn says(finding: &Value, words: &[&str]) -> bool {
     finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
 }
 
-/// Asserts that a finding's cost, in ms, is in a range.
+/// Asserts that a finding's cost in ms is in `range`.
 pub(crate) fn assert_costs_ms(finding: &Value, range: impl RangeBounds<u64> + Debug) {
     let costs = finding["cost_ns"].as_u64().map(|ns| ns / 1_000_000);
     assert!(costs.is_some_and(|costs| range.contains(&costs)), "{costs:?} ms, not {range:?}: {finding}");
 }
 
-/// Returns code, severity, saving and facts of each finding, a line each.
+/// Returns one line per finding: code, severity, saving and facts.
 pub(crate) fn brief(found: &Value) -> String {
     let line = |one: &Value| format!("\n{} {} {} {}", one["code"], one["severity"], one["saves_ns"], one["about"]);
     findings(found).into_iter().map(line).collect()

@@ -1,5 +1,5 @@
-//! Five runs of a program like mpi-io-test. In the second run, storage becomes slow in the middle of the writes. Reference results are
-//! derived from the traces, and are compared with those of `corpus` and of database queries.
+//! Five runs of a program like mpi-io-test, in the second of which storage becomes slow in the middle of the writes. Reference results are
+//! derived from the traces and compared with those of `corpus` and of database queries.
 
 use super::harness::{Compiler, Launch, Scratch, library, skip, workload_with};
 use serde_json::Value;
@@ -11,14 +11,14 @@ use std::path::Path;
 pub(crate) const SLOW: &str = "run-2";
 pub(crate) const RUNS: u32 = 5;
 const RANKS: u32 = 2;
-/// Number of write phases, and of read phases. In each phase, every rank makes one call.
+/// Number of write phases, and of read phases; each rank makes one call per phase.
 const PHASES: u32 = 10;
 /// Number of writes of each rank before storage becomes slow: half of them.
 pub(crate) const FAST_WRITES: usize = 5;
-/// Calls of each rank per part: runs are compared part by part, and a part has this many calls of each rank.
+/// Number of calls of each rank in one of the parts by which runs are compared.
 const CALLS_OF_PART: usize = 2;
-/// Minimum storage time per block, in ms: large enough that delays on a busy machine stay small in comparison. The next constant is the
-/// additional time of slow storage.
+/// Minimum storage time per block (`USUAL_MS`), so large that delays on a busy machine stay small in comparison, and additional time of
+/// slow storage (`SLOWER_MS`), both in ms.
 const USUAL_MS: u32 = 30;
 pub(crate) const SLOWER_MS: u32 = 300;
 
@@ -34,7 +34,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     let preload = format!("{} {}", library().display(), shim.display());
     let file = scratch.data().join("file");
     let launch = || Launch::new(scratch, &program).arg(&file).ranks(mpi, RANKS).untraced();
-    // Creates the file in an untraced run, so that no measured run spends time on this.
+    // An untraced run creates the file, so that no measured run spends time on this.
     assert_eq!(launch().env("DXT_ENABLE", "off").run().code, 0);
     for run in 1..=RUNS {
         let usual = format!("op=write,us={USUAL_MS}000;op=read,us={USUAL_MS}000");
@@ -47,7 +47,7 @@ pub(crate) fn five_runs(scratch: &Scratch) -> Option<()> {
     Some(())
 }
 
-/// Returns start and end of each call of operation `op` on the file, in ns since the job's start. The outer list is per rank.
+/// Returns start and end of each call of operation `op` on the file, ns since the job's start, by rank.
 pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     let output = crate::common::stdout(&["dump", "--format", "json", "--layer", "posix", "--files", "file", trace], 0);
     let rows: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -61,7 +61,7 @@ pub(crate) fn calls(trace: &str, op: &str) -> Vec<Vec<(u64, u64)>> {
     (0..RANKS).map(of_rank).collect()
 }
 
-/// Returns the range of possible start times of slow writes, in ns since the slow run's start. Runs are compared in parts of two calls per
+/// Returns the range of possible start times of slow writes, ns since the slow run's start. Runs are compared in parts of two calls per
 /// rank. Earliest: start of the part with the first slow write, or of a write before it that a busy machine slowed. Latest: start of the
 /// second slow write.
 pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
@@ -84,7 +84,7 @@ pub(crate) fn begin_of_slow_writes(jobs: &[Value]) -> RangeInclusive<u64> {
 }
 
 /// Returns the first second of the slow run (since 1970-01-01 UTC) in which calls of operation `op` were slow: their mean duration exceeds
-/// three times the median of the runs' means. This is the rule of the queries in docs/live.md.
+/// three times the median of the runs' means, as in the queries of docs/live.md.
 pub(crate) fn second_of_slow(traces: &Path, op: &str) -> i64 {
     let report = crate::common::json(&["corpus", "--format", "json", traces.to_str().unwrap()], 0);
     let mean = |times: &[u64]| times.iter().sum::<u64>() as f64 / times.len() as f64;
@@ -108,7 +108,7 @@ pub(crate) fn calls_of_run() -> i64 {
     i64::from(2 * PHASES * RANKS)
 }
 
-/// Returns the SQL block number `number` of docs/live.md, unchanged.
+/// Returns SQL block number `number` of docs/live.md, unchanged.
 pub(crate) fn question(number: usize) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/live.md");
     let text = std::fs::read_to_string(docs).unwrap();

@@ -40,7 +40,7 @@ fn ops() -> Vec<OpDef> {
     ]
 }
 
-/// Returns the job block of job `key` with `ranks` ranks (0: without MPI).
+/// Returns the job block of job `key` with `ranks` ranks; 0 ranks means without MPI.
 pub(crate) fn job(key: &str, ranks: u32) -> Job {
     let mpi = (ranks > 0).then(|| Mpi { ranks, family: "MPICH".into(), version: "4.0".into() });
     let info = JobInfo {
@@ -55,10 +55,10 @@ pub(crate) fn job(key: &str, ranks: u32) -> Job {
     Job { info, ops: ops(), ..Job::default() }
 }
 
-/// Default start of all processes, in ns since 1970-01-01 UTC.
+/// Default start of all processes, ns since 1970-01-01 UTC.
 pub(crate) const EPOCH: i64 = 1_700_000_000_000_000_000;
 
-/// Process of a trace under construction: its tables and the segments (recorded calls) of each thread.
+/// Process of a trace under construction: its tables, and the segments of each thread.
 pub(crate) struct Builder {
     pub process: Process,
     pub threads: Vec<(u32, Vec<Segment>)>,
@@ -104,7 +104,7 @@ impl Builder {
         }) as u32
     }
 
-    /// Adds a call to thread 0, as one segment. Times are in ns since the process's epoch.
+    /// Adds a call to thread 0, as one segment. Times are ns since the process's epoch.
     #[expect(clippy::too_many_arguments, reason = "a segment and its stream")]
     pub(crate) fn add(
         &mut self,
@@ -183,7 +183,7 @@ pub(crate) fn put(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns four ranks on two nodes. Each opens a file, writes twice through MPI-IO (with nested POSIX writes), reads once and closes.
+/// Returns four ranks on two nodes; each opens a file, writes twice through MPI-IO (with nested POSIX writes), reads once and closes.
 pub(crate) fn small() -> (Job, Vec<Builder>) {
     let processes = (0..4)
         .map(|rank| {
@@ -257,18 +257,18 @@ pub(crate) fn hdf5() -> Vec<u8> {
     trace(&job("job-1", 2), processes)
 }
 
-/// Reports a skipped test whose requirement scripts/setup.sh could install. The message bypasses output capture; CI treats it as a failure
-/// (scripts/test.sh).
+/// Reports a test as skipped whose requirement scripts/setup.sh could install. The message bypasses output capture; CI treats it as a
+/// failure (scripts/test.sh).
 pub(crate) fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Reports a skipped test that this machine cannot run, or whose input files are missing.
+/// Reports a test as skipped that this machine cannot run, or whose input files are missing.
 pub(crate) fn skip_here(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {}: {what}", std::thread::current().name().unwrap_or("a test"));
 }
 
-/// Returns the Python interpreter of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules. Otherwise reports
+/// Returns the Python interpreter of the tests (`DXT_TEST_PYTHON`, or that of scripts/test.sh) if it has these modules; otherwise reports
 /// the test `what` as skipped.
 pub(crate) fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     let python = python_with(modules);
@@ -278,7 +278,7 @@ pub(crate) fn python(modules: &[&str], what: &str) -> Option<PathBuf> {
     python
 }
 
-/// Returns the Python interpreter of the tests if it has these modules. Otherwise returns `None` without a message.
+/// Returns the Python interpreter of the tests if it has these modules; otherwise `None`, without a message.
 pub(crate) fn python_with(modules: &[&str]) -> Option<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let named = std::env::var_os("DXT_TEST_PYTHON").map(PathBuf::from);
@@ -306,8 +306,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
-/// Writes a Darshan log of two ranks that has only heat maps: the ranks write 1,000 and 2,000 bytes between 0.5 and 1 s, and 7 bytes each
-/// later.
+/// Writes a Darshan log of two ranks that has only heat maps: the ranks write 1,000 and 2,000 bytes between 0.5 and 1 s, and 7 bytes each later.
 pub(crate) fn heat_log(folder: &Path) -> String {
     let of_rank = |rank: i64| darshan_log::HeatmapRecord {
         id: darshan_log::record_id(b"heatmap:POSIX"),

@@ -74,7 +74,7 @@ fn a_job_of_which_files_are_absent_is_incomplete() {
     std::fs::remove_file(second).unwrap();
     let report = corpus(&[text(folder.path())], 3);
     assert_eq!((&report["incomplete"], &report["jobs"][0]["complete"]), (&1.into(), &false.into()));
-    // The mean is over all ranks of the job, including missing ones.
+    // The mean is over all ranks of the job, including ranks missing from the trace.
     assert_eq!((&report["jobs"][0]["ranks"], &report["jobs"][0]["processes"]), (&4.into(), &2.into()));
 }
 

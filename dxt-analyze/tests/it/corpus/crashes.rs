@@ -1,4 +1,4 @@
-//! Tests of crashes of the subprocess that reads a job: only the job that caused the crash is lost.
+//! Tests of crashes of the subprocess that reads a job: only the job that causes the crash is lost.
 
 use super::{corpus, site, text};
 use darshan_log::counters::int_names;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Memory limit of a reading process (writable memory, in KiB): more than small jobs need, less than a large one needs.
+/// Memory limit of the reading process (writable memory, KiB): above the need of small jobs, below that of a large one.
 const KILOBYTES: &str = "80000";
 
 /// Writes a log with so many files that reading it exceeds the memory limit.
@@ -80,7 +80,7 @@ fn a_worker_that_is_killed_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = &folder.path().canonicalize().unwrap();
     site(folder);
-    // Reading this log takes long enough for the process to be killed meanwhile.
+    // Reading the large log takes long enough to kill the process meanwhile.
     large(&folder.join("2024/large.darshan"));
     let whole = corpus(&[text(folder)], 0);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));

@@ -52,7 +52,7 @@ fn answers(folder: &Path) -> Option<(Value, Value)> {
     if java && python_with(&["pyspark", "pandas"]).is_some() {
         engines.push("Spark");
     } else {
-        // Too large to be installed for this test.
+        // Spark is too large to be installed for this test.
         skip_here("Spark: there is no Java, or no pyspark");
     }
     site(folder);
@@ -83,7 +83,7 @@ fn every_engine_gives_one_answer_and_tables_are_the_report() {
     let Some((answers, report)) = answers(folder.path()) else { return };
     let rows = |name: &str| answers[name]["rows"].as_array().unwrap_or_else(|| panic!("{name}")).clone();
 
-    // DuckDB's result: uid, user_name, jobs, gb, io_percent, mpiio_percent. Equal to the report and to the other engines.
+    // DuckDB's columns are uid, user_name, jobs, gb, io_percent, mpiio_percent; they equal those of the report and of the other engines.
     let who = rows("Who does most I/O");
     assert_eq!(who.len(), report["users"].as_array().unwrap().len());
     for row in &who {

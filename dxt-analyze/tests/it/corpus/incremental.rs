@@ -1,5 +1,5 @@
-//! Tests of `corpus --incremental`: after nightly runs with additions, changes, removals and interruptions, the corpus equals that of one
-//! full run.
+//! Tests of `corpus --incremental`: after nightly runs with additions, changes, removals and interruptions, the corpus equals that of a
+//! single full run.
 
 use super::{corpus, in_two_files, site, testdata, text, through_hdf5};
 use crate::common::{Builder, job, process, put, python, run, skip_here, trace};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Python script that prints, per table, the rows in which two corpora differ (one of them partitioned by day), and the row count.
+/// Python script that prints, per table, the rows in which two corpora differ (one of them partitioned by day), and the number of rows.
 const SAME: &str = r#"
 import duckdb, json, sys
 whole, days = sys.argv[1:]
@@ -75,7 +75,7 @@ fn nights_together_are_the_whole() {
     // Nothing has changed.
     let again = night(folder, &days, 0);
     assert_eq!((read(&again), &again["whole"]["jobs"]), ([0, 0, 7], &0.into()));
-    // A job of a new day, one of a known day, a changed job, and the missing part of an incomplete job.
+    // The next night finds a job of a new day, one of a known day, a changed job, and the missing part of an incomplete job.
     put(folder, "2024/new.dxt", &later("new", 3, 10));
     put(folder, "2024/same.dxt", &later("same", 0, 10));
     put(folder, "2024/11/hdf5.dxt", &[through_hdf5("job-2"), Vec::new()].concat());
@@ -85,7 +85,7 @@ fn nights_together_are_the_whole() {
     assert_eq!(read(&night(folder, &days, 0)), [3, 2, 5]);
     let found = corpus(&["-o", text(&scratch.path().join("other")), text(folder)], 0);
     assert_eq!(found["whole"]["jobs"], 10);
-    // Both copies of the log have the same key; the one that comes second gets the suffix ~2.
+    // Both copies of the log have the same key; the second one gets the suffix ~2.
     std::fs::remove_file(folder.join("2024/copy.darshan")).unwrap();
     let before = std::fs::read_dir(&days).unwrap().count();
     assert_eq!(read(&night(folder, &days, 0)), [0, 0, 10], "what is gone stays in the corpus");
@@ -270,7 +270,7 @@ fn a_corpus_of_another_version_is_refused_with_what_to_do() {
         assert!(std::fs::read(file).unwrap() == content && day.join("jobs.parquet").exists());
         std::fs::write(file, before).unwrap();
     }
-    // A new corpus beside the old one, from the traces that still exist.
+    // A new corpus can be made in another directory from the traces that still exist.
     assert_eq!(read(&night(logs.path(), &scratch.path().join("new"), 0)), [2, 0, 0]);
     assert_eq!(read(&night(logs.path(), &days, 0)), [1, 0, 1]);
 }

@@ -1,4 +1,4 @@
-//! Tests of `corpus`: one row per job with the same numbers as other commands give, totals equal to the sums of the rows, and a line per
+//! Tests of `corpus`: one row per job with the numbers that other commands give, totals equal to the sums of the rows, and a line per
 //! unreadable file.
 
 mod broken;
@@ -30,7 +30,7 @@ fn corpus(args: &[&str], code: i32) -> Value {
 }
 
 /// Writes one job of four ranks as two trace files in different directories; returns their paths. Each rank writes a file of its own and a
-/// shared file, in which rank 3 takes longest. One further file is opened but not used.
+/// shared file, in which rank 3 takes longest. A further file is opened but not used.
 fn in_two_files(folder: &Path) -> [String; 2] {
     let ranks = |from: i32, until: i32| -> Vec<Builder> {
         let one = |rank: i32| {
@@ -50,7 +50,7 @@ fn in_two_files(folder: &Path) -> [String; 2] {
     ]
 }
 
-/// Creates a directory tree of logs and traces, sorted by date, as at a site.
+/// Creates a directory tree of logs and traces sorted by date, as at a site.
 fn site(folder: &Path) {
     for (day, name) in
         [("1", "gen-mpi8-rt3.5.0"), ("2", "x86_64-3.0.0"), ("2", "synth-pfl-a"), ("3", "ppc64-3.1.5-bigendian")]
@@ -127,7 +127,7 @@ fn the_files_of_a_job_are_one_job_and_its_numbers_are_right() {
     assert_eq!(report["whole"]["jobs"], 1);
     let row = row(&report, "a/first.dxt");
     let second = 1_000_000_000_u64;
-    // Each rank: 1 s on its own file, 1 s of open, and 1 s on the shared file, where rank 3 takes 7 s.
+    // Each rank spends 1 s on its own file, 1 s on opens, and 1 s on the shared file, where rank 3 takes 7 s.
     let io = 4 * 3 * second + 6 * second;
     assert_eq!((&row["ranks"], &row["runtime_ns"], &row["io_ns"]), (&4.into(), &(60 * second).into(), &io.into()));
     assert_eq!((&row["slowest_ns"], row["slowest_share"].as_f64()), (&(9 * second).into(), Some(0.15)));

@@ -1,12 +1,11 @@
-//! Tests of the detection of a slow run among runs of one program. The slow run is named with its slow calls and the time since when they
-//! are slow; other runs are not.
+//! Tests of finding a slow run among runs of one program: it is named with its slow calls and the time since when they are slow; other runs are not.
 
 use super::{corpus, text};
 use crate::common::{self, Builder, job, op, process, put, trace};
 use serde_json::Value;
 use std::path::Path;
 
-/// Number of writes of each rank, and number of reads.
+/// Number of writes of each rank, and of reads.
 const CALLS: u64 = 40;
 const US: u64 = 1000;
 const MS: u64 = 1000 * US;
@@ -16,10 +15,10 @@ const DAY_NS: i64 = 86_400_000_000_000;
 struct Run<'a> {
     name: &'a str,
     exe: &'a [u8],
-    /// Start, in days after the first day.
+    /// Start of the run, in days after the first day.
     day: i64,
     block: u64,
-    /// Function that returns the duration of a call in ns, from operation code (write or read) and call number.
+    /// Function that returns the duration of a call in ns, given operation code (write or read) and call number.
     takes: &'a dyn Fn(u16, u64) -> u64,
 }
 
@@ -33,7 +32,7 @@ impl Run<'_> {
                     let takes = (self.takes)(code, number);
                     let at = (number as i64 * 2 + i64::from(rank)) * self.block as i64;
                     one.add("/scratch/file", code, 0, at, self.block, now, now + takes);
-                    // Computes between the calls.
+                    // The rank computes between its calls.
                     now += takes + 10 * MS;
                 }
             }
@@ -53,7 +52,7 @@ fn about(ns: u64, run: u64, number: u64) -> u64 {
     ns * (95 + (run * 7919 + number * 104_729) % 11) / 100
 }
 
-/// Writes `count` similar runs. In the second run, calls take `slower(operation code, call number)` times as long.
+/// Writes `count` similar runs; in the second run, calls take `slower(operation code, call number)` times as long.
 fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     for run in 1..=count {
         let name = format!("run-{run}");
@@ -65,7 +64,7 @@ fn runs(folder: &Path, count: u64, slower: impl Fn(u16, u64) -> u64) {
     }
 }
 
-/// Returns the slowdown factor of a call: writes are slow from the 20th on, and all reads are.
+/// Returns the slowdown factor of a call: writes are slow from the 20th on, and all reads are slow.
 fn from_half_time(code: u16, number: u64) -> u64 {
     match code {
         op::POSIX_WRITE if number < 20 => 1,
@@ -82,7 +81,7 @@ fn slow_runs(report: &Value) -> &Vec<Value> {
 fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
     let folder = tempfile::tempdir().unwrap();
     runs(folder.path(), 5, from_half_time);
-    // Runs that are slower by nature: another program, and the same one with more work.
+    // Two runs are slower by nature: one of another program, and one with more work.
     let slow = |_: u16, _: u64| 900 * MS;
     Run { name: "other", exe: b"/opt/bin/other", day: 0, block: 1 << 20, takes: &slow }.put(folder.path());
     Run { name: "larger", exe: b"/opt/bin/app", day: 0, block: 1 << 21, takes: &slow }.put(folder.path());
@@ -90,7 +89,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
         let report = corpus(&[more, &[text(folder.path())]].concat(), 0);
         let [slow] = slow_runs(&report).as_slice() else { panic!("{}", report["slow_runs"]) };
         assert_eq!((&slow["job"], &slow["program"], &slow["others"]), (&"run-2".into(), &"app".into(), &4.into()));
-        // 20 writes of 2 ms with 10 ms of computing after each.
+        // Writes of 2 ms, each followed by 10 ms of computing, are fast 20 times.
         let from_ms = slow["from_ns"].as_u64().unwrap() / MS;
         assert!((210..290).contains(&from_ms), "{slow}");
         assert_eq!(slow["from_unix_ns"], common::EPOCH + slow["from_ns"].as_i64().unwrap());
@@ -99,7 +98,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
         assert_eq!((&writes["does"], &reads["does"]), (&"write".into(), &"read".into()));
         let slower = [writes, reads].map(|calls| calls["slower"].as_f64().unwrap());
         assert!((2.4..3.2).contains(&slower[0]) && (90.0..110.0).contains(&slower[1]), "{slow}");
-        // 2 ranks: 20 writes longer by 4 ms, 40 reads longer by 49.5 ms.
+        // On each of 2 ranks, 20 writes are longer by 4 ms, and 40 reads by 49.5 ms.
         let longer_ms = slow["longer_ns"].as_u64().unwrap() / MS;
         assert!((3900..4400).contains(&longer_ms), "{slow}");
     }
@@ -111,7 +110,7 @@ fn the_slow_run_is_named_with_its_moment_and_that_writes_were_slow_already() {
     assert!(rows[1].starts_with("run-2,app,4,write,0.2") && rows[2].starts_with("run-2,app,4,read,0."), "{rows:?}");
 }
 
-/// If several runs are slow, each of them is named, for any number of runs.
+/// Each of several slow runs is named, for any number of runs.
 #[test]
 fn several_slow_runs_do_not_hide_each_other() {
     for (fast, slow) in [(20, 1), (20, 2), (20, 3), (800, 15), (20, 0)] {
@@ -136,7 +135,7 @@ fn several_slow_runs_do_not_hide_each_other() {
 }
 
 #[test]
-fn runs_that_are_alike_are_not_blamed() {
+fn runs_that_are_similar_are_not_blamed() {
     let folder = tempfile::tempdir().unwrap();
     runs(folder.path(), 5, |_, _| 1);
     let report = corpus(&[text(folder.path())], 0);
@@ -158,7 +157,7 @@ fn slow_for_a_while_at_first_and_all_the_time() {
         slow["calls"].as_array().unwrap().iter().map(|calls| calls["does"].as_str().unwrap().to_owned()).collect()
     };
     let times = |slow: &Value, name: &str| slow[name].as_u64().unwrap() / MS;
-    // 30 writes with 12 ms each until then; 10 writes with 20 ms and 10 reads with 14 ms.
+    // Until then, 30 writes take 12 ms each; then 10 writes take 20 ms and 10 reads 14 ms.
     let between = said(&|code, number| {
         let is_slow = if code == op::POSIX_WRITE { number >= 30 } else { number < 10 };
         if is_slow { 8 } else { 1 }
@@ -218,7 +217,7 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     };
     runs(&logs, 4, |_, _| 1);
     assert_eq!(said(&collect()), []);
-    // A week later, after the earlier traces were deleted.
+    // The next run comes a week later, after the earlier traces were deleted.
     (1..=4).for_each(|run| std::fs::remove_file(logs.join(format!("run-{run}.dxt"))).unwrap());
     put("late", 9, 7, &from_half_time);
     let report = collect();
@@ -240,7 +239,7 @@ fn a_run_is_held_against_those_of_earlier_nights() {
     assert_eq!(said(&collect()), []);
 }
 
-/// Stored call times of earlier runs serve only as reference for later runs. If they are damaged, rows are still collected.
+/// Stored call times of earlier runs serve only as a reference for later runs: rows are collected even if the times are damaged.
 #[test]
 fn times_that_cannot_be_read_stop_no_night() {
     let cut = |file: &Path| {
@@ -263,7 +262,7 @@ fn times_that_cannot_be_read_stop_no_night() {
         collect();
         let paces = out.join("day=2023-11-14/.paces.jsonl.zst");
         damage(&paces);
-        // A run of another day, which only reads the damaged file, and one of the same day, which rewrites it.
+        // A run of another day only reads the damaged file, and one of the same day rewrites it.
         for (name, day) in [("next", 1), ("same", 0)] {
             let takes = |_: u16, _: u64| 2 * MS;
             Run { name, exe: b"/opt/bin/app", day, block: 1 << 20, takes: &takes }.put(&logs);

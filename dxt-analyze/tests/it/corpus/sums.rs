@@ -1,4 +1,4 @@
-//! Tests of totals over all jobs: they equal the sums over the rows.
+//! Tests that totals over all jobs equal the sums over the rows.
 
 use super::{corpus, put, row, site, testdata, text, through_hdf5};
 use serde_json::Value;

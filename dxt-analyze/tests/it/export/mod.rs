@@ -1,5 +1,5 @@
-//! Tests of `export`: each format has the right content for known traces, is equal for any number of threads, and can be read by other
-//! programs.
+//! Tests of `export`: each format has the right content for known traces, does not depend on the number of threads, and can be read by
+//! other programs.
 
 mod outside;
 mod perfetto;
@@ -134,7 +134,7 @@ fn a_full_disk_leaves_a_data_set_as_it_was() {
     let place = folder.path().join("export");
     export("parquet", &place, &["--ranks", "0", &path], 0);
     let before = contents(&place);
-    // Simulates a full disk: no file may exceed 4 KiB.
+    // The limit simulates a full disk: no file may exceed 4 KiB.
     let script = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
     let mut limited = std::process::Command::new("bash");
     limited.args(["-c", script, "bash", env!("CARGO_BIN_EXE_dxt-analyze"), "export", "--to", "parquet", "-o"]);

@@ -1,5 +1,5 @@
-//! Tests of the Parquet data set with DuckDB and pyarrow, running every recipe of docs/interop.md unchanged. Reported as skipped without a
-//! Python that has both: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes.
+//! Tests of the Parquet data set with DuckDB and pyarrow, running every recipe of docs/interop.md unchanged. Skipped without a Python that
+//! has both: `DXT_TEST_PYTHON`, or `target/test-venv`, which scripts/test.sh makes.
 
 use super::{LAYOUT, SHARED, export, shared};
 use crate::common::{put, python};
@@ -46,7 +46,7 @@ fn duckdb_and_pyarrow_read_it_and_every_recipe_answers() {
         let rows = answers[recipe]["rows"].as_array();
         rows.unwrap_or_else(|| panic!("{recipe} is none of {:?}", answers.as_object().unwrap().keys())).clone()
     };
-    // Rank 2, the slow one, alternates between OST 10 and 12.
+    // The slow rank 2 alternates between OST 10 and 12.
     let slow = rows("The slowest storage targets");
     let mut first: Vec<(&str, i64)> =
         slow.iter().take(4).map(|row| (row[0].as_str().unwrap(), row[1].as_i64().unwrap())).collect();

@@ -8,7 +8,7 @@ use std::path::Path;
 use trace_format::meta::ThreadDef;
 use trace_format::segment::{Segment, StreamId};
 
-/// Content of an exported file: slices of each track (process, thread) as (start, end) in ns, in file order, and all events.
+/// Content of an exported file: slices of each track (process, thread) as (start, end) in ns in file order, and all events.
 struct Opened {
     tracks: BTreeMap<(u64, u64), Vec<(u64, u64)>>,
     names: BTreeMap<(u64, u64), String>,
@@ -113,13 +113,13 @@ fn of_many_calls_the_longest_are_kept_and_the_others_merged() {
         assert_eq!(number("calls_one_by_one") + number("calls_merged") + number("calls_left_out"), calls);
         let merged = || opened.slices.iter().filter(|slice| slice["args"]["calls"].is_u64());
         let sum = |key: &str| merged().map(|slice| slice["args"][key].as_u64().unwrap()).sum::<u64>();
-        // A call alone in its time window looks like one that was kept individually.
+        // A call that is alone in its time window looks like a call that was kept individually.
         let alone = opened.slices.len() as u64 - merged().count() as u64;
         assert_eq!(sum("calls") + alone + number("calls_left_out"), calls, "{most}");
         if most >= 1000 {
             assert_eq!(number("calls_left_out"), 0);
             assert_eq!(sum("bytes") + alone * 512, calls * 512);
-            // 20 calls of each rank took 15 µs, others at most 3; every second call has a nested one.
+            // Each rank makes 20 calls of 15 µs, and others of at most 3; every second call has a nested one.
             let long = opened.slices.iter().filter(|slice| slice["args"]["length"].is_u64());
             let long = long.filter(|slice| slice["dur"].as_f64().unwrap() > 14.0).count();
             assert_eq!(long, 120, "{most}");

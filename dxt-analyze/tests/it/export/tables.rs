@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 
-/// Returns all rows of one job's table, as one batch per file or row group.
+/// Returns all rows of a job's table, as one batch per file or row group.
 fn read(place: &Path, table: &str, job: &str) -> Vec<RecordBatch> {
     let mut files: Vec<_> = std::fs::read_dir(place.join(table).join(format!("job={job}")))
         .unwrap()
@@ -73,7 +73,7 @@ fn segments_files_ranks_and_findings() {
     let at = texts(files, "file").iter().position(|file| file.as_deref() == Some("/lus/shared")).unwrap();
     let of = |name: &str| numbers(files, name)[at].unwrap();
     assert_eq!(files.num_rows(), 7);
-    // Bytes count once: those of MPI-IO, not those of the nested system calls.
+    // Bytes count once: those of MPI-IO count, those of nested system calls do not.
     assert_eq!((of("bytes_written"), of("operations"), of("processes")), (240 << 20, 246, 6));
     assert_eq!((of("write_ns"), of("other_ns")), (40 * (5 * 1_000_500 + 4_000_500), 6 * 500));
     assert_eq!((of("stripe_size"), of("stripe_count"), numbers(files, "stripe_size")[0]), (1 << 20, 4, None));

@@ -12,8 +12,8 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// Mounts `name` in the scratch directory by running `script` with these arguments and the mount point; `None`, with a message, on
-    /// failure.
+    /// Mounts `name` in the scratch directory by running `script` with these arguments and the mount point. On failure, prints a message
+    /// and returns `None`.
     pub(crate) fn new(scratch: &Scratch, name: &str, script: &str, args: &[&Path]) -> Option<Self> {
         let python = python()?;
         if !Path::new("/dev/fuse").exists() {

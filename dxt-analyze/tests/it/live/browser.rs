@@ -26,7 +26,7 @@ async fn the_page_shows_a_program_that_runs_at_every_width() {
     let program = Running(command.spawn().unwrap());
     let browser = Browser::start(1280, 900).await;
     browser.open(address.trim()).await;
-    // The close comes once both threads have written.
+    // The file is closed once both threads have written.
     browser
         .until(
             "const board = dxt.live.board(); if (!board) return false; const calls = board.points.flatMap((point) => \
@@ -41,7 +41,7 @@ async fn the_page_shows_a_program_that_runs_at_every_width() {
     assert!(shown[1].as_str().unwrap().ends_with("live.dat"), "{shown}");
     for width in [400, 800, 1200, 1600] {
         browser.resize(width, 900).await;
-        // Charts are redrawn a moment later.
+        // Charts are redrawn shortly after a change of the window.
         browser.until("return document.documentElement.scrollWidth <= innerWidth").await;
     }
     browser.picture("live").await;

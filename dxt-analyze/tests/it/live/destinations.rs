@@ -1,5 +1,4 @@
-//! Tests of output files of `live` (destinations) that are shared by agents, added later, or left behind by a killed agent; and of event
-//! filters.
+//! Tests of output files (destinations) of `live` that agents share, that are added later, or that a killed agent leaves; and of event filters.
 
 use super::trouble::open_spools;
 use super::{Running, agent, in_intervals, lines};
@@ -43,7 +42,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
         to.extend(["--to", "parquet:files"]);
     }
     let first = Running::new(agent(&scratch, &to)).watching();
-    // The agent starts to watch before it opens its files.
+    // The agent starts watching before it opens its files.
     while !scratch.data().join(to.last().unwrap().split_once(':').unwrap().1).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -58,7 +57,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
 }
 
 #[test]
-fn each_node_has_a_file_of_its_own_and_whoever_waits_is_told_when_to_begin() {
+fn each_node_has_a_file_of_its_own_and_whoever_waits_is_reported_when_to_begin() {
     let scratch = Scratch::new();
     let agent = Running::new(agent(&scratch, &["--to", "events:of-%h-%p", "--ready", "ready-%h", "--until-end"]));
     let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();
@@ -85,7 +84,7 @@ fn what_a_new_destination_lacks_is_said() {
     let new =
         "events:events: this destination is not in the saved state: it lacks 102 calls that were delivered before";
     assert_eq!(said.matches(new).count(), 1, "{said}");
-    // No longer new.
+    // At the next start, the destination is no longer new.
     assert_eq!(run(&["--to", "events:events"]), "");
     assert_eq!((lines(&scratch, "events").len(), in_intervals(&lines(&scratch, "intervals")).0), (204, 306));
 }
@@ -161,7 +160,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     calls(&scratch, "100", &first);
     until_lines(&scratch, "files/pending.jsonl", 102);
     drop(first);
-    // An invalid line, and a truncated one.
+    // An invalid line and a truncated line are appended.
     let pending = scratch.data().join("files/pending.jsonl");
     let mut text = std::fs::read(&pending).unwrap();
     text.extend_from_slice(b"\xff\n{\"id\":");
@@ -175,7 +174,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     let all = parts(&scratch);
     assert_eq!(all.iter().map(|path| path.file_name().unwrap()).collect::<Vec<_>>(), ["part-000000.parquet"]);
     assert_eq!(rows(&all[0]).0, 102);
-    // The next agent is not disturbed by it.
+    // The damaged lines do not disturb the next agent.
     assert_eq!(Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "100ms"])).end().1, "");
 }
 

@@ -1,5 +1,5 @@
-//! Tests that `live` loses nothing unnoticed: calls shown plus calls counted as missed equal those in the trace, however often the agent is
-//! killed.
+//! Tests that `live` loses nothing unnoticed: calls shown plus calls counted as missed equal the calls in the trace, however often the
+//! agent is killed.
 
 use super::{Running, agent, agent_each, events, in_intervals, lines, not_seen, recorded, shown, trace};
 use crate::common::stdout;
@@ -28,7 +28,7 @@ struct Bursts {
     program: Child,
     /// Number of completed bursts.
     over: Arc<AtomicUsize>,
-    told: usize,
+    reported: usize,
     /// Number of calls requested so far, over both threads.
     calls: u64,
 }
@@ -41,18 +41,18 @@ impl Bursts {
         let over = Arc::new(AtomicUsize::new(0));
         let (said, count) = (BufReader::new(program.stdout.take().unwrap()), over.clone());
         std::thread::spawn(move || said.lines().for_each(|_| _ = count.fetch_add(1, Relaxed)));
-        Self { program, over, told: 0, calls: 0 }
+        Self { program, over, reported: 0, calls: 0 }
     }
 
     /// Requests a burst of `calls` calls by each of the two threads.
     fn begin(&mut self, calls: u64) {
         writeln!(self.program.stdin.as_mut().unwrap(), "{calls}").unwrap();
-        self.told += 1;
+        self.reported += 1;
         self.calls += 2 * calls;
     }
 
     fn writes(&self) -> bool {
-        self.over.load(Relaxed) < self.told
+        self.over.load(Relaxed) < self.reported
     }
 
     /// Ends the program; returns its total number of calls, including open and close.
@@ -64,7 +64,7 @@ impl Bursts {
 }
 
 /// Kills agents repeatedly while the program writes at full speed; the last agent runs until the program's end. Returns the number of calls
-/// made.
+/// that the program made.
 fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     let scratch = Scratch::new();
     let to = ["--to", "events:events", "--to", "intervals:intervals", "--state", "state", "--until-end"];
@@ -87,7 +87,7 @@ fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         std::thread::sleep(Duration::from_millis((random >> 33) % 80));
         drop(agent);
-        // A kill after the burst does not count: the next burst is longer.
+        // A kill after the burst does not count, and the next burst is longer.
         if program.writes() {
             kills += 1;
         } else {
@@ -107,7 +107,7 @@ fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
 /// Calls shown plus calls missed equal the calls in the trace, for every overflow mode of the tracer's buffer.
 #[test]
 fn what_is_shown_and_what_is_missed_is_what_is_in_the_trace() {
-    // Packed, all segments fit into 4 MiB.
+    // All segments fit into 4 MiB in packed form.
     for (overflow, room) in [("compact", "4M"), ("spill", "1M"), ("fold", "1M")] {
         let (scratch, calls) = killed(&[("DXT_OVERFLOW", overflow), ("DXT_BUFFER_MAX", room)]);
         let (segments, folded) = recorded(&scratch);
@@ -178,12 +178,12 @@ fn one_of_many_events_stands_for_the_others() {
     Launch::new(&scratch, workload("live")).args([CALLS, "2", "go"]).traced();
     let (_, said) = agent.end();
     let events = lines(&scratch, "events");
-    // All opens and closes are there.
+    // All opens and closes become events.
     let ends = |event: &&serde_json::Value| matches!(event["op"].as_str(), Some("open" | "close"));
     assert_eq!((events.len(), events.iter().filter(ends).count()), (1_202, 2));
     let stand_for = |event: &serde_json::Value| event["stands_for"] == if ends(&event) { 1 } else { 100 };
     assert!(events.iter().all(stand_for));
-    // The connector's format has no such field, but its counts include all calls.
+    // The connector's format has no field for this number, but its counts include all calls.
     let rows = lines(&scratch, "rows");
     assert_eq!((rows.len(), rows.iter().map(|row| row["cnt"].as_u64()).max()), (1_202, Some(Some(120_000))));
     assert_eq!(said.matches("do not show that each stands for 100 calls").count(), 1, "{said}");
@@ -216,7 +216,7 @@ fn an_event_has_the_times_of_its_call() {
     let times = |call: &serde_json::Value| ["start_unix_ns", "end_unix_ns"].map(|name| call[name].as_u64().unwrap());
     let what = |call: &serde_json::Value| (call["op"].clone(), call["offset"].as_i64().unwrap_or(-1));
     let began = exported.iter().map(|call| times(call)[0] - call["start_ns"].as_u64().unwrap()).min().unwrap();
-    // Sorted by thread, then in the thread's order.
+    // Both lists are sorted by thread, then in the thread's order.
     let mut events = lines(&scratch, "events");
     events.sort_by_key(|event| ["thread", "sequence", "slot"].map(|name| event[name].as_u64()));
     assert_eq!((events.len(), exported.len()), (4_002, 4_002));

@@ -75,7 +75,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
         assert_eq!(message["switches"].as_i64().unwrap() >= 0, moves && word("module") != "STDIO", "{line}");
         let seg = &message["seg"][0];
         assert!(seg["total"].as_f64().unwrap() >= seg["dur"].as_f64().unwrap() - 1e-6, "{line}");
-        // Same number of digits as written by the connector.
+        // The connector writes as many digits.
         let digits = &line[at("timestamp") + 12..].trim_end_matches("}]}");
         assert_eq!(digits.split_once('.').unwrap().1.len(), 6, "{line}");
         // Calls of a record and operation are numbered consecutively.
@@ -99,14 +99,17 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     assert_eq!(rows.len(), messages.len());
     for (row, message) in rows.iter().zip(&messages) {
         for (name, value) in HEAD[1..].split(',').zip(row) {
-            let told = name.strip_prefix("seg:").map_or(&message[name], |name| &message["seg"][0][name]);
-            let told = told.as_str().map_or_else(|| told.to_string(), str::to_owned);
-            assert!(value == told || value.parse::<f64>().ok() == told.parse::<f64>().ok(), "{name}: {value}, {told}");
+            let reported = name.strip_prefix("seg:").map_or(&message[name], |name| &message["seg"][0][name]);
+            let reported = reported.as_str().map_or_else(|| reported.to_string(), str::to_owned);
+            assert!(
+                value == reported || value.parse::<f64>().ok() == reported.parse::<f64>().ok(),
+                "{name}: {value}, {reported}"
+            );
         }
     }
 }
 
-/// Every call is a row in the Parquet files, whenever these files are completed.
+/// Every call is a row in the Parquet files, regardless of when these files are completed.
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_has_every_call() {

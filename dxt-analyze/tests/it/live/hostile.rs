@@ -16,15 +16,15 @@ use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, folded, header, journal};
 
-/// Upper bound of the agent's resident memory, in bytes; documented in docs/live.md.
+/// Upper bound of the agent's resident memory, bytes; documented in docs/live.md.
 const MOST_RESIDENT: u64 = 256 << 20;
 /// Limit of the agent's open files (RLIMIT_NOFILE).
 const MOST_FILES: &str = "256";
-/// Timeout for results that an undisturbed agent gives at once; far longer than they take.
+/// Timeout for results that an undisturbed agent gives at once, far longer than they take.
 const PATIENCE: Duration = Duration::from_secs(120);
 const USERS: u32 = 8;
 
-/// Builder of a fake spool file that claims to belong to a running process: the test itself.
+/// Builder of a fake spool file that claims to belong to a running process, the test itself.
 struct Spool {
     header: Vec<u8>,
     journal: Vec<u8>,
@@ -111,8 +111,8 @@ fn arena(chunks: u32, streams: u32) -> Vec<u8> {
     bytes
 }
 
-/// Writes one user's hostile files to another directory, then moves them to the spool directory: each belongs to the user as soon as it is
-/// visible.
+/// Writes one user's hostile files to another directory, then moves them to the spool directory, so that each belongs to the user as soon
+/// as it is visible.
 fn put_among(scratch: &Scratch, user: u32) {
     let spools = &scratch.root().join(user.to_string());
     std::fs::create_dir(spools).unwrap();
@@ -121,19 +121,19 @@ fn put_among(scratch: &Scratch, user: u32) {
         let claim = arena.len() as u64;
         (Part::Arena, arena, claim)
     };
-    // A process with very many files of long names, used 1 s apart, and another job name each time.
+    // This spool is of a process with very many files of long names, used 1 s apart, and has another job name each time.
     for number in 0..3 {
         let mut spool = Spool::new();
         spool.job(&format!("job {number} of {user}{}", "x".repeat(1000)));
         spool.files(4_000, &"n".repeat(3_900));
         spool.write(&path(1, number), &[whole(arena(4, 4_000))]);
     }
-    // Very many files with short names.
+    // This spool has very many files with short names.
     let mut spool = Spool::new();
     spool.job(&format!("many of {user}"));
     spool.files(150_000, "");
     spool.write(&path(2, 0), &[whole(arena(16, 150_000))]);
-    // Counters of more streams than are allowed.
+    // This spool has counters of more streams than are allowed.
     let mut spool = Spool::new();
     spool.job(&format!("counters of {user}"));
     let mut entries = vec![0; 50_000 * folded::BYTES];
@@ -143,14 +143,14 @@ fn put_among(scratch: &Scratch, user: u32) {
     }
     let claim = entries.len() as u64;
     spool.write(&path(3, 0), &[(Part::Folded, entries, claim)]);
-    // 8 million lines, and claimed lengths without bytes.
+    // This spool has 8 million lines, and claims lengths without bytes.
     let mut spool = Spool::new();
     spool.record(journal::kind::NOTES, &vec![b'\n'; 8 << 20]);
     spool.write(&path(4, 0), &[(Part::Arena, vec![0; 4096], 5 << 40)]);
-    for (number, part) in [Part::Scratch, Part::Folded, Part::Staging, Part::Meetings].into_iter().enumerate() {
+    for (number, part) in [Part::Scratch, Part::Folded, Part::Staging, Part::SyncPoints].into_iter().enumerate() {
         Spool::new().write(&path(5, number as u32), &[(part, vec![1; 4096], 1 << 40)]);
     }
-    // Garbage, empty files, and special files.
+    // Garbage, empty files and special files are added.
     for number in 0..300 {
         std::fs::write(path(6, number), vec![number as u8; 8192]).unwrap();
         std::fs::write(path(7, number), "").unwrap();
@@ -187,7 +187,7 @@ fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
     Running::new(command)
 }
 
-/// Returns the agent's peak resident memory, in bytes.
+/// Returns the agent's peak resident memory, bytes.
 fn resident(agent: &Running) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", agent.0.id())).unwrap();
     let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
@@ -213,7 +213,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Continues where the last call ended; returns the writes counted so far. `is_of` is true for lines of the job.
+    /// Continues reading where the last call ended; returns the writes counted so far. `is_of` is true for lines of the job.
     fn read(&mut self, scratch: &Scratch, is_of: impl Fn(&str) -> bool) -> u64 {
         if self.lines.is_none() {
             self.lines = File::open(scratch.data().join("intervals")).ok().map(BufReader::new);
@@ -269,7 +269,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
     watch_one(&scratch, &agent, |line| !line.contains(" of 200") && !line.contains("\"job\":\"others\""));
     let text = metrics(port).unwrap();
     assert!(text.contains("dxt_calls_total{job="), "{text}");
-    // Some spools of each user are opened, however many wait.
+    // The agent opens some spools of each user, however many wait.
     let mut users: BTreeSet<u32> = (20_000..20_000 + USERS).collect();
     let begun = Instant::now();
     while !users.is_empty() {
@@ -280,7 +280,7 @@ fn what_eight_users_put_among_spools_neither_fills_the_memory_nor_hides_anybody(
     }
     let files = std::fs::read_dir(format!("/proc/{}/fd", agent.0.id())).unwrap().count();
     assert!(files < 256, "{files} files are open");
-    // Time for the agent to read everything readable in the spools.
+    // The agent gets time to read everything readable in the spools.
     std::thread::sleep(Duration::from_secs(10));
     let memory = resident(&agent);
     assert!(memory < MOST_RESIDENT, "{} MiB", memory >> 20);
@@ -297,7 +297,7 @@ fn a_hundred_thousand_names_are_passed_by() {
     let name = |number: u32| -> PathBuf { scratch.spools().join(format!("dxt-20000-{number}-1-0.spool")) };
     std::fs::write(name(0), "").unwrap();
     let _ = lchown(name(0), Some(20_000), None);
-    // Hard links to one file: as many names, made quickly.
+    // Hard links to one file give as many names, and are made quickly.
     for number in 1..100_000_u32 {
         let from = name(number / 50_000 * 50_000);
         if std::fs::hard_link(&from, name(number)).is_err() {

@@ -59,7 +59,7 @@ impl Running {
         self.end_with(0)
     }
 
-    /// Waits for the agent to exit with `code`; returns standard output and error.
+    /// Waits for the agent to exit with `code`; returns standard output and standard error.
     fn end_with(mut self, code: i32) -> (String, String) {
         let read = |pipe: &mut dyn std::io::Read| {
             let mut text = String::new();
@@ -93,7 +93,7 @@ fn trace(scratch: &Scratch) -> PathBuf {
     traces.find(|path| path.extension().is_some_and(|end| end == "dxt")).unwrap()
 }
 
-/// Returns the number of calls recorded as segments in the trace, and of calls that are only counted.
+/// Returns the number of calls in the trace that have segments, and of calls that have only counters.
 fn recorded(scratch: &Scratch) -> (u64, u64) {
     let output = crate::common::run(&["summary", "--format", "json", trace(scratch).to_str().unwrap()]);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -101,7 +101,7 @@ fn recorded(scratch: &Scratch) -> (u64, u64) {
     (number("segments"), number("missing_segments") + number("counted_operations"))
 }
 
-/// Returns the total number of calls in an agent's interval lines, and of those that were only counted.
+/// Returns the number of calls in an agent's interval lines, and the number of these that have only counters.
 fn in_intervals(lines: &[Value]) -> (u64, u64) {
     let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_i64()).sum::<i64>().try_into().unwrap();
     (sum("calls"), sum("counted"))
@@ -114,8 +114,8 @@ fn events(lines: &[Value]) -> u64 {
     lines.len() as u64
 }
 
-/// Returns the number of lines in the agent's file `events`, and asserts that no event occurs twice. Lines are not parsed fully, as they
-/// may be many.
+/// Returns the number of lines in the agent's file `events`, and asserts that no event occurs twice. Lines are not parsed fully, since
+/// there may be many.
 fn shown(scratch: &Scratch) -> u64 {
     let text = std::fs::read_to_string(scratch.data().join("events")).unwrap();
     let id = |line: &str| {

@@ -37,7 +37,7 @@ fn the_board_has_every_call_of_a_program_that_runs() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     assert_eq!(calls, 10_002);
-    // A foreign host name is not accepted as the server's.
+    // The server does not accept a foreign host name as its own.
     let (host, _) = address.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();

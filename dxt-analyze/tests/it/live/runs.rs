@@ -43,7 +43,7 @@ fn the_traces_name_them(traces: &Path) {
         .collect();
     let [("write", writes), ("read", reads)] = calls.as_slice() else { panic!("{slow}") };
     assert!(*writes > 2.0 && *reads > 2.0, "{slow}");
-    // Resolution is 1/64 of the run time.
+    // The times have a resolution of 1/64 of the run time.
     let jobs = report["jobs"].as_array().unwrap();
     let part = jobs.iter().find(|job| job["job"] == SLOW).unwrap()["runtime_ns"].as_u64().unwrap() / 64;
     let slow_writes = begin_of_slow_writes(jobs);
@@ -80,15 +80,14 @@ json.dump(rows, sys.stdout, default=float)";
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// In a healthy run, one call takes 100 times as long as usual (a brief stall of the machine). A run with many slow calls is listed before
-/// it.
+/// In a healthy run, one call takes 100 times as long as usual (a brief stall of the machine). A run with many slow calls is listed before that run.
 #[cfg(feature = "parquet")]
 #[test]
 fn one_call_that_was_slow_stands_behind_a_run_that_was() {
     let Some(python) = python(&["duckdb"], "DuckDB") else { return };
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("calls")).unwrap();
-    // Ten reads per second for ten seconds in each run, of 1 ms; of 20 ms in the last seven seconds of the second run.
+    // Each run makes ten reads per second for ten seconds, of 1 ms each; in the last seven seconds of the second run, they take 20 ms.
     let calls = "COPY (
         WITH calls AS (SELECT unnest(range(500)) AS n),
         begun AS (SELECT 1 + n // 100 AS run, 1700000000 + 100 * (n // 100) + n % 100 // 10 AS second, n FROM calls),

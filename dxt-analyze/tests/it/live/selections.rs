@@ -22,7 +22,7 @@ fn selected(scratch: &Scratch) -> Transfers {
     all
 }
 
-/// Returns the selection fields of a connector message: numbers of points, irregular and regular hyperslabs, dimensions, and elements.
+/// Returns the selection fields of a connector message: numbers of points, of irregular and of regular hyperslabs, of dimensions, and of elements.
 fn numbers(message: &Value) -> [i64; 5] {
     ["pt_sel", "irreg_hslab", "reg_hslab", "ndims", "npoints"].map(|name| message["seg"][0][name].as_i64().unwrap())
 }
@@ -60,7 +60,7 @@ fn compare(
             let word = message["op"].as_str().unwrap();
             let extent = &transfers[number.min(transfers.len() - 1)].1;
             if matches!(word, "read" | "write") {
-                // Selection types as in h5log.h: 2 regular, 3 irregular, 4 points.
+                // Selection types are numbered as in h5log.h: 2 regular, 3 irregular, 4 points.
                 if let Some(kind) = [4, 3, 2].iter().position(|kind| *kind == transfers[number].0) {
                     counts[kind] += 1;
                 }
@@ -143,7 +143,7 @@ fn a_data_set_that_grew_is_what_it_was_when_it_was_opened() {
     let pid = said.keys().next().unwrap().0.clone();
     compare(&said, &messages(&scratch, &file, |_| pid.clone()), |path, opens, _| match path {
         "/group/grid" => (2, 1200),
-        // Created with 100 elements, and extended to 200 while open.
+        // The data set is created with 100 elements, and extended to 200 while open.
         "/packed" => (1, if opens == 1 { 100 } else { 200 }),
         "/scalar" => (0, 1),
         other => panic!("{other}"),

@@ -1,5 +1,4 @@
-//! Tests of agents under adverse conditions: an agent keeps running, reports the problem, and exits with a code that indicates missing
-//! data.
+//! Tests of agents under adverse conditions: an agent keeps running, reports the problem, and exits with a code that indicates missing data.
 
 use super::{Running, agent};
 use crate::common;
@@ -17,7 +16,7 @@ fn full() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// Returns the command of an agent that finds a junk file with a spool's name, and therefore prints a message.
+/// Returns the command of an agent that finds a junk file with a spool's name, and so prints a message.
 fn beside_junk(scratch: &Scratch, args: &[&str]) -> Command {
     let command = agent(scratch, args);
     std::fs::write(scratch.spools().join("dxt-0-1-2-0.spool"), vec![b'x'; 1 << 16]).unwrap();
@@ -32,7 +31,7 @@ fn an_agent_goes_on_though_nothing_can_be_said() {
     let scratch = Scratch::new();
     let mut command = beside_junk(&scratch, &["--to", "events:events", "--for", "300ms"]);
     assert_eq!(output(command.stderr(full())), Some(0));
-    // Pipe without a reader.
+    // Standard error is a pipe without a reader.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let scratch = Scratch::new();
@@ -62,7 +61,7 @@ fn what_could_not_be_written_is_in_the_exit_code() {
         let mut agent = agent.watching();
         let program = workload("live");
         std::thread::scope(|scope| {
-            // Processes that end before they are seen are tested elsewhere.
+            // Processes that end before the agent sees them are tested elsewhere.
             scope.spawn(|| {
                 while open_spools(&agent).is_empty() {
                     std::thread::sleep(Duration::from_millis(10));
@@ -112,7 +111,7 @@ fn what_cannot_be_watched_is_said_at_once() {
     // Missing default directories are not reported.
     let (code, said) = ended(&live().env_remove("DXT_SPOOL").args(["--for", "100ms"]).output().unwrap());
     assert_eq!((code, said.contains("does not exist")), (Some(0), false), "{said}");
-    // Directory that no other user may read.
+    // No other user may read this directory.
     let closed = tempfile::tempdir().unwrap();
     std::fs::set_permissions(closed.path(), std::fs::Permissions::from_mode(0o000)).unwrap();
     let mut other = live();
@@ -133,8 +132,8 @@ pub(crate) fn open_spools(agent: &Running) -> BTreeSet<PathBuf> {
     links.filter(|path| path.extension().is_some_and(|end| end == "spool") && path.exists()).collect()
 }
 
-/// Starts an agent limited to 40 open files, with 60 empty spool files as of processes that are still starting. Returns the agent and the
-/// paths of the spools.
+/// Starts an agent limited to 40 open files, with 60 empty spool files like those of processes that are still starting. Returns the agent
+/// and the paths of the spools.
 fn crowded(scratch: &Scratch, args: &[&str]) -> (Running, BTreeSet<PathBuf>) {
     let named = agent(scratch, args);
     let path = |number: u32| scratch.spools().join(format!("dxt-0-{number}-1-0.spool"));
@@ -154,7 +153,7 @@ fn what_cannot_be_opened_yet_is_opened_later() {
     let begun = Instant::now();
     while seen.len() < all.len() {
         assert!(begun.elapsed() < Duration::from_secs(60), "{} of {}", seen.len(), all.len());
-        // Every watched process ends.
+        // All processes that the agent watches end.
         for path in open_spools(&agent) {
             std::fs::remove_file(&path).unwrap();
             seen.insert(path);
@@ -178,7 +177,7 @@ fn what_was_never_opened_is_counted() {
     }
     assert_eq!(agent.0.wait().unwrap().code(), Some(3));
     let lines = super::lines(&scratch, "intervals");
-    // Some samples may fall into an attempt to open more; the median is used.
+    // The median is used, since some samples may fall into an attempt to open more.
     watched.sort_unstable();
     let usual = watched[watched.len() / 2];
     assert!(usual > 10, "{watched:?}");

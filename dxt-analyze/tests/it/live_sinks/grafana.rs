@@ -41,8 +41,7 @@ pub(crate) fn sql() -> Vec<(String, String)> {
     queries("runs.json", "rawSql").into_iter().chain(of_variables).map(filled).collect()
 }
 
-/// Returns title and text of the Prometheus queries: those on metrics of `live` or, if `of_nodes` is true, those on metrics of
-/// node_exporter.
+/// Returns title and text of the Prometheus queries: those on metrics of node_exporter if `of_nodes` is true, else those on metrics of `live`.
 pub(crate) fn promql(of_nodes: bool) -> Vec<(String, String)> {
     let filled = |(title, text): (String, String)| {
         let variables = ["$cluster", "$job", "$node", "$ranks", "$file_system", "$op"];

@@ -57,7 +57,7 @@ fn sums_arrive_also_at_a_server_that_comes_later_and_goes_for_a_while() {
     let victoria = Victoria::new();
     let mut outlet = outlet(&victoria.post());
     let now = now_unix_ns();
-    // No server yet; the problem is reported once.
+    // There is no server yet; the problem is reported once.
     outlet.interval(&interval(now, 3));
     let said = until("what is said", || outlet.messages().pop());
     assert!(said.contains("retrying"), "{said}");
@@ -71,7 +71,7 @@ fn sums_arrive_also_at_a_server_that_comes_later_and_goes_for_a_while() {
     let _server = victoria.start(folder.path()).unwrap();
     outlet.end();
     until("the others", || (victoria.values(&format!("dxt_calls{group}")).len() >= 5).then_some(()));
-    // The killed server loses data that it had not yet written to disk.
+    // The killed server loses data that it had not written to disk yet.
     let ours = victoria.values(&format!("dxt_calls{group}")).iter().filter(|calls| **calls == 10.0).count();
     assert_eq!(ours, 5);
     assert!(victoria.values(&format!("dxt_bytes{group}")).contains(&40960.0));

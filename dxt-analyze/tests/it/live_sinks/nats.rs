@@ -34,12 +34,12 @@ impl Broker {
         format!("nats://127.0.0.1:{}/test.calls", self.port)
     }
 
-    /// Reads the message stream by another agent with further options; returns that agent's standard output and error.
+    /// Reads the message stream with another agent and further options; returns that agent's standard output and standard error.
     fn read(&self, more: &[&str]) -> (String, String) {
         self.read_of(more, false)
     }
 
-    /// Reads the message stream as [`Self::read`] does. `dropped`: true if calls are expected to be missing in it (exit code 3).
+    /// Reads the message stream as [`Self::read`] does. `dropped`: true if calls are expected to be missing in the stream (exit code 3).
     fn read_of(&self, more: &[&str], dropped: bool) -> (String, String) {
         let output = agent().args(["--from", &self.url(), "--until-end"]).args(more).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -89,7 +89,7 @@ fn each_call_is_in_the_stream_once_though_the_server_goes_and_the_agent_begins_a
     }
     first.end();
     assert_eq!((first.dropped(), first.is_behind()), (0, false));
-    // A second agent passes on the same events as the first.
+    // A second agent passes on the events that the first has passed on.
     let mut second = outlet(&broker.url());
     second.events(&all[..9000]);
     second.end();
@@ -101,11 +101,11 @@ fn each_call_is_in_the_stream_once_though_the_server_goes_and_the_agent_begins_a
 }
 
 #[test]
-fn what_is_dropped_is_told_in_the_stream() {
+fn what_is_dropped_is_reported_in_the_stream() {
     let broker = Broker::new();
     let all = events(now_unix_ns(), 5, 1750);
     let mut outlet = outlet(&broker.url());
-    // One batch is in flight, the others wait, and the oldest of these are dropped.
+    // One batch is in flight, the others wait, and the oldest of the waiting ones are dropped.
     outlet.events(&all[..1]);
     until("what is said", || outlet.messages().pop());
     outlet.events(&all[1..]);
@@ -121,7 +121,7 @@ fn what_is_dropped_is_told_in_the_stream() {
 
 /// Processes that were not seen while the server was down are reported, even if calls overflow the queue.
 #[test]
-fn what_was_unseen_is_told_though_calls_are_dropped() {
+fn what_was_unseen_is_reported_though_calls_are_dropped() {
     let broker = Broker::new();
     let all = events(now_unix_ns(), 5, 1750);
     let mut outlet = outlet(&broker.url());
@@ -168,7 +168,7 @@ fn what_agents_claim_has_bounds() {
 }
 
 #[test]
-fn processes_that_came_and_went_unseen_are_told_in_the_stream_once() {
+fn processes_that_came_and_went_unseen_are_reported_in_the_stream_once() {
     let broker = Broker::new();
     let Some(_server) = broker.start() else { return };
     let agent = |position: Option<u64>, unseen: &[u64]| {
@@ -184,7 +184,7 @@ fn processes_that_came_and_went_unseen_are_told_in_the_stream_once() {
         position
     };
     let first = agent(None, &[0, 2, 2, 3]);
-    // An agent that continues another's state has counted these as well; a separate agent counts its own.
+    // An agent that continues another's state has counted that agent's unseen items; a separate agent counts its own.
     agent(first, &[3, 5]);
     agent(None, &[1]);
     let path = broker.folder.path().join("intervals");

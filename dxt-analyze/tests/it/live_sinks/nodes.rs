@@ -97,7 +97,7 @@ fn a_job_on_several_nodes_is_shown_as_one_by_node() {
         until("an agent's end", || agent.0.try_wait().unwrap());
     }
 
-    // Each call of the trace is in the stream, with its node.
+    // The stream has each call of the trace, with its node.
     let read = |more: &[String]| {
         let output = agent().args(["--from", &broker.url(), "--until-end"]).args(more).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -126,7 +126,7 @@ fn a_job_on_several_nodes_is_shown_as_one_by_node() {
         let moves = of_node.filter(|line| line["op"] == "write" || line["op"] == "read");
         moves.map(|line| line["calls"].as_u64().unwrap()).sum()
     };
-    // Two ranks: ten phases of writing and ten of reading, four blocks each. Initial reads of MPI are added.
+    // Two ranks write in ten phases and read in ten, four blocks each; initial reads of MPI come in addition.
     assert!(moved("node-a") >= 160 && moved("node-b") >= 160);
     let blocks = |node: &str| events.iter().filter(|event| event["node"] == node && event["length"] == 1 << 20).count();
     assert_eq!((blocks("node-a"), blocks("node-b")), (160, 160));

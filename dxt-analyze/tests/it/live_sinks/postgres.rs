@@ -51,7 +51,7 @@ impl Cluster {
         command
     }
 
-    /// Starts the server and waits for it. After a killed server, this may take several attempts.
+    /// Starts the server and waits until it accepts connections; after a killed server, this may take several attempts.
     pub(crate) fn start(&self) -> Server {
         let start = || self.start_with(&[]);
         let mut server = start();
@@ -99,7 +99,7 @@ impl Cluster {
         format!("postgres:{}", self.url())
     }
 
-    /// Returns the number that an SQL query yields; `None` while the table does not exist.
+    /// Returns the number that an SQL query yields; `None` if the table does not exist yet.
     fn number(&self, query: &str) -> Option<i64> {
         self.client()?.query_one(query, &[]).ok().map(|row| row.get(0))
     }
@@ -152,7 +152,7 @@ fn what_others_made_of_the_view_of_before_stays() {
         assert_eq!((outlet.dropped(), outlet.is_behind()), (0, false));
     };
     pass(&all[..16]);
-    // View as created by the previous version.
+    // The view is that of the previous version.
     let older = "CREATE ROLE grafana; DROP VIEW dxt_connector;
         ALTER TABLE dxt_events DROP COLUMN data_set, DROP COLUMN pt_sel, DROP COLUMN irreg_hslab, DROP COLUMN reg_hslab, DROP COLUMN ndims,
             DROP COLUMN npoints;
@@ -183,7 +183,7 @@ fn what_others_made_of_the_view_of_before_stays() {
     assert_eq!(cluster.number("SELECT mine FROM dxt_connector"), Some(7));
 }
 
-/// Start of the test run: evening of 2023-11-14, in ns since 1970-01-01 UTC.
+/// Start of the test run: evening of 2023-11-14, ns since 1970-01-01 UTC.
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 
 #[test]
@@ -192,7 +192,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     let mut server = Some(cluster.start());
     let all = events(BEGIN, 8, 400);
     let mut first = outlet(&cluster.to());
-    // Server killed while in use, absent for a while, and restarted.
+    // The server is killed while in use, absent for a while, and restarted.
     for (number, some) in all.chunks(4000).enumerate() {
         first.events(some);
         match number {
@@ -208,7 +208,7 @@ fn each_call_is_there_once_whatever_happens_to_the_server() {
     let rows = "SELECT count(*) FROM dxt_events";
     assert_eq!((cluster.number(rows), first.dropped(), first.is_behind()), (Some(all.len() as i64), 0, false));
     assert!(first.messages().iter().any(|said| said.contains("accepts everything again")));
-    // Another agent reads the same calls with a slightly better estimate of the clock.
+    // Another agent reads these calls with a slightly better estimate of the clock.
     let mut again = all.clone();
     again.iter_mut().for_each(|event| event.start_unix_ns += 3);
     let mut second = outlet(&cluster.to());
@@ -236,8 +236,7 @@ fn dashboards(cluster: &Cluster, is_even: bool) {
     }
 }
 
-/// Means over a few runs have Student's confidence interval, and a single run has none. An open by MPI-IO with its nested POSIX open counts
-/// once.
+/// Means over a few runs have Student's confidence interval, and a single run has none. An open by MPI-IO with its nested POSIX open counts once.
 #[test]
 fn dashboards_know_how_few_runs_there_are_and_count_opens_once() {
     let Some(cluster) = Cluster::new() else { return };
@@ -272,14 +271,14 @@ fn content(cluster: &Cluster) {
     assert_eq!(row.get::<_, String>(1), u64::MAX.to_string());
     assert_eq!((row.get::<_, i64>(2), row.get(3)), (BEGIN + 10_000, true));
     assert_eq!(row.get::<_, String>(4), "dxt_events_20231114");
-    // Checks the view with the connector's column names.
+    // The query uses the view with the connector's column names.
     let query = "SELECT count(*), sum(len)::bigint, max(cnt) FROM dxt_connector
         WHERE job_id = 2 AND module = 'POSIX' AND op = 'write' AND type = 'MOD' AND \"ProducerName\" = 'node1' AND dur = 0.000001";
     let row = client.query_one(query, &[]).unwrap();
     assert_eq!((row.get(0), row.get(1), row.get(2)), (16 * 400_i64, 16 * 400 * 4096_i64, 400_i64));
 }
 
-/// Asserts that PostgreSQL's planner uses each index for the query for which it was made.
+/// Asserts that PostgreSQL's planner uses each index for the query that it was made for.
 fn indexes(cluster: &Cluster) {
     let mut client = cluster.client().unwrap();
     client.batch_execute("ANALYZE dxt_events").unwrap();
@@ -364,7 +363,7 @@ fn without_a_server_the_agent_goes_on_and_counts() {
     let sums = format!("intervals:{}", folder.path().join("sums").display());
     let mut traced = Traced::watched(&[&to, &format!("events:{}", lines(folder.path())), &sums]);
     traced.write(100);
-    // Events passed to the other destination are there; events not taken by this one are counted.
+    // Events passed to the other destination are in its file; events that this destination does not accept are counted.
     let text = || std::fs::read_to_string(lines(folder.path())).unwrap_or_default();
     let is_write = |line: &&str| line.contains("\"op\":\"write\"") && line.contains("/output\"");
     until("the writes", || (text().lines().filter(is_write).count() == 100).then_some(()));

@@ -1,11 +1,11 @@
-//! Real traced program, dd(1), followed by an agent that passes on its calls. The test provides dd's input.
+//! Real traced program, dd(1), with an agent that passes on its calls. The test provides dd's input.
 
 use crate::live_sinks::server::{Server, until};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Size of each write, in bytes.
+/// Size of each write, bytes.
 pub(crate) const BLOCK: usize = 4096;
 
 /// Traced dd(1) with its agent.

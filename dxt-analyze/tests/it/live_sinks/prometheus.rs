@@ -69,7 +69,7 @@ fn connections_that_wait_keep_no_question_from_its_answer() {
         let idle: Vec<TcpStream> = (0..500)
             .map(|_| {
                 let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-                // May be closed by now.
+                // The server may have closed the connection by now.
                 let _ = stream.write_all(begin.as_bytes());
                 stream
             })
@@ -81,7 +81,7 @@ fn connections_that_wait_keep_no_question_from_its_answer() {
     }
 }
 
-/// Requests are refused if they name a foreign host (DNS rebinding), no host, another port or another path.
+/// The server refuses requests that name a foreign host (DNS rebinding), no host, another port or another path.
 #[test]
 fn only_who_asks_it_by_its_own_name_is_answered() {
     let port = free_port();
@@ -149,7 +149,7 @@ fn prometheus_reads_the_sums_of_a_real_program() {
         until("the writes", || (ask(&format!("sum(dxt_calls_total{{{group}}})")) == Some(blocks)).then_some(()));
     }
     assert_eq!(ask(&format!("sum(dxt_bytes_total{{{group}}})")), Some(250.0 * BLOCK as f64));
-    // Between 4096 and 8191 bytes, at the resolution of classic histograms.
+    // The median lies between 4096 and 8191 bytes, at the resolution of classic histograms.
     let median = ask(&format!("histogram_quantile(0.5, sum by (le) (dxt_call_bytes_bucket{{{group}}}))")).unwrap();
     assert!((4095.0..=8191.0).contains(&median), "{median}");
     assert_eq!(ask(&format!("sum(dxt_call_seconds_count{{{group}}})")), Some(250.0));
@@ -207,7 +207,7 @@ fn node_exporter_shows_what_others_write() {
         until(title, || ask(query));
     }
     let of = |what: &str| &queries.iter().find(|(_, query)| query.contains(what)).unwrap().1;
-    // Kernel statistics during a dd: disk writes, and stalls.
+    // Runs dd and returns kernel statistics of its duration: disk writes, and stalls.
     let dd = |little: Option<&LittleMemory>| {
         let before = [Some(written()), stalled("io"), stalled("memory")];
         let to = format!("of={}", folder.path().join("file").display());
@@ -224,7 +224,7 @@ fn node_exporter_shows_what_others_write() {
     if !dd(None)[0] {
         return crate::harness::skip_here("what is written here gets to no disk, so that nothing waits for it");
     }
-    // The writes have to leave little free memory.
+    // The writes must be limited to little free memory.
     let little = LittleMemory::new();
     let [_, io, memory] = dd(little.as_ref());
     let why = [
@@ -233,8 +233,8 @@ fn node_exporter_shows_what_others_write() {
         "memory: this kernel tells none, or this user may have no group of little memory",
     ];
     let what = ["node_disk_written", "pressure_io_waiting", "pressure_memory_waiting"];
-    for ((query, why), told) in what.into_iter().zip(why).zip([true, io, memory]) {
-        if !told {
+    for ((query, why), reported) in what.into_iter().zip(why).zip([true, io, memory]) {
+        if !reported {
             crate::harness::skip_here(&format!("stalls for want of {why}"));
             continue;
         }
@@ -245,7 +245,7 @@ fn node_exporter_shows_what_others_write() {
     }
 }
 
-/// Returns the time for which some programs stalled on `what`, in µs since boot (Documentation/accounting/psi.rst of Linux).
+/// Returns the time for which some programs stalled on `what`, µs since boot (Documentation/accounting/psi.rst of Linux).
 fn stalled(what: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/pressure/{what}")).ok()?;
     text.lines().next()?.rsplit_once("total=")?.1.trim().parse().ok()

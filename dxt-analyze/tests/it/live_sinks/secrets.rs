@@ -1,4 +1,4 @@
-//! Tests of servers that require tokens, passwords or certificates: secrets reach the server and nobody else.
+//! Tests of servers that require tokens, passwords or certificates: secrets reach the server and no one else.
 
 use crate::harness::{have, skip, skip_here};
 use crate::live_sinks::program::{Traced, agent};
@@ -45,7 +45,7 @@ impl Certificates {
     }
 }
 
-/// Lets a traced program write until `arrived` returns true (data reached the server); asserts that the secret was never visible.
+/// Lets a traced program write until `arrived` returns true (data has reached the server); asserts that the secret was never visible.
 fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     let mut traced = Traced::watched_with(&[to], env);
     traced.write(20);
@@ -58,8 +58,8 @@ fn passes(to: &str, env: &[(&str, &str)], arrived: impl Fn() -> bool) {
     assert!(said.is_empty(), "{said}");
 }
 
-/// Returns the messages of an agent that cannot pass on events to `to`, or that fails to start, up to the one that
-/// contains one of `reasons`; fails if none does.
+/// Returns the messages of an agent that cannot pass on events to `to`, or that fails to start, up to the message that contains one of
+/// `reasons`; fails if none does.
 fn refused(to: &str, env: &[(&str, &str)], reasons: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
@@ -106,7 +106,7 @@ fn no_password_is_said_whatever_is_wrong() {
         "postgres:host=127.0.0.1 port=1 user=me password=SECRET dbname=x",
         "postgres:host=127.0.0.1 user=me password='SECRET dbname=x",
         "postgre://me:SECRET@127.0.0.1/db",
-        // A missing slash, characters with another meaning in a URL, a destination without users.
+        // The URLs lack a slash, contain characters with another meaning, or name a destination without users.
         "nats:me:SECRET@127.0.0.1",
         "nats://SECRET?x@127.0.0.1:1",
         "nats://x?SECRET@127.0.0.1:1",
@@ -182,7 +182,7 @@ fn nats_with_tls_tokens_and_users() {
         let url = format!("nats://{in_url}127.0.0.1:{port}/test.calls");
         let with: Vec<(&str, &str)> = env.iter().copied().chain([trusted]).collect();
         passes(&url, &with, || in_stream(&url, &with) >= 20);
-        // tls:// enforces encryption, and an untrusted client gets nothing.
+        // With tls://, encryption is enforced, and an untrusted client gets nothing.
         assert!(in_stream(&url.replace("nats://", "tls://"), &with) >= 20);
         refused(&url, env, &["certificate", "TLS"]);
         refused(
@@ -302,7 +302,7 @@ fn influxdb_with_tls_and_passwords() {
     let env = [trusted, ("INFLUX_USERNAME", "me"), ("INFLUX_PASSWORD", SECRET)];
     let calls = || ask(Some(&me), "SELECT sum(calls) FROM dxt.autogen.dxt WHERE op = 'write'").unwrap_or_default();
     passes(&to, &env, || calls().contains(",20]"));
-    // A repeated write is stored as one point; also with credentials in the URL.
+    // A repeated write is stored as one point, also with credentials in the URL.
     let in_url = format!("influx:https://127.0.0.1:{port}/write?db=dxt&u=me&p={SECRET}");
     passes(&in_url, &[trusted], || calls().contains(",40]"));
     let wrong = [trusted, ("INFLUX_USERNAME", "me"), ("INFLUX_PASSWORD", "wrong")];
@@ -337,7 +337,7 @@ fn postgresql_with_tls_and_a_password() {
         psql.status.success().then(|| String::from_utf8(psql.stdout).unwrap().trim().to_owned())
     };
     until("PostgreSQL", || {
-        // A killed server may still be running.
+        // The killed server may still be running.
         if server.0.try_wait().unwrap().is_some() {
             server = cluster.start_with(&settings);
         }
@@ -367,7 +367,7 @@ fn postgresql_with_tls_and_a_password() {
     );
     let before = rows();
     passes(&words, &with_password[..1], || rows() >= before + 20);
-    // Not encrypted, not trusted, wrong password.
+    // Refused are unencrypted connections, untrusted certificates and wrong passwords.
     refused(&format!("postgres://dxt@{place}"), &with_password, &["no encryption"]);
     let encrypted = format!("postgres://dxt@{place}?sslmode=require");
     refused(&encrypted, &with_password[1..], &["certificate"]);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Timeout for any wait; far longer than waits usually take.
+/// Timeout for any wait, far longer than waits usually take.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Server process, killed on drop.
@@ -19,7 +19,7 @@ impl Server {
         Self(child.unwrap_or_else(|error| panic!("failed to start {command:?}: {error}")))
     }
 
-    /// Kills the server, as in a node failure.
+    /// Kills the server, as a node failure does.
     #[cfg(any(feature = "live-http", feature = "postgres", feature = "nats"))]
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
@@ -34,8 +34,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns the path of a server program that scripts/setup.sh installs, from `PATH` or from system directories that are only in root's
-/// `PATH`.
+/// Returns the path of a server program that scripts/setup.sh installs, from `PATH` or from system directories that are only in root's `PATH`.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
@@ -57,7 +56,7 @@ pub(crate) fn free_port() -> u16 {
     ports.take(15_000).find(is_free).expect("a port is free")
 }
 
-/// Calls `ask` repeatedly until it returns a value; fails after a timeout.
+/// Calls `ask` repeatedly until it returns a value; fails after [`LONG`].
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -91,7 +90,7 @@ pub(crate) fn quoted(text: &str) -> String {
         .collect()
 }
 
-/// Gives all users access to a folder: servers run as other users.
+/// Gives all users access to a folder, since servers run as other users.
 #[cfg(feature = "postgres")]
 pub(crate) fn open_to_all(folder: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;

@@ -15,7 +15,7 @@ use trace_format::op::Layer;
 use trace_format::op::OpClass;
 use trace_format::segment::StreamId;
 
-/// Returns the wall clock time, in ns since 1970-01-01 UTC.
+/// Returns the wall-clock time, ns since 1970-01-01 UTC.
 pub(crate) fn now_unix_ns() -> i64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64
 }

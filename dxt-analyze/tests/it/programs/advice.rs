@@ -1,5 +1,5 @@
 //! Tests of `advise` on programs that are slow for a known reason: traced by `dxt-run`, advised, run again with `dxt-run --hints`, and
-//! compared. A preloaded library (`delays.c`) slows down storage, so that the gain depends on number and size of requests.
+//! compared. A preloaded library (`delays.c`) slows down storage, so the gain depends on number and size of requests.
 
 use crate::common::facts::of_code;
 use crate::harness::{Compiler, Scratch, dxt_run, library, skip, skip_here, workload_with};
@@ -32,8 +32,8 @@ impl Sick {
         self.scratch.root().join(name)
     }
 
-    /// Runs variant `variant` of the program under dxt-run with `options`. Returns its trace (`None` if this machine cannot run it) and its
-    /// standard error.
+    /// Runs variant `variant` of the program under dxt-run with `options`. Returns its trace (`None` if this machine cannot run the
+    /// program) and its standard error.
     fn run(&self, variant: &str, to: &str, options: &[&str], variables: &[(&str, &str)]) -> (Option<PathBuf>, String) {
         self.scratch.clear_data();
         let mut command = Command::new("timeout");
@@ -63,7 +63,7 @@ impl Sick {
             return (None, said);
         }
         assert_eq!(output.status.code(), Some(0), "{variant}: {said}");
-        // Trace of the ranks: earlier processes of the same name have their own.
+        // Only the trace of the ranks counts: earlier processes of this name have traces of their own.
         let traces =
             std::fs::read_dir(self.dir(to)).expect("there are traces").filter_map(|entry| Some(entry.ok()?.path()));
         let trace = traces.into_iter().find(|path| path.to_string_lossy().ends_with("_4ranks.dxt"));
@@ -136,7 +136,7 @@ fn what_the_ranks_write_piece_by_piece_they_write_together() {
     let (Some(before), _) = sick.run("alone", "before", &[], &[]) else { return };
     let all = [(0, 4 * 40 * RANKS * 4096)];
     let alone = sick.written(&all);
-    // No hint turns an independent call into a collective one: nothing to set, but code is advised.
+    // No hint turns an independent call into a collective one, so there is none to set, but a change of code is advised.
     let advice = sick.advise(&before, "hints");
     assert_eq!(lines(&advice, Some("romio_hints")), Vec::<String>::new());
     let program = lines(&advice, None);
@@ -145,7 +145,7 @@ fn what_the_ranks_write_piece_by_piece_they_write_together() {
     assert!(!program.iter().any(|line| line.contains("read")), "nothing is read: {advice}");
     let readme = sick.text("hints/README.txt");
     assert!(readme.contains("MPI_File_write_at_all(") && readme.contains("saves"), "{readme}");
-    // Code written as advised.
+    // This variant has the code that the advice suggests.
     let (Some(after), _) = sick.run("together", "after", &[], &[]) else { return };
     assert!(sick.written(&all) == alone);
     let [(calls_before, ns_before), (calls_after, ns_after)] = compared(&before, &after, "POSIX", &["write"]);
@@ -167,7 +167,7 @@ fn what_data_sieving_moves_too_is_left_alone() {
     assert!(!said.contains("is already set"), "{said}");
     assert!(sick.written(&pieces) == sieved);
     let [(calls_before, ns_before), (calls_after, ns_after)] = compared(&before, &after, "POSIX", &["read", "write"]);
-    // Each piece took a read and a write of the surrounding block; the other reads are those of the hints file.
+    // Each piece took a read and a write of the surrounding block; all other reads are of the hints file.
     assert!(calls_before >= 2 * 8 * 4 * RANKS, "{calls_before}");
     assert!((8 * 4 * RANKS..8 * 4 * RANKS + 8).contains(&calls_after), "{calls_after}");
     assert_gain(&advice, ns_before, ns_after);
@@ -200,7 +200,7 @@ fn one_aggregator_becomes_one_on_each_node_and_other_hints_stay() {
         found["collective_files"][0]["aggregators"].as_array().map_or(0, Vec::len)
     };
     assert_eq!((movers(&before), movers(&after)), (1, 4));
-    // Hints set by the user are kept, with a message.
+    // Hints that the user has set are kept, with a message.
     let (Some(kept), said) = sick.run("gathered", "kept", &options, &[("ROMIO_HINTS", &own), SLOWER]) else { return };
     assert!(said.contains("ROMIO_HINTS is already set"), "{said}");
     assert_eq!(movers(&kept), 1);
@@ -233,7 +233,7 @@ fn what_open_mpi_s_own_component_heeds_is_advised_where_it_runs() {
     assert!(ns_after * 2 < ns_before, "{ns_before} {ns_after}");
     let (_, said) = sick.run("gathered", "kept", &options, &[("OMPI_MCA_io", "ompio"), SLOWER, one]);
     assert!(said.contains("OMPI_MCA_io_ompio_num_aggregators is already set"), "{said}");
-    // On ROMIO in Open MPI, the program gets ROMIO's hints: ROMIO cannot be recognized there, so OMPIO's parameters are written, too.
+    // On ROMIO in Open MPI, the program gets ROMIO's hints: ROMIO cannot be recognized there, so OMPIO's parameters are written as well.
     let component = ["romio341", "romio321", "romio314"].into_iter().find(|name| {
         let known = Command::new("ompi_info").args(["--param", "io", name, "--parsable"]).output();
         known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains(&format!("mca:io:{name}")))
@@ -267,7 +267,7 @@ fn files_of_others_stay_and_earlier_advice_goes() {
     assert_eq!(first["written"].as_array().map(Vec::len), Some(2), "{first}");
     let second = sick.advise(&before, "hints");
     assert_eq!(first, second, "our own files are replaced");
-    // A run without the cause removes earlier advice, which would otherwise be used.
+    // A run without the cause removes earlier advice, which would otherwise be used again.
     let (Some(after), _) = sick.run("together", "after", &["--hints", &hints.to_string_lossy()], &[]) else { return };
     let none = analyze(&["advise", "--format", "json", "-o"], &[&hints, &after]);
     let none: Value = serde_json::from_slice(&none.stdout).expect("the report is JSON");

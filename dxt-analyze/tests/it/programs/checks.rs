@@ -64,7 +64,7 @@ fn holes_that_mpi_io_reads_unasked() {
             let rows = rows.filter(|row| row["layer"] == "POSIX" && row["op"] == op && row["nested"] == true);
             rows.filter_map(|row| row["bytes"].as_u64()).sum()
         };
-        // Bytes read beyond those requested by both kinds of reads. ROMIO reads blocks together with the holes, others read each block.
+        // Unasked are bytes read beyond those that both kinds of reads requested. ROMIO reads blocks together with the holes, others read each block.
         let asked = said(&outcome.stdout, "asked_alone") + said(&outcome.stdout, "asked_together");
         let unasked = nested("read").saturating_sub(asked);
         let all = nested("read") + nested("write");
@@ -74,7 +74,7 @@ fn holes_that_mpi_io_reads_unasked() {
             assert_eq!(unasked, holes);
             assert!(has(&found, "DXT-C028"));
         }
-        // One of two types of reads was collective; all writes were.
+        // One of two types of reads was collective, and all writes were.
         assert_eq!((measured(&found, "DXT-C019"), measured(&found, "DXT-C020")), (Some(0.5), Some(1.0)), "{mpi:?}");
     }
 }
@@ -103,7 +103,7 @@ fn sqlite_that_commits_every_statement_syncs_every_time() {
     assert!(!of(true), "one transaction does not");
 }
 
-/// Runs `dxt-analyze compare`; returns its JSON.
+/// Runs `dxt-analyze compare`; returns its JSON output.
 fn compared(before: &Path, after: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     let output = command.args(["compare", "--format", "json", "--files", "*data"]).args([before, after]).output();
@@ -141,8 +141,7 @@ fn two_runs_of_one_script_differ_in_folder_only() {
     }
 }
 
-/// Python program in which two processes write alternating blocks of a file, and each reads back its own. With an argument, both write all
-/// blocks.
+/// Python program in which two processes write alternating blocks of a file, and each reads back its own. With an argument, both write all blocks.
 const SHARED: &str = "
 import os, sys
 all = len(sys.argv) > 2

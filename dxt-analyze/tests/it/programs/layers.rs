@@ -59,7 +59,7 @@ fn data_sieving_moves_the_gaps_too_and_locks_them() {
         let block = 64 * 100 + 63 * 300;
         assert_eq!(inside["writes"]["bytes"], block * calls(&log, "write"), "{mpi:?}");
         assert_eq!(file["reads_in_writes"], inside["reads"], "{mpi:?}");
-        // Reads may hit the end of the file: at most one block each.
+        // Reads may hit the end of the file, so each reads at most one block.
         let read = inside["reads"]["bytes"].as_u64().unwrap_or(u64::MAX);
         assert!(read <= block * calls(&log, "write"), "{mpi:?}: {read}");
         let amplification = (block * calls(&log, "write") + read) as f64 / bytes(&log, "write") as f64;
@@ -175,7 +175,7 @@ fn hdf5_on_mpi_io_on_posix() {
         let job = &found["job"]["hdf5"];
         assert_eq!(number(&job["calls"]), calls(&log, "read") + calls(&log, "write"), "{mpi:?}");
         assert_eq!(number(&job["bytes"]), bytes(&log, "read") + bytes(&log, "write"), "{mpi:?}");
-        // Every MPI-IO and POSIX call is inside an HDF5 call, once.
+        // Every MPI-IO and POSIX call is inside exactly one HDF5 call.
         let of = |layer: &str, path: [&str; 2]| -> u64 {
             let rows = found["calls"].as_array().into_iter().flatten().filter(|row| row["layer"] == layer);
             rows.map(|row| number(&row["inside"][path[0]][path[1]])).sum()

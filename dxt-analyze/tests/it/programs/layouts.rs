@@ -40,12 +40,12 @@ impl Part {
         Self { start, end, mirror: 0, flags: INIT, pattern: RAID0, stripe, osts: osts.to_vec() }
     }
 
-    /// Returns the component as it is before the first write to it: without OST objects.
+    /// Returns the component as it is before the first write to it, without OST objects.
     fn without_objects(&self) -> Self {
         Self { flags: self.flags & !INIT, osts: Vec::new(), ..self.clone() }
     }
 
-    /// Encodes the component's stripes as `lov_user_md`. They may not exist yet.
+    /// Encodes the component's stripes as `lov_user_md`; the OST objects may not exist yet.
     fn plain(&self, magic: u32, count: u16) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend(magic.to_le_bytes());
@@ -96,8 +96,8 @@ fn composite(magic: u32, parts: &[Part]) -> Vec<u8> {
     out
 }
 
-/// File with its layout attribute at each stage: `stages` are (file size from which on it holds, attribute), and `last` is the decoded last
-/// one.
+/// File with its layout attribute at each stage. `stages` are (file size from which on the attribute holds, attribute); `last` is the
+/// decoded last attribute.
 struct Case {
     name: &'static str,
     stages: Vec<(u64, Vec<u8>)>,
@@ -139,7 +139,7 @@ fn cases() -> Vec<Case> {
     out.push(case("preferred", vec![(0, composite(COMPOSITE, &preferred))], &preferred));
     let over = Part { pattern: RAID0 | OVERSTRIPED, ..Part::new(0, END, 65536, &[3, 5, 3, 5, 4]) };
     out.push(case("overstriped", vec![(0, plain(V1, &over))], &[over]));
-    // Self-extending layout: the component in use grows into the next one.
+    // A self-extending layout: the component in use grows into the next one.
     let extended = |until| {
         let rest = Part { flags: EXTENSION, ..Part::new(until, END, 65536, &[]) };
         vec![Part::new(0, until, 65536, &[14, 15]), rest]
@@ -150,11 +150,11 @@ fn cases() -> Vec<Case> {
         vec![(0, composite(SELF_EXTENDING, &short)), (1024 * KIB, composite(SELF_EXTENDING, &long))],
         &long,
     ));
-    // Larger than the first buffer for the attribute.
+    // This attribute is larger than the first buffer for it.
     let osts: Vec<u32> = (0..1000).map(|i| 999 - i).collect();
     let wide = Part::new(0, END, 65536, &osts);
     out.push(case("wide", vec![(0, plain(V1, &wide))], &[wide]));
-    // Objects are created at the first write.
+    // The file's objects are created at the first write.
     let late = Part::new(0, END, 65536, &[16, 17]);
     out.push(case("late", vec![(1, plain(V1, &late))], &[late]));
     let released = Part { pattern: RAID0 | RELEASED, ..Part::new(0, END, 65536, &[18]) };
@@ -231,12 +231,12 @@ fn check(scratch: &Scratch, at: &Path, cases: &[Case]) {
         assert_eq!(file["layout"]["origin"], "lustre", "{}", case.name);
         let targets = file["targets"].as_array().expect("targets");
         let number = |value: &serde_json::Value| value.as_u64().expect("a number");
-        let told: BTreeMap<u32, (u64, u64)> = targets
+        let reported: BTreeMap<u32, (u64, u64)> = targets
             .iter()
             .filter(|target| !target["ost"].is_null())
             .map(|target| (number(&target["ost"]) as u32, (number(&target["bytes"]), number(&target["operations"]))))
             .collect();
-        assert_eq!(told, expected(case, &log, &path), "{}", case.name);
+        assert_eq!(reported, expected(case, &log, &path), "{}", case.name);
     }
     check_load(&found, at, cases, &log);
 }
@@ -304,7 +304,7 @@ fn check_traces(traces: &Traces, at: &Path, cases: &[Case]) {
         assert!(!closed.is_empty(), "{}", case.name);
         assert!(closed.iter().all(|def| def.source == LayoutSource::Lustre), "{}", case.name);
         assert!(closed.iter().any(|def| def.bytes == *last), "{}", case.name);
-        // Layout before the first write.
+        // The attribute at open is the layout before the first write.
         let first = case.stages.iter().find(|(size, _)| *size == 0).map(|(_, bytes)| bytes);
         let opened = of_file(LayoutMoment::Open);
         assert_eq!(opened.iter().any(|def| Some(&def.bytes) == first), first.is_some(), "{}", case.name);
@@ -340,7 +340,7 @@ fn every_form_of_layout_is_read_at_close_and_places_every_byte() {
     assert_eq!(file("preferred")["layout"]["mirrors_in_use"], serde_json::json!([1, 2]));
     assert_eq!(file("overstriped")["layout"]["components"][0]["overstriped"], true);
     assert_eq!(file("v3")["layout"]["components"][0]["pool"], "flash");
-    // A foreign layout has no stripes, which is reported; without a layout, the preferred I/O size stands in.
+    // A foreign layout has no stripes, which is reported; without a layout, the preferred I/O size stands in for the stripe size.
     for (name, problem) in [("foreign", Some("a foreign layout has no stripes")), ("none", None)] {
         assert_eq!(file(name)["layout"]["origin"], "guess", "{name}");
         let said = file(name)["layout_problem"].as_str().unwrap_or_default().to_owned();
@@ -368,12 +368,12 @@ fn ranks_that_share_files_by_mpi_io() {
             let files = found["files"].as_array().expect("files");
             let file = files.iter().find(|file| file["file"] == *path.to_string_lossy()).expect("the file");
             let targets = file["targets"].as_array().expect("targets").iter().filter(|target| !target["ost"].is_null());
-            let told: BTreeMap<u64, u64> = targets
+            let reported: BTreeMap<u64, u64> = targets
                 .map(|target| (target["ost"].as_u64().expect("an OST"), target["bytes"].as_u64().expect("bytes")))
                 .collect();
             let own = expected(case, &log, &path);
             let own: BTreeMap<u64, u64> = own.into_iter().map(|(ost, (bytes, _))| (u64::from(ost), bytes)).collect();
-            assert_eq!(told, own, "{mpi:?}: {}", case.name);
+            assert_eq!(reported, own, "{mpi:?}: {}", case.name);
         }
     }
 }

@@ -26,7 +26,7 @@ fn watch(scratch: &Scratch, path: &str, more: &[&str], set: &[(&str, &str)]) -> 
     agent.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let agent = agent.spawn().expect("the agent");
     std::thread::sleep(std::time::Duration::from_secs(1));
-    // The program lives long enough to be found.
+    // The program lives long enough for the agent to find it.
     let script = "sleep 0.7; for i in 1 2 3 4 5 6 7 8 9 10; do echo $i >$0/$i; done; sleep 0.7";
     let outcome = Launch::new(scratch, "/bin/sh")
         .args(["-c", script])

@@ -13,12 +13,12 @@ mod timeline;
 use crate::harness::Scratch;
 use std::process::Command;
 
-/// Runs the `dxt-analyze` command `verb` on the traces of `scratch`; asserts the exit code, and returns the JSON output.
-fn analyze(scratch: &Scratch, verb: &str, more: &[&str], code: i32) -> serde_json::Value {
+/// Runs the `dxt-analyze` command `subcommand` on the traces of `scratch`; asserts the exit code, and returns the JSON output.
+fn analyze(scratch: &Scratch, subcommand: &str, more: &[&str], code: i32) -> serde_json::Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
-    let output = command.arg(verb).args(["--format", "json"]).args(more).arg(scratch.traces()).output();
+    let output = command.arg(subcommand).args(["--format", "json"]).args(more).arg(scratch.traces()).output();
     let output = output.expect("failed to run dxt-analyze");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{verb} {more:?}: {err}");
+    assert_eq!(output.status.code(), Some(code), "{subcommand} {more:?}: {err}");
     serde_json::from_slice(&output.stdout).expect("the report is JSON")
 }

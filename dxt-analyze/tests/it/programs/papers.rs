@@ -18,7 +18,7 @@ fn s3d(hint: &str) -> Value {
 }
 
 /// Carns et al., "24/7 Characterization of Petascale I/O Workloads", 2009, on S3D: without data sieving, a checkpoint is 102,401 small
-/// writes; with it, writes are fewer and larger, but there are as many reads, and more bytes.
+/// writes; with data sieving, writes are fewer and larger, but there are as many reads, and more bytes.
 #[test]
 fn s3d_with_and_without_data_sieving() {
     if !Compiler::Mpich.available() {

@@ -29,7 +29,7 @@ fn bins_and_phases_hold_all_bytes_of_an_mpi_program() {
     }
 }
 
-/// Data accesses of the trace: number of the phase that the program does them in, start and end, ns.
+/// Returns the data accesses of the trace: number of the phase in which the program makes them, start and end, ns.
 fn accesses(scratch: &Scratch) -> Vec<(usize, u64, u64)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dxt-analyze"));
     let output = command.args(["dump", "--format", "json"]).arg(scratch.traces()).output();
@@ -48,8 +48,8 @@ fn accesses(scratch: &Scratch) -> Vec<(usize, u64, u64)> {
 }
 
 /// The program writes, then alternates reads and writes, then reads, without pauses. Phases end where the type of I/O changes. The expected
-/// times are those of the trace's segments, and a phase may be in several parts: a busy machine can stop the program anywhere. It rarely
-/// does so for as long as five accesses take, which would be a pause.
+/// times are those of the trace's segments, and a phase may be in several parts: a busy machine can stop the program anywhere, though
+/// rarely for as long as five accesses take, which would be a pause.
 #[test]
 fn phases_end_where_what_is_done_changes() {
     let scratch = Scratch::new();
@@ -66,13 +66,13 @@ fn phases_end_where_what_is_done_changes() {
     let parts: Vec<&[&Value]> = phases.chunk_by(|one, next| one["kind"] == next["kind"]).collect();
     let kinds: Vec<_> = parts.iter().map(|part| part[0]["kind"].as_str().expect("a kind")).collect();
     assert_eq!(kinds, ["write", "read and write", "read"], "{found}");
-    // To within a bin of a thousand.
+    // Bytes agree within one of a thousand time bins.
     let sum = |part: &[&Value], key: &str| part.iter().map(|one| one[key].as_f64().expect("bytes") / 65_536.0).sum();
     for (key, matrices) in [("bytes_written", [64.0, 64.0, 0.0]), ("bytes_read", [0.0, 64.0, 64.0])] {
         let bytes: Vec<f64> = parts.iter().map(|part| sum(part, key)).collect();
         assert!(bytes.iter().zip(matrices).all(|(found, known)| (found - known).abs() < 0.5), "{key}: {found}");
     }
-    // To within two bins.
+    // Times agree within two time bins.
     let accesses = accesses(&scratch);
     let ns = |one: &Value, key: &str| one[key].as_u64().expect("ns");
     let bin = ns(&found["span"], "width_ns");

@@ -1,5 +1,5 @@
-//! Tests of `recover` (makes traces from the spools of killed processes) with a missing spool, with files that are not spools, and with
-//! unfinished spools.
+//! Tests of `recover`, which makes traces from the spools of killed processes, with a missing spool, with files that are no spools, and
+//! with unfinished spools.
 
 #[path = "../../../../trace-format/tests/common/spool.rs"]
 mod built;
@@ -41,7 +41,7 @@ fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
     std::fs::create_dir(at("folder.spool")).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(at("pipe.spool")).status().unwrap().success());
     put(folder.path(), good, &[0; 4096]);
-    // A link beside a spool is not taken as its spill.
+    // A link beside a spool is not taken for its spill file.
     std::os::unix::fs::symlink(&elsewhere, at("dxt-0-1-2.spill")).unwrap();
     put(folder.path(), "dxt-0-1-3-0.spool", &[0; 4096]);
     let outcome = run(&["recover", "--remove", folder.path().to_str().unwrap(), "-o", output.to_str().unwrap()]);
@@ -87,7 +87,7 @@ fn another_users_spool_is_for_that_user_or_root() {
     // Root can read the spool: it is empty.
     assert!(stdout(&["recover", &spool], 0).contains("1 spool held nothing"));
     let bin = folder.path().join("dxt-analyze");
-    // Copied by another process: a file inherited open for writing by a child of this process cannot be executed.
+    // Another process makes the copy: a file that a child of this process inherited open for writing could not be executed.
     assert!(
         std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_dxt-analyze")).arg(&bin).status().unwrap().success()
     );
@@ -115,7 +115,7 @@ fn no_bytes_make_it_panic() {
         let mut bytes = header.clone();
         for at in (128..8192).step_by(1 + round) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Parts that lie within the file, with random contents.
+            // Sizes and offsets of parts lie within the file, and contents are random.
             bytes[at] = if at < 512 && at % 8 > 1 { 0 } else { (state >> 56) as u8 };
         }
         let path = put(folder.path(), &format!("{round}.spool"), &bytes);
@@ -158,7 +158,7 @@ fn a_spool_that_was_cut_is_no_whole_one_and_stays() {
             assert!(people.contains(&format!("lacks {missing} bytes that were in use")), "{people}");
         }
         if recovered.is_some() {
-            // The trace reports the missing bytes, if there is a trace.
+            // A trace, if there is one, reports the missing bytes.
             let report = stdout(&["summary", output.to_str().unwrap()], if is_whole { 0 } else { 3 });
             assert_eq!(report.contains("bytes of the spool that are missing"), !is_whole, "{report}");
         }

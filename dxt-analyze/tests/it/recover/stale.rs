@@ -29,7 +29,7 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     let of = |pid: u32, started: &str| format!("dxt-{user}-{pid}-{started}-0.spool");
     let lengths = [0, 1, 4095];
     lengths.iter().zip(1..).for_each(|(length, pid)| drop(put(folder.path(), &of(pid, "1"), &spool()[..*length])));
-    // The first belongs to a running process that is about to fill it; the second has no spool's name and belongs to someone else.
+    // The first file belongs to a running process that is about to fill it; the second has no spool's name and belongs to another program.
     let stay = [of(pid, &started), "notes.spool".to_owned()];
     stay.iter().for_each(|name| drop(put(folder.path(), name, b"")));
     let there = |name: &str| folder.path().join(name).exists();
@@ -47,8 +47,7 @@ fn what_is_stale_and_has_no_header_is_named_once_and_goes() {
     assert!(stay.iter().all(|name| there(name)));
 }
 
-/// The spools of two users swap their names repeatedly while root makes traces of them. Each trace belongs to the owner of the spool that
-/// was read.
+/// The spools of two users swap their names repeatedly while root makes traces of them. Each trace belongs to the owner of the spool that was read.
 #[test]
 fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -76,7 +75,7 @@ fn a_trace_is_the_users_whose_spool_was_read_whatever_names_change() {
     }
     let mut traces = 0;
     std::thread::scope(|scope| {
-        // Dropped at the end of the scope, also if an assertion fails.
+        // The channel's end is dropped with the scope, also if an assertion fails.
         let (_ends, ended) = channel::<()>();
         scope.spawn(move || {
             while ended.try_recv() == Err(TryRecvError::Empty) {
@@ -181,9 +180,9 @@ fn what_is_stale_goes_and_nothing_else() {
             words.push("--delete");
         }
         let said = stdout(&words, 0);
-        let told = if delete { "deleted 3 files" } else { "1 spool held nothing" };
+        let reported = if delete { "deleted 3 files" } else { "1 spool held nothing" };
         assert!(
-            said.contains(told) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
+            said.contains(reported) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
             "{said}"
         );
         assert!(!output.join(user.to_string()).exists(), "there was nothing to write");
@@ -216,7 +215,7 @@ fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
         clean();
         assert!(there(&budget), "a process runs");
         std::fs::remove_file(folder.path().join(&running)).unwrap();
-        // A traced process with its spool elsewhere, or without one: other processes only see that it maps the library.
+        // A traced process may have its spool elsewhere, or none: other processes only see that it maps the library.
         let library = folder.path().join("libdxt_tracer_sleep");
         std::fs::copy("/bin/sleep", &library).unwrap();
         let mut traced = std::process::Command::new(&library).arg("60").spawn().unwrap();
@@ -229,7 +228,7 @@ fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
         assert!(there(&budget), "a traced process runs");
         traced.kill().unwrap();
         traced.wait().unwrap();
-        // Other processes may be traced on this machine at the time: in a PID namespace of its own `recover` sees none of them.
+        // Other processes on this machine may be traced at the time: in a PID namespace of its own, `recover` sees none of them.
         let alone = std::process::Command::new("unshare")
             .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_dxt-analyze")])
             .args(words)
@@ -257,7 +256,7 @@ fn all_files_of_a_process_stay_if_one_of_them_is_in_use() {
     let name = |pid: u32, end: &str| format!("dxt-{user}-{pid}-1{end}");
     for delete in [&[][..], &["--delete"]] {
         let folder = tempfile::tempdir().unwrap();
-        // A spill written last week with a spool of today; the reverse; and a second spool of the same process.
+        // The first case is a spill file written last week with a spool of today; the second the reverse; the third a second spool of the process.
         for (old_one, young) in [(".spill", "-0.spool"), ("-0.spool", ".spill"), ("-0.spool", "-1.spool")] {
             old(folder.path(), &name(1, old_one));
             put(folder.path(), &name(1, young), &[0; 4096]);

@@ -1,8 +1,8 @@
-//! Steps of a simulated thread, and the operations as which a trace records them.
+// Steps of a simulated thread, and the operations with which a trace records them.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 
-/// Operation in the traces of simulated jobs; its discriminant is its index in [`TABLE`].
+/// Operation in the traces of simulated jobs; the discriminant is the operation's index in [`TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Op {
     Open,
@@ -29,7 +29,7 @@ pub(super) enum Op {
     Broadcast,
 }
 
-/// Operations with their codes as used by the tracer, in the order of [`Op`].
+/// Operations with the tracer's codes, in the order of [`Op`].
 const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
     (Op::Open, 1, Layer::Posix, OpClass::Open, OpMode::Plain, "open"),
     (Op::Close, 2, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),
@@ -60,12 +60,11 @@ impl Op {
         TABLE[self as usize].1
     }
 
-    /// Returns true for operations that transfer data: reads and writes.
+    /// True for operations that transfer data (reads and writes).
     pub(super) fn moves(self) -> bool {
         matches!(TABLE[self as usize].3, OpClass::Read | OpClass::Write)
     }
 
-    /// Returns true for writes.
     pub(super) fn writes(self) -> bool {
         TABLE[self as usize].3 == OpClass::Write
     }
@@ -86,47 +85,46 @@ pub(super) fn table() -> Vec<OpDef> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) op: Op,
-    /// Number (ID) of the file within the job.
+    /// Number (id) of the file within the job.
     pub(super) file: u32,
-    /// Offset of the first byte; `None` for calls without a byte range.
+    /// File offset of the first byte; `None` for calls without a byte range.
     pub(super) offset: Option<u64>,
     pub(super) length: u64,
 }
 
 impl Call {
-    /// Returns a call without a byte range, such as an open.
+    /// Creates a call without a byte range, such as an open.
     pub(super) fn on(op: Op, file: u32) -> Self {
         Self { op, file, offset: None, length: 0 }
     }
 
-    /// Returns a call on a byte range of a file.
+    /// Creates a call on a byte range of a file.
     pub(super) fn at(op: Op, file: u32, offset: u64, length: u64) -> Self {
         Self { op, file, offset: Some(offset), length }
     }
 }
 
-/// Step of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Lets this many ns pass without I/O, such as computing; traces do not record it.
+    /// Passes the given number of ns without I/O, such as computing; traces do not record this step.
     Pass(f64),
-    /// Makes a call, which the file system serves.
+    /// Makes a call that the file system serves.
     Call(Call),
-    /// Reads the block that all ranks read.
+    /// Reads the header block, which all ranks read.
     Header(Call),
-    /// Begins an MPI-IO call; [`Step::Leave`] ends it.
+    /// Begins an MPI-IO call, which [`Step::Leave`] ends.
     Enter(Call),
     /// Ends the innermost MPI-IO call.
     Leave,
-    /// Waits for all threads of the job. Traces record the wait as this MPI call; `None`: not at all.
+    /// Waits for all threads of the job. Traces record the wait as the given MPI call, or not at all if `None`.
     Meet(Option<Op>),
-    /// Waits for the lock with this key; traces record it as the lock call `call`.
+    /// Acquires the lock `key`; traces record this as the lock call `call`.
     Take { key: u64, call: Call },
-    /// Releases the lock with this key; traces record it as the unlock call `call`.
+    /// Releases the lock `key`; traces record this as the unlock call `call`.
     Give { key: u64, call: Call },
-    /// Waits until the job's turn counter reaches this number.
+    /// Waits until the job's turn counter reaches the given number.
     Await(u32),
-    /// Increments the job's turn counter, so that the next thread in line continues.
+    /// Increments the job's turn counter, so that the next waiting thread continues.
     Next,
 }
 

@@ -1,4 +1,4 @@
-//! Case: a simulated job with its faults. The costs of the faults are known from running the job with and without each of them.
+// Case: a simulated job with its faults. The cost of a fault is known from simulating the job with and without the fault.
 
 use super::engine::{Outcome, run};
 use super::injected::Fault;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(super) struct Case {
     pub(super) name: String,
-    /// True if the case belongs to the short list of cases.
+    /// True if the case is on the short list of cases.
     pub(super) short: bool,
     pub(super) job: Job,
     pub(super) faults: Vec<Fault>,
@@ -22,12 +22,11 @@ impl Case {
         Self { name: name.into(), short: false, job, faults: faults.into_iter().collect(), negligible: false }
     }
 
-    /// Adds the case to the short list of cases.
     pub(super) fn short(self) -> Self {
         Self { short: true, ..self }
     }
 
-    /// Returns the job with all faults injected, except fault number `left_out`.
+    /// Returns the job with all faults except fault number `left_out`.
     fn without(&self, left_out: Option<usize>) -> Job {
         let mut job = self.job.clone();
         for (_, fault) in self.faults.iter().enumerate().filter(|(place, _)| Some(*place) != left_out) {
@@ -43,7 +42,7 @@ impl Case {
         Ok(truth)
     }
 
-    /// Simulates the job with all faults, without any, and without each one. Returns the job, its result, and the true costs of the faults.
+    /// Simulates the job with all faults, without faults, and without each single fault. Returns the faulty job, its result, and the true costs.
     pub(super) fn truth(&mut self) -> (Job, Outcome, Truth) {
         let undisturbed = run(&self.job).run_ns;
         self.job.undisturbed_ns = undisturbed as f64;

@@ -1,7 +1,7 @@
-//! Random numbers that depend on keys instead of on the order of draws: equal keys give equal numbers. A job and its fault-free twin thus
-//! differ by the fault alone.
+// Random numbers that depend on keys, not on the order of draws: equal keys give equal numbers. A job and its fault-free twin therefore
+// differ only by the fault.
 
-/// Mixes `keys` into a pseudo-random number (the finalizer of SplitMix64 over each).
+/// Mixes `keys` into a pseudo-random number, with the finalizer of SplitMix64 for each key.
 pub(super) fn mixed(keys: &[u64]) -> u64 {
     keys.iter().fold(0x9e37_79b9_7f4a_7c15, |state, key| {
         let mut z = (state ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
@@ -11,25 +11,25 @@ pub(super) fn mixed(keys: &[u64]) -> u64 {
     })
 }
 
-/// Returns a uniform number in (0, 1].
+/// Returns a uniformly distributed number in (0, 1].
 pub(super) fn uniform(keys: &[u64]) -> f64 {
     ((mixed(keys) >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// Returns a log-normal number with median 1 and `sigma` of the logarithm (Box-Muller transform).
+/// Returns a log-normally distributed number with median 1; `sigma` is the standard deviation of its logarithm (Box-Muller transform).
 pub(super) fn lognormal(sigma: f64, keys: &[u64]) -> f64 {
     let (one, two) = (mixed(keys), uniform(keys));
     let angle = uniform(&[one, 7]) * std::f64::consts::TAU;
     (sigma * (-2.0 * two.ln()).sqrt() * angle.cos()).exp()
 }
 
-/// Returns the position of `place` in a random permutation of 0..`of`.
+/// Returns the position of `place` in a random permutation of `0..of`.
 pub(super) fn shuffled(place: u64, of: u64, seed: u64) -> u64 {
     let bits = (64 - of.max(2).saturating_sub(1).leading_zeros()).max(2);
     let mask = (1 << bits) - 1;
     let mut at = place;
     loop {
-        // Each line is a bijection on numbers of this many bits.
+        // Both lines are bijections on numbers of `bits` bits.
         for round in 0..3 {
             at = at.wrapping_mul(mixed(&[seed, round]) | 1).wrapping_add(round) & mask;
             at ^= at >> (bits / 2);

@@ -1,4 +1,4 @@
-//! Command lines of `dxt-synth faults`, which writes the traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
+// Command lines `dxt-synth faults`, which writes traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
 
 use super::comparison::comparison;
 use super::frozen::Frozen;
@@ -50,10 +50,7 @@ struct VerdictsArgs {
     real: Option<PathBuf>,
 }
 
-/// Runs `dxt-synth faults`; returns a line of text for each trace written.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// Runs `dxt-synth faults`; returns one line of text per trace written. Fails if a file cannot be written.
 pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = FaultsArgs::parse_from(arguments);
     let truths = write(&args.folder, &args.choice)?;
@@ -74,10 +71,8 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// Runs `dxt-synth verdicts`; returns the table of scores, and the comparison with a frozen run.
-///
-/// # Errors
-/// Returns an error if a trace or file cannot be written, if the analyzer gives no verdict, or if there is no such frozen run.
+/// Runs `dxt-synth verdicts`; returns the table of scores and, with `--against`, the comparison with a frozen run. Fails if a file cannot
+/// be written, the analyzer gives no verdict, or the frozen run cannot be read.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
     let before = args.against.as_deref().map(read_frozen).transpose()?;
@@ -94,7 +89,7 @@ pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>
     }
     let mut out = if args.seeds == 1 { table(&all) } else { totals(&all) };
     if let Some(before) = before {
-        // Both runs as read from lines: JSON may change the last digit of a fraction.
+        // Both runs are parsed from lines, because JSON may change the last digit of a fraction.
         out = out + "\n" + &comparison(&before, &frozen::parse(&lines)?);
     }
     Ok(out)
@@ -106,7 +101,7 @@ fn read_frozen(path: &Path) -> anyhow::Result<Vec<Frozen>> {
 }
 
 impl VerdictsArgs {
-    /// Simulates or runs the selected jobs; returns the scores of the verdicts on them.
+    /// Simulates or runs the selected jobs; returns the scores of the analyzer's verdicts on the jobs.
     fn scores(&self, choice: &Choice) -> anyhow::Result<Vec<Score>> {
         let within = |folder: &Path| {
             if self.seeds == 1 { folder.to_owned() } else { folder.join(format!("seed-{}", choice.seed)) }
@@ -128,10 +123,8 @@ impl VerdictsArgs {
     }
 }
 
-/// Runs `analyzer` on the traces in `folder`; scores its findings against the true faults in `truths`.
-///
-/// # Errors
-/// Returns an error if the analyzer gives no verdict.
+/// Runs `analyzer` on the traces in `folder` and scores the analyzer's findings against the true faults in `truths`. Fails if the analyzer
+/// gives no verdict on a trace.
 pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
     let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
     let of =
@@ -144,7 +137,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Writes verdicts with one finding on each random job of these seeds, for `--from`.
+    /// Writes verdicts with one finding on each random job of the given seeds, for the option `--from`.
     fn say(folder: &Path, seeds: std::ops::Range<u64>, code: &str) {
         for seed in seeds {
             let folder = folder.join(format!("seed-{seed}"));

@@ -1,4 +1,4 @@
-//! Comparison of two runs of the analyzer on the same jobs: an earlier, frozen one and the present one.
+// Comparison of two runs of the analyzer on the same jobs: an earlier, frozen run and the present run.
 
 use super::frozen::Frozen;
 use super::score::Score;
@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::LN_2;
 use std::fmt::Write as _;
 
-/// Ratio of the larger to the smaller of two savings up to which they count as unchanged.
+/// Maximum ratio of the larger to the smaller of two savings that count as unchanged.
 const SAME_SAVING: f64 = 1.25;
 
-/// Name of a value, and function that computes it from a job's score.
+/// Name of a value, and function that computes the value from a job's score.
 type Named<T> = (&'static str, fn(&Score) -> T);
 
-/// Measures of a run: true for a job that is good by the measure; `None` for jobs to which it does not apply.
+/// Measures of a run: true if a job is good by the measure, `None` if the measure does not apply to the job.
 const MEASURES: [Named<Option<bool>>; 4] = [
     ("first finding right", |score| (!score.healthy()).then(|| score.right())),
     ("healthy, nothing over info", |score| score.healthy().then(|| score.right())),
@@ -41,7 +41,7 @@ fn codes(findings: &[Finding]) -> String {
     findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<&str>>().join(",")
 }
 
-/// Compares the jobs of the run `now` with the same jobs of an earlier run; returns the counts by measure, and a list of the changes.
+/// Compares the jobs of the run `now` with the same jobs of the run `before`; returns counts by measure and a list of changes.
 pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     let earlier: BTreeMap<_, &Frozen> = before.iter().map(|job| (job.key(), job)).collect();
     let (mut pairs, mut others, mut unknown) = (Vec::new(), Vec::new(), 0);
@@ -80,22 +80,22 @@ pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     out
 }
 
-/// Returns the name of a job with its seed, and its generation if that is not the first.
+/// Returns a job's name with its seed, and its generation unless that is 1.
 fn name(job: &Frozen) -> String {
     let generation = if job.generation > 1 { format!("generation {} ", job.generation) } else { String::new() };
     format!("{generation}seed {} {}", job.seed, job.score.truth.name)
 }
 
-/// Number of jobs that are good by a measure, in two runs.
+/// Numbers of jobs that are good by a measure, in two runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
-    /// Good jobs, and all jobs to which the measure applies, in the earlier run.
+    /// Number of good jobs and number of jobs to which the measure applies, in the earlier run.
     before: (usize, usize),
-    /// Good jobs, and all jobs to which the measure applies, in the present run.
+    /// Number of good jobs and number of jobs to which the measure applies, in the present run.
     now: (usize, usize),
-    /// Jobs that are good in the present run only.
+    /// Number of jobs that are good in the present run only.
     better: usize,
-    /// Jobs that were good in the earlier run only. Jobs to which the measure applies in one run only are not counted.
+    /// Number of jobs that were good in the earlier run only. Jobs to which the measure applies in one run only are not counted.
     worse: usize,
 }
 
@@ -121,8 +121,8 @@ impl Counts {
     }
 }
 
-/// Returns the p-value of McNemar's exact test, two-sided: 2 P(X <= min(better, worse)) for X from the binomial distribution with
-/// better + worse trials and probability 1/2, at most 1 (McNemar, Psychometrika 12, 1947).
+/// Returns the two-sided p-value of McNemar's exact test: 2 P(X <= min(better, worse)), at most 1, for X from the binomial distribution
+/// with better + worse trials and probability 1/2 (McNemar, Psychometrika 12, 1947).
 fn mcnemar(better: usize, worse: usize) -> f64 {
     let of = better + worse;
     let mut ln = -(of as f64) * LN_2;
@@ -157,7 +157,6 @@ fn changes(before: &Score, now: &Score) -> Vec<String> {
     out
 }
 
-/// Returns the differences between the facts of two findings.
 fn facts<'a>(before: &'a Finding, now: &'a Finding) -> impl Iterator<Item = String> {
     let keys = |finding: &'a Finding| finding.about.as_object().into_iter().flat_map(serde_json::Map::keys);
     let all: BTreeSet<&String> = keys(before).chain(keys(now)).collect();
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn mcnemar_agrees_with_sums_by_hand() {
-        // 2 (1 + 10) / 2^10 and 2 (1 + 15 + 105 + 455) / 2^15.
+        // The p-value of (1, 9) is 2 (1 + 10) / 2^10, of (12, 3) it is 2 (1 + 15 + 105 + 455) / 2^15.
         let by_hand = [
             ((0, 0), 1.0),
             ((0, 5), 0.0625),
@@ -227,7 +226,7 @@ mod tests {
         let of = |before, now, better, worse| Counts { before, now, better, worse };
         assert_eq!(counts[0], of((3, 4), (2, 4), 1, 2));
         assert_eq!(counts[1], of((2, 2), (1, 2), 0, 1));
-        // Promised in one run only: jobs c and d.
+        // Savings are promised in one run only for jobs c and d.
         assert_eq!(counts[2], of((3, 3), (2, 3), 0, 1));
         assert_eq!(counts[3], of((5, 6), (4, 6), 1, 2));
     }

@@ -1,4 +1,4 @@
-//! Simulator of a job. A thread's next step begins when its previous one ends; at synchronization points, all threads wait for the last.
+// Simulator of a job. A thread's next step begins when its previous step ends; at synchronization points, all threads wait for the last one.
 
 use super::calls::{Call, Op, Step};
 use super::job::Job;
@@ -9,35 +9,34 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 /// Start of the first step, in ns since the common epoch of all processes.
 const BEGIN_NS: u64 = 1_000_000;
-/// Duration of a synchronization after the last thread has arrived, in ns.
+/// Duration of a synchronization after the arrival of the last thread, in ns.
 const MEETING_NS: u64 = 5_000;
-/// Time that an MPI-IO call spends before and after its nested calls, in ns each.
+/// Time that an MPI-IO call spends before, and again after, its nested calls, in ns.
 const WRAP_NS: u64 = 1_000;
 
-/// Call of a simulated thread with its times, as recorded in the trace.
+/// Call of a simulated thread with start and end, as recorded in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) call: Call,
-    /// True if made inside an MPI-IO call.
+    /// True if the call was made inside an MPI-IO call.
     pub(super) nested: bool,
     pub(super) start: u64,
     pub(super) end: u64,
 }
 
-/// Recorded activity of one thread. `calls`: its I/O calls; `meetings`: its synchronizations (MPI call, start, end).
+/// Recorded activity of one thread: I/O calls, and synchronizations (MPI call, start, end).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
-    pub(super) meetings: Vec<(Op, u64, u64)>,
+    pub(super) sync_points: Vec<(Op, u64, u64)>,
 }
 
-/// Result of a simulated job.
 pub(super) struct Outcome {
-    /// Recorded activity, by rank, then by thread.
+    /// Recorded activity of each thread, by rank, then by thread.
     pub(super) threads: Vec<Doings>,
-    /// Time at which the last rank ends, in ns since the first step.
+    /// Time when the last rank ends, in ns since the first step.
     pub(super) run_ns: u64,
-    /// Time at which the last rank ends, in ns since the epoch.
+    /// Time when the last rank ends, in ns since the epoch.
     pub(super) end_ns: u64,
 }
 
@@ -45,14 +44,14 @@ struct Agent {
     who: Who,
     phase: u32,
     todo: VecDeque<Step>,
-    /// Number of calls so far in the current phase, by operation.
+    /// Number of calls in the current phase, by operation.
     counts: HashMap<Op, u64>,
     now: u64,
     inside: Vec<(Call, u64)>,
     doings: Doings,
 }
 
-/// State of a lock: held or free, and the threads that wait for it.
+/// State of a lock: held or free, and the queue of waiting threads.
 #[derive(Default)]
 struct Lock {
     held: bool,
@@ -70,7 +69,6 @@ struct Engine<'a> {
     awaiting: HashMap<u32, usize>,
 }
 
-/// Simulates `job` from start to end.
 pub(super) fn run(job: &Job) -> Outcome {
     let agents: Vec<Agent> = (0..job.ranks)
         .flat_map(|rank| (0..job.threads).map(move |thread| Who { rank, thread }))
@@ -98,7 +96,7 @@ pub(super) fn run(job: &Job) -> Outcome {
 }
 
 impl Engine<'_> {
-    /// Executes the next step of thread `number`, if there is one.
+    /// Executes the next step of thread `number`, if any.
     fn advance(&mut self, number: usize) {
         let Some(step) = self.next(number) else { return };
         let now = self.agents[number].now;
@@ -133,7 +131,7 @@ impl Engine<'_> {
                     next
                 });
                 if let Some((waiting, call)) = next {
-                    // The call began when the thread started to wait, and is served from now on.
+                    // The call began when the thread started to wait, but is served from now on.
                     self.serve(waiting, call, now);
                 }
             }
@@ -165,7 +163,7 @@ impl Engine<'_> {
         self.ready.push(Reverse((at, number)));
     }
 
-    /// Serves a call by storage. The thread made the call when it was last ready; service starts at `from`.
+    /// Serves a call of thread `number` by storage. The call was made at the thread's current time; service starts at `from`.
     fn serve(&mut self, number: usize, call: Call, from: u64) {
         let agent = &mut self.agents[number];
         let count = agent.counts.entry(call.op).or_default();
@@ -193,7 +191,7 @@ impl Engine<'_> {
         for (number, call) in std::mem::take(&mut self.met) {
             let agent = &mut self.agents[number];
             if let Some(op) = call.filter(|_| agent.who.thread == 0) {
-                agent.doings.meetings.push((op, agent.now, together));
+                agent.doings.sync_points.push((op, agent.now, together));
             }
             self.again(number, together);
         }
@@ -205,7 +203,7 @@ mod tests {
     use super::super::job::{Interface, Placement};
     use super::*;
 
-    /// Returns a job of four ranks on two nodes with I/O only and without random variation.
+    /// Returns a job of four ranks on two nodes, with I/O only and without random variation.
     fn exact() -> Job {
         Job {
             ranks: 4,
@@ -264,7 +262,7 @@ mod tests {
     fn nodes_hand_over_the_locks_of_stripes_that_they_share() {
         let shared = Job { place: Placement::Turns, transfer: 2 << 20, phases: 1, nodes: 4, ..exact() };
         let cost = run(&shared).run_ns - run(&Job { nodes: 1, ..shared.clone() }).run_ns;
-        // Each rank shares each of its eight stripes with one other rank, which waits for it and takes over the lock.
+        // Each rank shares each of its eight stripes with one other rank, which waits for the first rank and then takes over the lock.
         assert!(cost as f64 >= 8.0 * shared.handover_ns, "{cost}");
     }
 

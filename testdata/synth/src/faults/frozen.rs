@@ -1,5 +1,5 @@
-//! Frozen runs: the scores of all jobs of a run of the analyzer, kept to compare later runs with. One job per line, in JSON, so that the
-//! files of several runs can be joined by `cat`.
+// Frozen runs: the scores of all jobs of a run of the analyzer, kept for comparison with later runs. A file has one job per line, in JSON,
+// so that `cat` can join the files of several runs.
 
 use super::Choice;
 use super::score::Score;
@@ -8,21 +8,21 @@ use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Maximum difference between the run times of a job on two machines, as a share: the last digits of a logarithm depend on the processor.
+/// Maximum relative difference between the run times of a job on two machines: the last digits of a logarithm depend on the processor.
 const SAME_RUN: f64 = 1e-3;
 
-/// Score of a simulated job, with what is needed to simulate the job again.
+/// Score of a simulated job, with the parameters needed to simulate the job again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Frozen {
     /// Generation of faults from which the job was drawn.
     pub(super) generation: u64,
     /// Number that was added to all seeds.
     pub(super) seed: u64,
-    /// True if the job has no fault; for readers of the file, as `right`.
+    /// True if the job has no fault. Like `right`, stored only for readers of the file.
     healthy: bool,
     /// True if the first finding names the strongest fault, or if a healthy job has no finding above severity `info`.
     right: bool,
-    /// True faults and findings. Criteria for right findings are left out.
+    /// True faults and findings, without the criteria for right findings.
     pub(super) score: Score,
 }
 
@@ -34,12 +34,12 @@ impl Frozen {
         Self { generation: choice.generation, seed: choice.seed, healthy, right, score }
     }
 
-    /// Returns what identifies the job in all runs.
+    /// Returns (generation, seed, name), which identifies the job in all runs.
     pub(super) fn key(&self) -> (u64, u64, &str) {
         (self.generation, self.seed, &self.score.truth.name)
     }
 
-    /// Returns true if a job with this key in another run has the same faults and run time. If not, the simulator has changed.
+    /// True if a job with the same key in another run has the same faults and run time. If not, the simulator has changed.
     pub(super) fn is_same_job(&self, other: &Self) -> bool {
         let causes = |of: &Self| of.score.truth.faults.iter().map(Injected::rounded).collect::<BTreeSet<String>>();
         let run_ns = |of: &Self| of.score.truth.run_ns as f64;
@@ -55,10 +55,7 @@ pub(super) fn lines(jobs: &[Frozen]) -> anyhow::Result<String> {
     jobs.into_iter().map(line).collect()
 }
 
-/// Parses the lines of one or more runs.
-///
-/// # Errors
-/// Returns an error if a line is no job, or if a job appears twice.
+/// Parses the lines of one or several runs; fails if a line is not a job, or if a job appears twice.
 pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Frozen>> {
     let parse = |(line, text)| serde_json::from_str(text).with_context(|| format!("line {line} is no job"));
     let jobs: Vec<Frozen> = (1..).zip(text.lines()).map(parse).collect::<anyhow::Result<_>>()?;
@@ -76,7 +73,7 @@ pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Returns a job of 1 s that loses 400 ms by a slow rank, with these first findings: code, rank, saving in ms.
+    /// Returns a job of 1 s that loses 400 ms to a slow rank, with `findings` as its first findings: (code, rank, saving in ms).
     pub(in crate::faults) fn job(name: &str, findings: &[(&str, u32, u32)]) -> Frozen {
         let finding = |&(code, rank, ms): &(&str, u32, u32)| Finding {
             code: code.into(),

@@ -1,4 +1,4 @@
-//! Jobs without a fault, some with inefficient I/O that is too short to matter. Any finding above `info` is a false alarm.
+// Jobs without faults, some with inefficient I/O that is too short to matter. Any finding above severity `info` is a false alarm.
 
 use super::case::Case;
 use super::injected as fault;
@@ -40,7 +40,7 @@ fn collective(job: Job) -> Job {
     Job { interface: Interface::Collective, place: Placement::Turns, headroom: 8.0, aggregators: 16, ..job }
 }
 
-/// Returns jobs with various numbers of ranks, nodes and OSTs.
+/// Returns jobs with different numbers of ranks, nodes and OSTs.
 fn shapes() -> Vec<Named> {
     let of = |ranks: u32, nodes: u32, osts: u32| {
         let bytes = if ranks > 200 { 32 << 20 } else { 64 << 20 };
@@ -62,7 +62,7 @@ fn shapes() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with various random variations of service times.
+/// Returns jobs with different random variations of service times.
 fn spreads() -> Vec<Named> {
     vec![
         ("spread-0.1", Job { sigma: 0.1, ..usual() }),
@@ -80,7 +80,6 @@ fn spreads() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with various interfaces.
 fn interfaces() -> Vec<Named> {
     let stream = Job { interface: Interface::Streams, ..own_files(usual()) };
     vec![
@@ -112,7 +111,7 @@ fn interfaces() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with various alternations of computing and I/O.
+/// Returns jobs with different alternations of computing and I/O.
 fn rhythms() -> Vec<Named> {
     vec![
         ("compute-bound", Job { compute_ns: 7e9, ..usual() }),
@@ -143,7 +142,7 @@ fn habits() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with hardly any I/O, done in various ways.
+/// Returns jobs with very little I/O, done in different ways.
 fn hardly_any() -> Vec<Named> {
     let little = Job { compute_ns: 5e9, bytes: 64 << 10, transfer: 4096, ..usual() };
     vec![
@@ -154,7 +153,7 @@ fn hardly_any() -> Vec<Named> {
     ]
 }
 
-/// Returns cases with a slow rank, node or OST that costs hardly anything.
+/// Returns cases with a slow rank, node or OST that costs almost nothing.
 fn not_worth_it() -> Vec<Case> {
     let long = |seed| Job { seed, compute_ns: 20e9, ..usual() };
     let mut cases = vec![

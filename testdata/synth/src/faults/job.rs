@@ -1,26 +1,21 @@
-//! Parallel job, described by parameters. A fault changes one of these; the unchanged job is the fault-free twin.
+// Parallel job, described by parameters. A fault changes one parameter; the unchanged job is the fault-free twin.
 
-/// Interface used by the program.
+/// Interface through which the program does its I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
-    /// POSIX calls.
     Posix,
-    /// C streams.
     Streams,
-    /// Independent MPI-IO.
     Independent,
-    /// Collective MPI-IO, in which aggregators write or read the data of all ranks.
+    /// Collective MPI-IO calls, in which aggregators write or read the data of all ranks.
     Collective,
 }
 
 /// Direction of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// All phases write.
     Write,
-    /// All phases read.
     Read,
-    /// Phases alternate between writing and reading. The data that is read existed before the job.
+    /// Phases alternate between writing and reading; data that is read existed before the job.
     Both,
 }
 
@@ -29,56 +24,55 @@ pub(super) enum Direction {
 pub(super) enum Placement {
     /// One file with a contiguous part per rank.
     Parts,
-    /// One file in which the transfers of the ranks alternate.
+    /// One file in which transfers of the ranks alternate.
     Turns,
-    /// A file per rank.
+    /// One file per rank.
     Own,
 }
 
-/// Order of a rank's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Ascending offsets.
+    /// Accesses in ascending order of offsets.
     Forward,
-    /// Random multiples of the transfer size, anywhere in the file.
+    /// Offsets at random multiples of the transfer size, anywhere in the file.
     Random,
-    /// Reads or writes all bytes of the phase this many times.
+    /// All bytes of the phase, the given number of times.
     Again(u32),
 }
 
-/// Data sieving in independent MPI-IO requests: access to blocks that include the holes between requested bytes.
+/// Data sieving of independent MPI-IO requests: access to whole blocks that include holes between the requested bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sieve {
-    /// No data sieving, since requests have no holes.
+    /// No data sieving, because requests have no holes.
     No,
-    /// Reads blocks of this multiple of the requested bytes, and extracts the data.
+    /// Reads blocks of the given multiple of the requested bytes and extracts the data.
     Reads(u64),
-    /// Locks, reads, modifies and writes back blocks of this multiple of the written bytes.
+    /// Locks, reads, modifies and writes back blocks of the given multiple of the written bytes.
     Writes(u64),
 }
 
-/// Parameters of a simulated job: its shape, its work, its faults, and the machine. Times are in ns, sizes in bytes.
+/// Parameters of a simulated job: shape, work, faults and machine. Times are in ns, sizes in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    // Shape of the job.
+    // Parameters of the job's shape.
     pub(super) ranks: u32,
     pub(super) nodes: u32,
     pub(super) osts: u32,
-    /// I/O threads per rank.
+    /// Number of I/O threads per rank.
     pub(super) threads: u32,
     pub(super) seed: u64,
     /// Random variation of service times: standard deviation (sigma) of their logarithm.
     pub(super) sigma: f64,
 
-    // Phases and computing.
+    // Parameters of phases and computing.
     pub(super) phases: u32,
     pub(super) compute_ns: f64,
     /// True if all ranks synchronize after each phase.
     pub(super) meet: bool,
-    /// True if the trace records the synchronization as an MPI call.
+    /// True if the trace records the synchronizations as MPI calls.
     pub(super) shown: bool,
 
-    // Work of a rank in a phase.
+    // Parameters of the work of a rank in a phase.
     pub(super) interface: Interface,
     pub(super) direction: Direction,
     pub(super) place: Placement,
@@ -87,46 +81,46 @@ pub(super) struct Job {
     pub(super) transfer: u64,
     /// Number of bytes by which all offsets are shifted.
     pub(super) shift: u64,
-    /// Gap between the parts of the ranks in a shared file, in bytes.
+    /// Gap between the ranks' parts of a shared file, in bytes.
     pub(super) gap: u64,
     pub(super) stripe_size: u64,
     pub(super) stripe_count: u32,
-    /// True if every file begins on OST 0. Otherwise file k begins on OST k.
+    /// True if every file begins on OST 0; otherwise file k begins on OST k.
     pub(super) crowded: bool,
-    /// True if each phase uses a new file (POSIX and C streams only).
+    /// True if each phase uses new files (POSIX and C streams only).
     pub(super) file_per_phase: bool,
 
-    // Additional calls and coordination.
+    // Parameters of additional calls and coordination.
     pub(super) sync_each: bool,
     pub(super) open_each: bool,
     pub(super) stats_each: u32,
     /// True if each access locks the whole file.
     pub(super) lock_each: bool,
-    /// True if each write first reads the blocks that contain its first and last byte.
+    /// True if each write is preceded by reads of the blocks that contain its first and last byte.
     pub(super) edges: bool,
     pub(super) only_rank_0: bool,
     /// True if ranks do their I/O one after another.
     pub(super) serial: bool,
     pub(super) aggregators: u32,
     pub(super) sieve: Sieve,
-    /// Block of 4 KiB that is read repeatedly in each phase, by every rank or by rank 0 only.
+    /// Block of 4 KiB that every rank, or only rank 0, reads in each phase; `None` without such a block.
     pub(super) header: Option<Header>,
-    /// Ranks with more data than others: (rank, factor).
+    /// Ranks with more data than others, as (rank, factor).
     pub(super) shares: Vec<(u32, u64)>,
-    /// Ranks that compute longer than others: (rank, factor).
+    /// Ranks that compute longer than others, as (rank, factor).
     pub(super) late: Vec<(u32, f64)>,
 
-    // Faults outside the program.
+    // Parameters of faults outside the program.
     pub(super) slow_ranks: Vec<(u32, f64)>,
     pub(super) slow_nodes: Vec<(u32, f64)>,
     pub(super) slow_osts: Vec<(u32, f64)>,
     pub(super) windows: Vec<Window>,
-    /// Fraction of calls that are slow, and the factor by which they are slower.
+    /// Fraction of calls that are slow, and the factor by which these calls are slower.
     pub(super) tail: Option<(f64, f64)>,
     pub(super) stall: Option<Stall>,
-    /// Run time of the job without any fault, in ns.
+    /// Run time of the job without faults, in ns.
     pub(super) undisturbed_ns: f64,
-    /// Ranks with slow opens: (rank, additional ns per open).
+    /// Ranks with slow opens, as (rank, additional ns per open).
     pub(super) slow_opens: Vec<(u32, f64)>,
 
     // Parameters of the machine.
@@ -139,20 +133,20 @@ pub(super) struct Job {
     pub(super) lock_ns: f64,
     /// Transfer rate of one call, in bytes per second.
     pub(super) client_rate: f64,
-    /// Total bandwidth of all OSTs, as a multiple of the combined rate of all ranks.
+    /// Total bandwidth of all OSTs as a multiple of the combined transfer rate of all ranks.
     pub(super) headroom: f64,
-    /// Time that an OST needs per request, in addition to the transfer of its bytes.
+    /// Service time of an OST per request in addition to the transfer of the bytes, in ns.
     pub(super) ost_ns: f64,
-    /// Time that the only metadata server needs per request.
+    /// Service time of the metadata server per request, in ns; there is only one server.
     pub(super) metadata_ns: f64,
-    /// Time to transfer a stripe's lock from another node.
+    /// Time in which the lock of a stripe moves from one node to another, in ns.
     pub(super) handover_ns: f64,
 }
 
-/// Parameters of a block that a job reads repeatedly.
+/// Parameters of a block that a job reads in each phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    /// True if all ranks read the block; false if only rank 0 does.
+    /// True if all ranks read the block, false if only rank 0 reads it.
     pub(super) by_all: bool,
     /// Number of ranks that do the other I/O of a phase.
     pub(super) bulk_ranks: u32,
@@ -160,16 +154,16 @@ pub(super) struct Header {
     pub(super) ost_ns: f64,
 }
 
-/// Time period in which every call is slower by a factor.
+/// Time window in which all calls are slower by a factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Start of the period as a fraction of the fault-free run time; `to` is its end.
+    /// Start and end of the window as fractions of the run time without faults.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) factor: f64,
 }
 
-/// Single call that stalls for `ns`.
+/// Single call that stalls for `ns` nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stall {
     pub(super) rank: u32,
@@ -178,7 +172,7 @@ pub(super) struct Stall {
 }
 
 impl Default for Job {
-    /// Returns the default job: 32 ranks on 4 nodes write their own parts of a shared file on 8 OSTs, in ten phases.
+    /// Returns a job of 32 ranks on 4 nodes, which write their own parts of a shared file on 8 OSTs in ten phases.
     fn default() -> Self {
         Self {
             ranks: 32,
@@ -240,7 +234,7 @@ impl Default for Job {
 }
 
 impl Job {
-    /// Returns the node of a rank: ranks fill the nodes in order.
+    /// Returns the node of a rank: nodes are filled with ranks in order.
     pub(super) fn node_of(&self, rank: u32) -> u32 {
         rank / self.ranks.div_ceil(self.nodes)
     }
@@ -254,7 +248,6 @@ impl Job {
         self.headroom * self.client_rate * f64::from(self.ranks * self.threads) / f64::from(self.osts)
     }
 
-    /// Returns true if `phase` writes.
     pub(super) fn writes(&self, phase: u32) -> bool {
         match self.direction {
             Direction::Write => true,
@@ -263,18 +256,18 @@ impl Job {
         }
     }
 
-    /// Returns the factor by which this rank has more data than others; 1 if it has not.
+    /// Returns the factor by which `rank` has more data than others, usually 1.
     pub(super) fn share(&self, rank: u32) -> u64 {
         self.shares.iter().find(|share| share.0 == rank).map_or(1, |share| share.1)
     }
 
-    /// Returns the largest factor of all ranks for additional data.
+    /// Returns the largest data factor ([`Self::share`]) of all ranks.
     pub(super) fn largest_share(&self) -> u64 {
         self.shares.iter().map(|share| share.1).max().unwrap_or(1)
     }
 }
 
-/// Returns the factor that `list` has for rank, node or OST number `which`; 1 if absent.
+/// Returns the factor in `list` for number `which` (of a rank, node or OST); 1 if `list` has no such number.
 pub(super) fn factor(list: &[(u32, f64)], which: u32) -> f64 {
     list.iter().filter(|(number, _)| *number == which).map(|(_, factor)| factor).product()
 }

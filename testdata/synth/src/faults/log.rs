@@ -1,4 +1,4 @@
-//! Writer of a simulated job's trace: tables and segments as the tracer would write them.
+// Writer of the trace of a simulated job, with tables and segments in the form that the tracer writes.
 
 use super::calls::{Op, table};
 use super::engine::{Done, Outcome};
@@ -20,7 +20,7 @@ use trace_format::{Segment, StreamId};
 
 use crate::process::EPOCH_UNIX_NS;
 
-/// Writes the trace of `outcome` to `path`; returns its size in bytes.
+/// Writes the trace of `outcome` to `path`; returns the size of the trace in bytes.
 pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result<u64> {
     let mut encoder = Encoder::new()?;
     let mut out = preamble(&mut encoder, &job_block(job), job.ranks)?;
@@ -80,7 +80,7 @@ fn job_block(job: &Job) -> JobBlock {
     }
 }
 
-/// Tables of a process, which grow while its calls are added.
+/// Tables of a process, which grow while calls are added.
 #[derive(Default)]
 struct Tables {
     files: Vec<FileDef>,
@@ -99,10 +99,10 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
         .collect();
     let mut threads = threads;
     let mut tids: Vec<u32> = (0..job.threads).map(|thread| 1000 + rank * job.threads + thread).collect();
-    let meetings = &outcome.threads[first].meetings;
-    if job.shown && !meetings.is_empty() {
-        // MPI calls are stored as by the tracer: in a separate thread entry with the ID of the calling thread.
-        threads.push(tables.meetings(meetings));
+    let sync_points = &outcome.threads[first].sync_points;
+    if job.shown && !sync_points.is_empty() {
+        // As in the tracer, MPI calls belong to a separate entry of the thread table, with the id of the calling thread.
+        threads.push(tables.sync_points(sync_points));
         tids.push(tids[0]);
     }
     let process = Process {
@@ -130,23 +130,23 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     (process, threads)
 }
 
-/// Returns the definition of `MPI_COMM_WORLD` in the trace of one rank.
+/// Returns the definition of `MPI_COMM_WORLD` for the trace of one rank.
 fn world(job: &Job, rank: u32) -> CommunicatorDef {
-    let told = job.ranks.min(64);
-    let members: Vec<u8> = (0..told)
-        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(told)) as u32).to_le_bytes())
+    let reported = job.ranks.min(64);
+    let members: Vec<u8> = (0..reported)
+        .flat_map(|i| ((u64::from(i) * u64::from(job.ranks) / u64::from(reported)) as u32).to_le_bytes())
         .collect();
     let (number, size, first) = (WORLD, job.ranks, 0);
     CommunicatorDef { number, size, rank: rank as i32, first, members: path_hash(&members), remote_size: 0 }
 }
 
 impl Tables {
-    fn meetings(&mut self, meetings: &[(Op, u64, u64)]) -> Vec<Segment> {
+    fn sync_points(&mut self, sync_points: &[(Op, u64, u64)]) -> Vec<Segment> {
         let file = self.files.len() as u32;
         let name = b"<MPI>".to_vec();
         self.files.push(FileDef { hash: path_hash(&name), path: Some(name), ..FileDef::default() });
-        let mut segments = Vec::with_capacity(meetings.len());
-        for &(op, start, end) in meetings {
+        let mut segments = Vec::with_capacity(sync_points.len());
+        for &(op, start, end) in sync_points {
             let id = self.stream(file, op, false);
             segments.push(Segment::new(StreamId(id), i64::from(WORLD), 0, start, end));
         }

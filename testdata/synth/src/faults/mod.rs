@@ -1,11 +1,11 @@
-//! Simulated jobs that are slow for a known reason, by a known time. They serve to score an analyzer's findings.
+// Simulated jobs that are slow for a known reason, by a known time. They serve to score an analyzer's findings.
 //!
-//! * `job`: parameters of a job; `injected`: faults that change these; `case`: a job with faults, and its twins without.
-//! * `work`: a thread's steps, expressed in `calls`; `engine` runs the steps against `storage`; `chance`: random numbers by key.
-//! * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
-//! * Lists of cases: `sick` with one fault; `several` with more, or a weak one; `healthy` without; `random` drawn; `real` real programs.
-//! * `verdict`: an analyzer's findings; `score`: comparison of these with the truth; `table`: all scores; `cli`: the command lines.
-//! * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
+// * `job`: parameters of a job; `injected`: faults that change parameters; `case`: a job with faults, and its fault-free twins.
+// * `work`: steps of a thread, expressed in `calls`; `engine`: runs the steps against `storage`; `chance`: random numbers by key.
+// * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
+// * Lists of cases: `sick` (one fault), `several` (several faults, or a weak one), `healthy` (no fault), `random` (drawn), `real` (real programs).
+// * `verdict`: an analyzer's findings; `score`: comparison of findings with the truth; `table`: all scores; `cli`: command lines.
+// * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
 
 mod calls;
 mod case;
@@ -61,23 +61,20 @@ pub struct Choice {
 }
 
 impl Default for Choice {
-    /// Returns the choice of all fixed cases, with the seeds that they have.
+    /// Selects all fixed cases, with their own seeds.
     fn default() -> Self {
         Self { short: false, only: None, seed: 0, random: None, generation: 1 }
     }
 }
 
 impl Choice {
-    /// Returns true if a case of this name is selected.
+    /// True if a case called `name` is selected; `short` states if the case is on the short list.
     fn has(&self, name: &str, short: bool) -> bool {
         (short || !self.short) && self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 }
 
-/// Writes the traces of the selected cases, and a manifest, to `folder`; returns the true faults of each case.
-///
-/// # Errors
-/// Returns an error if a file cannot be written.
+/// Writes the traces of the selected cases and a manifest to `folder`; returns the true faults of each case. Fails if a file cannot be written.
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
@@ -92,7 +89,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     Ok(truths)
 }
 
-/// Writes the manifest, a file with the true faults of all traces in `folder`.
+/// Writes the manifest, a file that lists the true faults of all traces in `folder`.
 fn manifest(folder: &Path, truths: &[Truth]) -> anyhow::Result<()> {
     let manifest = folder.join("manifest.json");
     let text = serde_json::to_string_pretty(truths).context("failed to make the manifest")?;
@@ -132,7 +129,7 @@ mod tests {
             if truth.name.starts_with("weak-") {
                 assert!(part(truth.truth_ns) < 0.10, "{}: {}", truth.name, part(truth.truth_ns));
             }
-            // With nearly equal costs, the order of the findings would be random.
+            // If costs were nearly equal, the order of the findings would be random.
             if let [first, second, ..] = truth.faults.as_slice() {
                 assert!(first.truth_ns as f64 > second.truth_ns as f64 * 1.3, "{}", truth.name);
             }

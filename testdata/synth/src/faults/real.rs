@@ -1,5 +1,5 @@
-//! Test cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI. `testdata/workloads/delays.c`
-//! simulates a slow file system if required. True cost of a fault = run time minus that of a fault-free run.
+// Cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI; `testdata/workloads/delays.c` simulates
+// a slow file system where needed. The true cost of a fault is the run time with the fault minus the run time without.
 
 use super::Choice;
 use super::injected::{self as fault, Fault};
@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Test case: a program that runs twice, without and with the fault. A healthy case runs once.
+/// Case with a program that runs twice, without and with the fault; a healthy case runs once.
 struct Real {
     name: &'static str,
     mpi: &'static str,
@@ -16,7 +16,7 @@ struct Real {
     /// Delays in both runs, as rules of `delays.c`.
     rules: &'static str,
     args: &'static str,
-    /// Faulty run: additional delays, additional arguments, and the fault; `None` for a healthy case.
+    /// Additional delays, additional arguments and the fault of the faulty run; `None` for a healthy case.
     sick: Option<(&'static str, &'static str, Fault)>,
     /// Contents of a file for the analyzer's option `--layout`.
     layout: Option<&'static str>,
@@ -24,7 +24,7 @@ struct Real {
 
 const MPICH: &str = "mpich";
 const OPENMPI: &str = "openmpi";
-/// Delays that make up the file system of all cases: time is proportional to bytes, so that only the fault slows down a case.
+/// Delays that simulate the file system in all cases: times are proportional to bytes, so that only the fault slows down a case.
 const WRITES: &str = "op=write,us=100,perkib=16";
 const READS: &str = "op=read,us=100,perkib=16";
 
@@ -145,8 +145,8 @@ fn cases() -> Vec<Real> {
     ]
 }
 
-/// Runs the selected cases. Directory `built` contains `phases.mpich`, `phases.openmpi`, `delays.so` and `libdxt_tracer.so`. A missing MPI
-/// is reported.
+/// Runs the selected cases. The directory `built` contains `phases.mpich`, `phases.openmpi`, `delays.so` and `libdxt_tracer.so`. Cases of a
+/// missing MPI are skipped with a message.
 pub(super) fn run(built: &Path, folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     let built = built.canonicalize().with_context(|| format!("failed to find {}", built.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("failed to find {}", folder.display()))?;
@@ -185,9 +185,9 @@ impl Real {
         Ok(Truth { log: name.clone(), name, short: false, barriers, options, run_ns, truth_ns, faults })
     }
 
-    /// Runs the program once with additional delays and arguments, writing traces to `traces`. Returns the run time in ns.
+    /// Runs the program once with additional delays and arguments, with traces in `traces`; returns the run time in ns.
     fn once(&self, built: &Path, traces: &Path, rules: &str, args: &str) -> anyhow::Result<u64> {
-        // Neutral directory name: findings contain file names.
+        // A neutral directory name, because findings contain file names.
         let data = traces.with_file_name("scratch");
         for folder in [traces, &data] {
             if folder.exists() {
@@ -198,7 +198,7 @@ impl Real {
         let mut command = Command::new("timeout");
         command.args(["120", &format!("mpirun.{}", self.mpi), "-n", &self.ranks.to_string()]);
         command.args((self.mpi == OPENMPI).then_some("--oversubscribe"));
-        // Set for the ranks only, not for the launcher.
+        // These variables are set for the ranks only, not for the launcher.
         command
             .arg("env")
             .arg(preload(built))
@@ -208,7 +208,7 @@ impl Real {
         command.arg(built.join(format!("phases.{}", self.mpi))).arg(&data);
         command.args(self.args.split_whitespace()).args(args.split_whitespace());
         command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-        // One aggregator per rank. In Open MPI 4.1.4, several aggregators with data sieving overwrite each other's bytes.
+        // One aggregator per rank, because in Open MPI 4.1.4 several aggregators with data sieving overwrite each other's bytes.
         command.envs([("OMPI_MCA_io_ompio_num_aggregators", "4"), ("OMPI_MCA_fbtl_posix_write_datasieving", "0")]);
         let out = command.output().context("failed to run timeout")?;
         let _ = std::fs::remove_dir_all(&data); // the program's output is no longer needed
@@ -220,7 +220,7 @@ impl Real {
     }
 }
 
-/// Returns the value of LD_PRELOAD: the tracer first, then the delays.
+/// Returns the assignment of LD_PRELOAD: first the tracer, then the delays.
 fn preload(built: &Path) -> String {
     let of = |name: &str| -> PathBuf { built.join(name) };
     format!("LD_PRELOAD={}:{}", of("libdxt_tracer.so").display(), of("delays.so").display())

@@ -9,25 +9,25 @@ use serde_json::Value;
 const HIGH: f64 = 0.10;
 /// Minimum time lost for severity `warn`, as a share of the run time.
 const WARN: f64 = 0.02;
-/// Tolerance around a severity threshold, as a factor: with a loss this near, either severity is accepted.
+/// Factor around a severity threshold within which either severity is accepted.
 const NEAR: f64 = 1.25;
-/// Maximum factor between promised and true savings for a good promise.
+/// Maximum factor between promised and true savings that counts as a good promise.
 const WITHIN: f64 = 2.0;
 
-/// Scores of the findings on one case.
+/// Scores of the analyzer's findings on one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Score {
-    /// Case with its true faults and their costs.
+    /// Case, with its true faults and their costs.
     pub truth: Truth,
-    /// Code of the finding that the analyzer's first sentence states.
+    /// Code of the finding that the first sentence of the analyzer's report states.
     pub states: Option<String>,
-    /// First finding of the analyzer; `None` if there is none.
+    /// First finding of the analyzer; `None` without findings.
     pub first: Option<Finding>,
-    /// For each fault, strongest first, the index of the first finding that names it.
+    /// Index of the first finding that names the fault, for each fault, strongest fault first.
     pub found: Vec<Option<usize>>,
-    /// Savings promised by the finding on the strongest fault, divided by the true cost of the fault.
+    /// Savings promised by the finding on the strongest fault, divided by the true cost of that fault.
     pub ratio: Option<f64>,
-    /// True if that finding's severity fits the time lost.
+    /// True if the severity of the finding on the strongest fault fits the time lost.
     pub severity: Option<bool>,
     /// Findings of severity `high` that name no fault of the case.
     pub misleading: Vec<Finding>,
@@ -36,32 +36,32 @@ pub struct Score {
 }
 
 impl Score {
-    /// Returns true if the case has no fault.
+    /// True if the case has no fault.
     #[must_use]
     pub fn healthy(&self) -> bool {
         self.truth.faults.is_empty()
     }
 
-    /// Returns true if the first finding names the strongest fault. For a healthy job, returns true if no finding is above severity `info`.
+    /// True if the first finding names the strongest fault or, for a healthy job, if no finding is above severity `info`.
     #[must_use]
     pub fn right(&self) -> bool {
         if self.healthy() { self.loud.is_empty() } else { self.found.first() == Some(&Some(0)) }
     }
 
-    /// Returns true if the strongest fault is among the first three findings.
+    /// True if the strongest fault is named by one of the first three findings.
     #[must_use]
     pub fn in_the_first_three(&self) -> bool {
         self.found.first().copied().flatten().is_some_and(|place| place < 3)
     }
 
-    /// Returns true if the promised savings are within a factor of 2 of the true cost; `None` if no savings are promised.
+    /// True if promised savings are within a factor of 2 of the true cost; `None` if the finding promises no savings.
     #[must_use]
     pub fn saves_well(&self) -> Option<bool> {
         self.ratio.map(|ratio| (1.0 / WITHIN..=WITHIN).contains(&ratio))
     }
 }
 
-/// Scores the analyzer's findings in `verdict` against the true faults.
+/// Scores the analyzer's findings in `verdict` against the true faults in `truth`.
 #[must_use]
 pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let place = |fault: &Injected| verdict.findings.iter().position(|finding| names(fault, finding));
@@ -82,7 +82,7 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     }
 }
 
-/// Returns true if a finding names this fault, by the fault's criteria.
+/// True if the finding meets one of the fault's criteria.
 fn names(fault: &Injected, finding: &Finding) -> bool {
     fault.right.iter().any(|right| is_right(right, finding))
 }
@@ -97,7 +97,7 @@ fn is_right(right: &Right, finding: &Finding) -> bool {
         && accuses(&right.unit, finding)
 }
 
-/// Returns true if the finding accuses the right rank, node or OST, and no other. In addition to a rank, it may name the rank's node.
+/// True if the finding accuses the right ranks, nodes or OSTs and no others; with a rank, the finding may also name the rank's node.
 fn accuses(unit: &Named, finding: &Finding) -> bool {
     let others = |kind: &str| {
         let with_its_rank = |other: &str| other == "node" && kind == "rank" && !finding.accused("rank").is_empty();
@@ -114,7 +114,7 @@ fn accuses(unit: &Named, finding: &Finding) -> bool {
     }
 }
 
-/// Returns true if the name `name` is in the list `of`. `3`, `OST 3` and `OST0003` are equal; node names must match exactly.
+/// True if `name` is in the list `of`. `3`, `OST 3` and `OST0003` are equal; node names must match exactly.
 fn is_one_of(name: &str, of: &[String]) -> bool {
     let number = |text: &str| {
         let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -123,7 +123,7 @@ fn is_one_of(name: &str, of: &[String]) -> bool {
     of.iter().any(|one| name == one || (one.bytes().all(|b| b.is_ascii_digit()) && number(name) == number(one)))
 }
 
-/// Returns true if a severity fits the time lost. `part` is this time as a share of the run time.
+/// True if `severity` fits the time lost, `part`, as a share of the run time.
 fn fits(severity: &str, part: f64) -> bool {
     let is = |part: f64| {
         if part >= HIGH {

@@ -1,4 +1,4 @@
-//! Model of the file system: OSTs and a metadata server that serve one request at a time, and stripe locks that one node holds at a time.
+// Model of the file system: OSTs and a metadata server that serve one request at a time, and stripe locks that one node at a time holds.
 
 use super::calls::{Call, Op};
 use super::chance::{lognormal, uniform};
@@ -11,19 +11,19 @@ pub(super) struct Storage<'a> {
     job: &'a Job,
     osts_free: Vec<f64>,
     metadata_free: f64,
-    /// State of a stripe's lock, by (file, stripe): node that holds it, and the time at which that node's writes end.
+    /// State of stripe locks by (file, stripe): the node that holds the lock, and the time when that node's writes end.
     stripes: HashMap<(u32, u64), (u32, f64)>,
     stalled: bool,
 }
 
-/// Time and caller of a call. These also serve as keys of the call's random numbers.
+/// Time and caller of a call; the fields except `now` are also keys of the call's random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) now: f64,
     pub(super) rank: u32,
     pub(super) thread: u32,
     pub(super) phase: u32,
-    /// Number of this call among the thread's calls of the same operation in the phase.
+    /// Number of the call among the thread's calls of the same operation in the phase.
     pub(super) number: u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Returns the time at which a call ends that is made at `by.now`.
+    /// Returns the time when a call that is made at `by.now` ends.
     pub(super) fn serve(&mut self, by: Request, call: &Call) -> f64 {
         let job = self.job;
         let worker = u64::from(by.rank) << 16 | u64::from(by.thread);
@@ -84,14 +84,14 @@ impl<'a> Storage<'a> {
         self.metadata_free.max(now + own_ns)
     }
 
-    /// Returns the time at which a read or write ends. The limit is the caller's rate or the slowest OST involved.
+    /// Returns the time when a read or write ends, which the caller's transfer rate or the slowest OST involved determines.
     fn data(&mut self, by: Request, call: &Call, luck: f64) -> f64 {
         let job = self.job;
         let (offset, length) = (call.offset.unwrap_or(0), call.length.max(1));
         let latency = match call.op {
             Op::Write => job.write_ns,
             Op::Read => job.read_ns,
-            // A C stream fills its buffer, and calls the kernel when it is full.
+            // A C stream fills its buffer and calls the kernel when the buffer is full.
             _ => 300.0 + job.write_ns * (length as f64 / 4096.0).min(1.0),
         };
         let own = |bytes: u64| (latency + bytes as f64 * 1e9 / job.client_rate) * luck;
@@ -122,7 +122,7 @@ impl<'a> Storage<'a> {
         end
     }
 
-    /// Returns the time at which the caller's node holds the locks of all stripes that the write touches.
+    /// Returns the time when the caller's node holds the locks of all stripes of the write.
     fn locks(&self, by: Request, call: &Call, offset: u64, length: u64) -> f64 {
         let (first, last) = (offset / self.job.stripe_size, (offset + length - 1) / self.job.stripe_size);
         let node = self.job.node_of(by.rank);
@@ -143,7 +143,7 @@ impl<'a> Storage<'a> {
     }
 }
 
-/// Returns the OST of a stripe of a file that begins on `first_ost`.
+/// Returns the OST of a file's stripe `stripe`; the file begins on `first_ost`.
 pub(super) fn ost_of(job: &Job, first_ost: u32, stripe: u64) -> u32 {
     (first_ost + (stripe % u64::from(job.stripe_count.min(job.osts))) as u32) % job.osts
 }

@@ -3,20 +3,20 @@
 use super::score::Score;
 use super::truth::Named;
 
-/// Totals of the scores over all cases.
+/// Totals of the scores of all cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Number of cases with a fault.
     pub sick: usize,
     /// Number of faulty cases whose first finding names the strongest fault.
     pub first_right: usize,
-    /// Number of faulty cases with the strongest fault among the first three findings.
+    /// Number of faulty cases whose strongest fault is named by one of the first three findings.
     pub in_three: usize,
     /// Number of faulty cases in which no finding names the strongest fault.
     pub nowhere: usize,
-    /// Number of further faults: all but the strongest of each case.
+    /// Number of faults other than the strongest fault of each case.
     pub further: usize,
-    /// Number of further faults that a finding names.
+    /// Number of faults, other than the strongest of each case, that a finding names.
     pub further_found: usize,
     /// Number of healthy cases.
     pub healthy: usize,
@@ -24,7 +24,7 @@ pub struct Totals {
     pub quiet: usize,
     /// Number of right findings that promise savings.
     pub promised: usize,
-    /// Number of promised savings within a factor of 2 of the true cost.
+    /// Number of right findings whose promised savings are within a factor of 2 of the fault's true cost.
     pub promised_well: usize,
     /// Number of right findings whose severity fits the time lost.
     pub severity_fits: usize,
@@ -57,7 +57,7 @@ impl Totals {
     }
 }
 
-/// Formats the table of scores, followed by the totals.
+/// Formats the scores as a table, followed by the totals.
 #[must_use]
 pub fn table(scores: &[Score]) -> String {
     let mut rows = vec![
@@ -75,7 +75,6 @@ pub fn table(scores: &[Score]) -> String {
     out + "\n" + &totals(scores)
 }
 
-/// Formats the totals of the scores.
 pub(super) fn totals(scores: &[Score]) -> String {
     let t = Totals::of(scores);
     format!(
@@ -101,7 +100,7 @@ pub(super) fn totals(scores: &[Score]) -> String {
     )
 }
 
-/// Returns the table rows of a case: its own, one for each further fault, and one for each misleading finding.
+/// Returns the table rows of a case: a main row, one row per further fault, and one row per misleading finding.
 fn lines(score: &Score) -> Vec<[String; 8]> {
     let yes = |is: bool| String::from(if is { "yes" } else { "NO" });
     let first = score
@@ -138,7 +137,7 @@ fn lines(score: &Score) -> Vec<[String; 8]> {
     rows
 }
 
-/// Formats the place of the finding that names a fault; empty if the case has no such fault.
+/// Formats the position of the finding that names a fault, counted from 1; empty if the case has no such fault.
 pub(super) fn place(found: Option<&Option<usize>>) -> String {
     match found {
         Some(Some(place)) => (place + 1).to_string(),
@@ -147,13 +146,13 @@ pub(super) fn place(found: Option<&Option<usize>>) -> String {
     }
 }
 
-/// Formats a finding as one short line.
+/// Formats a finding as a line of at most 90 characters.
 fn said(code: &str, severity: &str, title: &str) -> String {
     let text = format!("{code} {severity} {title}");
     if text.chars().count() <= 90 { text } else { text.chars().take(87).chain("...".chars()).collect() }
 }
 
-/// Returns a short form of the right answer for the strongest fault: the rank, node or OST, or else the first codes of the criterion.
+/// Returns the right answer for the strongest fault in short form: the rank, node or OST, or else the first codes of the criterion.
 fn expected(score: &Score) -> String {
     let Some(right) = score.truth.faults.first().and_then(|fault| fault.right.first()) else {
         return "nothing over info".into();

@@ -1,54 +1,54 @@
-//! True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
+// True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
 
 use serde::{Deserialize, Serialize};
 
-/// Trace of a case, with its true faults and their costs.
+/// Trace of a case, with the true faults and their costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
-    /// Name of the case. The trace is `NAME.dxt`, unless `log` differs.
+    /// Name of the case; the trace is `NAME.dxt` unless `log` states another path.
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if the case belongs to the short list of cases.
+    /// True if the case is on the short list of cases.
     pub short: bool,
     /// True if the trace records the job's barriers.
     pub barriers: bool,
-    /// Command-line options that give the analyzer information which the trace lacks.
+    /// Command-line options with which the analyzer gets information that the trace lacks.
     #[serde(default)]
     pub options: Vec<String>,
     /// Run time of the faulty job, in ns.
     pub run_ns: u64,
-    /// True cost of all faults: run time minus that of the fault-free twin, in ns.
+    /// True cost of all faults together, in ns: run time of the faulty job minus run time of the fault-free twin.
     pub truth_ns: u64,
-    /// Faults in order of cost, largest first; empty for a healthy case.
+    /// Faults of the case, largest cost first; empty for a healthy case.
     pub faults: Vec<Injected>,
 }
 
 /// Fault injected into a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Injected {
-    /// Description of the fault.
+    /// Description of the fault in words.
     pub cause: String,
-    /// True cost of the fault: run time minus that of the same job without this fault, in ns.
+    /// True cost of the fault, in ns: run time of the faulty job minus run time of the same job without this fault.
     pub truth_ns: u64,
-    /// Criteria for a right finding; one of them must be met.
+    /// Criteria for right findings; a finding must meet one of them.
     pub right: Vec<Right>,
 }
 
 impl Injected {
-    /// Returns the cause with its numbers rounded to four digits: the last digits of a drawn number depend on the processor.
+    /// Returns the cause with numbers rounded to four digits, because the last digits of a drawn number depend on the processor.
     pub(super) fn rounded(&self) -> String {
         let word = |word: &str| word.parse().map_or_else(|_| word.to_owned(), |number: f64| format!("{number:.3e}"));
         self.cause.split(' ').map(word).collect::<Vec<String>>().join(" ")
     }
 }
 
-/// Criterion by which a finding counts as naming a fault: code and facts. Titles do not count.
+/// Criterion for findings that name a fault, by code and facts; titles do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {
-    /// Codes of right findings, the most likely first.
+    /// Codes of right findings, most likely code first.
     pub codes: Vec<String>,
-    /// Word in the fact `operation`, such as `read`. A finding that states no operation is accepted.
+    /// Word in the fact `operation`, such as `read`. Findings that state no operation are accepted.
     pub operation: Option<String>,
     /// Names of facts that the finding must have.
     pub has: Vec<String>,
@@ -64,58 +64,58 @@ pub struct Right {
 pub enum Named {
     /// The finding must accuse no rank, node or OST.
     Nobody,
-    /// The finding must accuse at least one of these units, and no other of their kind.
+    /// The finding must accuse at least one of the given units, and no other unit of their kind.
     Must(Unit),
-    /// The finding may accuse these units, but no other of their kind.
+    /// The finding may accuse the given units, but no other unit of their kind.
     May(Unit),
 }
 
 /// Set of ranks, nodes or OSTs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
-    /// `rank`, `node` or `ost`.
+    /// Kind of the units: `rank`, `node` or `ost`.
     pub kind: String,
     /// Numbers or names of the ranks, nodes or OSTs.
     pub of: Vec<String>,
 }
 
 impl Right {
-    /// Returns a criterion that requires one of these codes, and that no rank, node or OST is accused.
+    /// Creates a criterion that requires one of `codes` and that the finding accuses no rank, node or OST.
     #[must_use]
     pub fn codes(codes: &[&str]) -> Self {
         let codes = codes.iter().map(|code| (*code).to_owned()).collect();
         Self { codes, operation: None, has: Vec::new(), lacks: Vec::new(), unit: Named::Nobody }
     }
 
-    /// Rejects findings that state an operation without this word in its name.
+    /// Rejects findings that state an operation without the word `operation`.
     #[must_use]
     pub fn of(mut self, operation: &str) -> Self {
         self.operation = Some(operation.into());
         self
     }
 
-    /// Requires that the finding has this fact.
+    /// Requires that the finding has the fact `fact`.
     #[must_use]
     pub fn with(mut self, fact: &str) -> Self {
         self.has.push(fact.into());
         self
     }
 
-    /// Requires that the finding does not have this fact.
+    /// Requires that the finding does not have the fact `fact`.
     #[must_use]
     pub fn without(mut self, fact: &str) -> Self {
         self.lacks.push(fact.into());
         self
     }
 
-    /// Requires that the finding accuses one of these ranks, nodes or OSTs.
+    /// Requires that the finding accuses one of the ranks, nodes or OSTs (`kind`) in `of`, and no other.
     #[must_use]
     pub fn about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::Must(Unit { kind: kind.into(), of: of.to_vec() });
         self
     }
 
-    /// Permits that the finding accuses one of these ranks, nodes or OSTs, but no other of their kind.
+    /// Permits that the finding accuses ranks, nodes or OSTs (`kind`) in `of`, but no others of that kind.
     #[must_use]
     pub fn or_about(mut self, kind: &str, of: &[String]) -> Self {
         self.unit = Named::May(Unit { kind: kind.into(), of: of.to_vec() });

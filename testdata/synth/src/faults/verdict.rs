@@ -1,4 +1,4 @@
-//! Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each accuses.
+// Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each finding accuses.
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,15 @@ use std::process::Command;
 /// Findings of an analyzer on one trace.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Verdict {
-    /// Findings in the order of the analyzer's report.
+    /// Findings, in the order of the analyzer's report.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// Code of the finding that the report's first sentence states; `None` if nothing stands out.
+    /// Code of the finding that the first sentence of the report states; `None` if the report states that nothing stands out.
     #[serde(default)]
     pub states: Option<String>,
 }
 
-/// Finding of an analyzer, with the fields used for scoring.
+/// Finding of an analyzer, with the fields that scoring needs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Finding {
@@ -25,36 +25,35 @@ pub struct Finding {
     pub code: String,
     /// Severity: `high`, `warn` or `info`.
     pub severity: String,
-    /// Description of the problem for people, which the table shows. Scoring does not read it, and frozen runs lack it.
+    /// Description of the problem for people. The table of scores shows it; scoring ignores it, and frozen runs lack it.
     #[serde(skip_serializing)]
     pub title: String,
-    /// JSON object with the facts of the finding: `rank`, `node`, `ost`, `operation`, `span_ns`, ...
+    /// JSON object with the facts of the finding, such as `rank`, `node`, `ost`, `operation`, `span_ns`.
     pub about: Value,
     /// Run time that the remedy would save, in ns.
     pub saves_ns: Option<f64>,
-    /// Lower bound of these savings, if they are known only as a range.
+    /// Lower bound of the saved run time, in ns, if it is known only as a range.
     pub saves_low_ns: Option<f64>,
-    /// Upper bound of these savings, if they are known only as a range.
+    /// Upper bound of the saved run time, in ns, if it is known only as a range.
     pub saves_high_ns: Option<f64>,
 }
 
-/// Kinds of units that scoring regards as accused.
+/// Kinds of units that a finding can accuse.
 pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
 
 impl Finding {
-    /// Returns the ranks, nodes or OSTs (`kind`) that the finding accuses.
+    /// Returns the units of kind `kind` (`rank`, `node` or `ost`) that the finding accuses.
     pub(super) fn accused(&self, kind: &str) -> Vec<String> {
         let plural = format!("{kind}s");
         [kind, &plural].into_iter().filter_map(|key| self.about.get(key)).flat_map(names).collect()
     }
 
-    /// Returns true if the finding has this fact.
     pub(super) fn has(&self, fact: &str) -> bool {
         self.about.get(fact).is_some_and(|value| !value.is_null())
     }
 }
 
-/// Returns a JSON name, number, or list of these as a list of names.
+/// Returns the names in a JSON string, number, or list of strings and numbers.
 fn names(value: &Value) -> Vec<String> {
     match value {
         Value::Number(number) => vec![number.to_string()],
@@ -64,10 +63,10 @@ fn names(value: &Value) -> Vec<String> {
     }
 }
 
-/// Runs `analyzer` on the trace `log`; returns its findings.
+/// Runs `analyzer` on the trace `log`; returns the analyzer's findings.
 pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path) -> anyhow::Result<Verdict> {
     let log = log.canonicalize().with_context(|| format!("failed to find {}", log.display()))?;
-    // Directory of the page that a report may write.
+    // The analyzer runs in the directory `folder`, because a report may write a page to its working directory.
     let out = Command::new(analyzer)
         .args(["report", "--format", "json"])
         .args(options)
@@ -81,7 +80,6 @@ pub(super) fn ask(analyzer: &Path, log: &Path, options: &[String], folder: &Path
     read(&out.stdout).with_context(of)
 }
 
-/// Parses an analyzer's JSON report.
 pub(super) fn read(json: &[u8]) -> anyhow::Result<Verdict> {
     let report: Value = serde_json::from_slice(json)?;
     let verdict = report.get("verdict").context("there is no verdict")?;

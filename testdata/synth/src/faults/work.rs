@@ -1,10 +1,10 @@
-//! Steps of a simulated thread in a phase: computing, then the accesses through the job's interface, then the synchronization.
+// Steps of a simulated thread in a phase: computing, then accesses through the job's interface, then synchronization.
 
 use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Placement, Sieve, factor};
 
-/// Size of the block that all ranks read, and of the blocks at both ends of an access, in bytes.
+/// Size of the header block (read by all ranks), and of the blocks at both ends of an access, in bytes.
 const SMALL_BLOCK: u64 = 4096;
 /// Size of ROMIO's data sieving buffer for reads, in bytes.
 const READ_SIEVE: u64 = 4 << 20;
@@ -14,22 +14,21 @@ const WRITE_SIEVE: u64 = 512 << 10;
 const AGGREGATOR_BUFFER: u64 = 16 << 20;
 /// Random variation of compute times: standard deviation (sigma) of their logarithm.
 const COMPUTE_SIGMA: f64 = 0.01;
-/// Number (ID) of the file that contains the block read by all ranks.
+/// Number (id) of the file that contains the header block, which all ranks read.
 const HEADER_FILE: u32 = u32::MAX;
 
-/// Simulated thread of the job: rank, and thread number within the rank.
+/// Simulated thread of the job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) rank: u32,
     pub(super) thread: u32,
 }
 
-/// Returns true for the file that only holds the block read by all ranks.
+/// True for the file that contains only the header block, which all ranks read.
 pub(super) fn is_header(file: u32) -> bool {
     file == HEADER_FILE
 }
 
-/// Returns the steps of thread `who` in `phase`.
 pub(super) fn steps(job: &Job, who: Who, phase: u32) -> Vec<Step> {
     assert!(!job.only_rank_0 || job.interface != Interface::Collective, "a collective call is made by all ranks");
     let mut out = Vec::new();
@@ -58,7 +57,7 @@ fn takes_part(job: &Job, who: Who) -> bool {
     (!job.only_rank_0 || who.rank == 0) && job.header.is_none_or(|header| who.rank < header.bulk_ranks)
 }
 
-/// Appends the steps of a thread's I/O in a phase to `out`.
+/// Appends the I/O steps of a thread in a phase to `out`.
 fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     let file = file_of(job, who, phase);
     let turn = job.serial.then_some(phase * job.ranks + who.rank);
@@ -94,7 +93,7 @@ fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     out.extend(turn.map(|_| Step::Next));
 }
 
-/// Appends the steps to open or close a file. With MPI-IO, these calls are collective.
+/// Appends the steps that open or close a file. In MPI-IO, these calls are collective.
 fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     if matches!(job.interface, Interface::Independent | Interface::Collective) {
         let meet = Step::Meet(None);
@@ -104,8 +103,7 @@ fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     }
 }
 
-/// Returns the file number of a thread in a phase: 0 if all ranks share one file, else the rank, plus an offset if each phase has its own
-/// files.
+/// Returns the number of a thread's file in a phase: 0 if all ranks share one file, else the rank, plus an offset if each phase has its own files.
 pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
     let own = if job.place == Placement::Own { who.rank } else { 0 };
     let each = if job.place == Placement::Own { job.ranks } else { 1 };
@@ -113,7 +111,7 @@ pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
 }
 
 /// Returns the index of the data that a rank accesses in `phase`. Each phase continues after the last phase of its direction; data that is
-/// read existed before.
+/// read existed before the job.
 fn step_of(job: &Job, phase: u32) -> u64 {
     match job.direction {
         Direction::Both if job.writes(phase) => (phase / 2).into(),
@@ -123,7 +121,7 @@ fn step_of(job: &Job, phase: u32) -> u64 {
     }
 }
 
-/// Returns offset and length of each access of a thread in a phase.
+/// Returns (offset, length) of each access of a thread in a phase.
 fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     let whole = if job.only_rank_0 { u64::from(job.ranks) } else { 1 };
     let count = (job.bytes * job.share(who.rank) * whole / job.transfer).max(1);
@@ -153,7 +151,7 @@ fn accesses(job: &Job, who: Who, phase: u32) -> Vec<(u64, u64)> {
     (0..times).flat_map(|_| 0..count).map(|i| (one(i) + job.shift, job.transfer)).collect()
 }
 
-/// Appends the steps of an access without MPI: POSIX or C streams.
+/// Appends the steps of an access through POSIX or C streams.
 fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let op = match (job.interface, writes) {
@@ -179,7 +177,6 @@ fn plain(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.extend(job.lock_each.then_some(Step::Give { key, call: Call { op: Op::Unlock, ..whole_file } }));
 }
 
-/// Appends the steps of an independent MPI-IO access.
 fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     let writes = job.writes(phase);
     let (outer, inner) = if writes { (Op::FileWrite, Op::Write) } else { (Op::FileRead, Op::Read) };
@@ -209,7 +206,7 @@ fn independent(job: &Job, phase: u32, access: Call, out: &mut Vec<Step>) {
     out.push(Step::Leave);
 }
 
-/// Splits the byte range of `length` bytes at `from` into (offset, length) of at most `most` bytes each.
+/// Splits the range of `length` bytes at `from` into pieces (offset, length) of at most `most` bytes.
 fn pieces(from: u64, length: u64, most: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..length.div_ceil(most)).map(move |i| (from + i * most, most.min(length - i * most)))
 }

@@ -1,10 +1,10 @@
-//! A file per rank, written from its start (IOR -F).
+// Access pattern with a file per rank, written from its start (IOR -F).
 
 use super::{Access, Pattern};
 use crate::args::Args;
 use rand_chacha::ChaCha8Rng;
 
-/// Pattern in which rank r has file r.
+/// Pattern in which rank r writes file r.
 pub(super) struct FilePerProcess<'a> {
     pub(super) args: &'a Args,
 }

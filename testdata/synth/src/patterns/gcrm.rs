@@ -1,6 +1,6 @@
-//! Case of GCRM in the DXT paper (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among large writes near 1.4 GB/s, 14
-//! writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same stripe. Slow writes have the exact values of the
-//! paper; fast ones fill whole stripes of their own.
+// GCRM case of the DXT paper (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among large writes at about 1.4 GB/s, 14
+// writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same stripe. The slow writes have the paper's exact
+// values; the fast writes fill whole stripes of their own.
 
 use super::{Access, Pattern};
 use crate::args::Args;
@@ -9,16 +9,16 @@ use rand_distr::{Distribution, Normal};
 
 /// Stripe size of the paper's file, in bytes.
 pub(crate) const STRIPE_SIZE: u64 = 4 << 20;
-/// Stripe count that puts stripes 0, 260, 520 and 780 on OST 0, as in the paper.
+/// Stripe count with which stripes 0, 260, 520 and 780 are on OST 0, as in the paper.
 pub(crate) const STRIPE_COUNT: u16 = 52;
-/// Number of the first stripe that fast writes use: after those of all slow writes.
+/// Number of the first stripe that fast writes use, after the stripes of all slow writes.
 const FIRST_FAST_STRIPE: u64 = 1040;
-/// Time range of the fast writes of all ranks, in ns: before the slow writes.
+/// Time range of the fast writes of all ranks, in ns; ends before the slow writes.
 const FAST_TIME: std::ops::Range<u64> = 1_000_000_000..24_500_000_000;
 
-/// Length of a centisecond in ns; the paper gives times in centiseconds.
+/// Length of a centisecond in ns; the paper states times in centiseconds.
 const CENTISECOND: u64 = 10_000_000;
-/// Slow writes: rank, offset, length in bytes, start and end in centiseconds.
+/// Slow writes: (rank, offset in bytes, length in bytes, start in centiseconds, end in centiseconds).
 const SLOW: [(u32, u64, u64, u64, u64); 14] = [
     (0, 96, 40, 2487, 2841),
     (1, 800, 40, 2488, 2838),
@@ -36,7 +36,7 @@ const SLOW: [(u32, u64, u64, u64, u64); 14] = [
     (11, 3_271_568_024, 328, 2485, 2835),
 ];
 
-/// Pattern in which each rank writes `segments` whole stripes; the ranks in [`SLOW`] then make their slow write.
+/// Pattern in which each rank writes `segments` whole stripes; then the ranks in [`SLOW`] make their slow writes.
 pub(super) struct Gcrm<'a> {
     pub(super) args: &'a Args,
 }
@@ -52,7 +52,7 @@ impl Pattern for Gcrm<'_> {
         let undisturbed = STRIPE_SIZE as f64 / 1.4;
         let mut out: Vec<Access> = (0..count)
             .map(|i| {
-                // Cut at two standard deviations: none is an outlier by box plot rules.
+                // Cut at two standard deviations, so that no duration is an outlier by box plot rules.
                 let spread: f64 = Normal::new(0.0, 0.02).map_or(0.0, |normal| normal.sample(random));
                 let start = FAST_TIME.start + i * period + u64::from(rank) * 1000;
                 let duration = (undisturbed * (1.0 + spread.clamp(-0.04, 0.04))) as u64;

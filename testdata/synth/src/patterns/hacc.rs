@@ -1,5 +1,5 @@
-//! Pattern of HACC-IO in shared-file mode: nine variables per particle, each contiguous over all ranks, with a small header before each
-//! rank's part. Nothing after the first header is therefore aligned.
+// Pattern of HACC-IO in shared-file mode: nine variables per particle, each contiguous over all ranks, with a small header before each
+// rank's part, so that nothing after the first header is aligned.
 
 use super::{Access, Pattern};
 use crate::args::Args;
@@ -24,7 +24,7 @@ impl Pattern for Hacc<'_> {
     fn accesses(&self, rank: u32, _random: &mut ChaCha8Rng) -> Vec<Access> {
         let wanted = u64::from(self.args.segments);
         let variables = VARIABLES.len() as u64;
-        // Operations per variable: a header and at least one part.
+        // Number of operations per variable: a header and at least one part.
         let parts = (wanted / variables).max(2) - 1;
         let mut out = Vec::with_capacity((variables * (parts + 1)) as usize);
         let mut variable_start = 0;

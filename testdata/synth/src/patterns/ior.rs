@@ -1,10 +1,10 @@
-//! IOR's two patterns for a shared file: a contiguous part per rank, or alternating transfers of the ranks.
+// Two patterns of IOR for a shared file: a contiguous part per rank, or alternating transfers of the ranks.
 
 use super::{Access, Pattern};
 use crate::args::Args;
 use rand_chacha::ChaCha8Rng;
 
-/// Pattern in which each rank owns `segments * transfer` contiguous bytes.
+/// Pattern in which each rank accesses `segments * transfer` contiguous bytes.
 pub(super) struct Segmented<'a> {
     pub(super) args: &'a Args,
 }
@@ -20,8 +20,8 @@ impl Pattern for Segmented<'_> {
     }
 }
 
-/// Pattern in rounds, with one transfer per rank in rank order in each. Through MPI-IO, a round is a collective call. The first rank of
-/// each node then writes an equal share of the round's bytes, cut at multiples of the stripe size.
+/// Pattern of rounds, each with one transfer per rank in rank order. With MPI-IO, a round is a collective call, in which the first rank of
+/// each node writes an equal share of the round's bytes, cut at multiples of the stripe size.
 pub(super) struct Strided<'a> {
     pub(super) args: &'a Args,
 }

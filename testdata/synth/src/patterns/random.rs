@@ -1,11 +1,11 @@
-//! Random access: transfers at random multiples of the transfer size, anywhere in one shared file.
+// Random access pattern: transfers at random multiples of the transfer size, anywhere in one shared file.
 
 use super::{Access, Pattern};
 use crate::args::Args;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-/// Pattern on one file that is large enough for every transfer of every rank. Offsets are drawn with replacement.
+/// Pattern on one file with room for all transfers of all ranks; offsets are drawn with replacement.
 pub(super) struct Random<'a> {
     pub(super) args: &'a Args,
 }

@@ -1,5 +1,5 @@
-//! Chunks (segment buffers of one thread each) of a growing spool, read one after another. A chunk's header is read before and after its
-//! slots: if the owning thread has changed, the chunk was packed, and its packed block will be delivered.
+// Chunks (segment buffers of one thread each) of a growing spool, read one after another. A chunk's header is read before and after its
+// slots: if the owning thread has changed, the chunk was packed, and its packed block will be delivered instead.
 
 use super::{Follower, Looking, in_ns};
 use crate::error::{Error, Result};
@@ -11,22 +11,22 @@ use crate::spool::place::SpoolReader;
 use crate::spool::{Part, chunk};
 
 const SLOT: usize = size_of::<Segment>();
-/// Number of slots read at once from a chunk that is still being filled.
+/// Number of slots per read in a chunk that is still being filled.
 const STEP: usize = 64;
 
-/// Chunk found by an earlier look at the spool; chunks never move.
+/// Chunk found by an earlier call of [`Follower::look`]; chunks never move.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     at: usize,
     bytes: usize,
-    /// Number of leading bytes of packed blocks that need not be read again.
+    /// Number of leading bytes of the chunk's packed blocks that need not be read again.
     taken: usize,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of chunks at the start of the list that deliver nothing more, unless chunks are packed.
+    /// Number of chunks at the start of `known` that deliver nothing more unless chunks are packed.
     settled: usize,
 }
 
@@ -41,7 +41,7 @@ impl Header {
         (u32_at(&self.0, chunk::THREAD), u32_at(&self.0, chunk::SEQUENCE))
     }
 
-    /// Returns the chunk's length in bytes, or `None` if `bytes` is not a valid chunk header.
+    /// Returns the chunk's length in bytes; `None` if `bytes` is not a valid chunk header.
     fn length(bytes: &[u8], most: usize) -> Option<usize> {
         let length = u32_at(bytes, chunk::BYTES) as usize;
         let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
@@ -50,7 +50,7 @@ impl Header {
     }
 }
 
-/// Region of a spool with chunks; the region's offset is read once.
+/// Region of a spool that contains chunks; the region's file offset is read only once.
 struct Arena<'a, S: ?Sized> {
     place: SpoolReader<'a, S>,
     offset: u64,
@@ -61,7 +61,7 @@ impl<S: Source + ?Sized> Arena<'_, S> {
         self.place.read(self.offset + at as u64, into)
     }
 
-    /// Returns the first position at or after `at` that is not in a hole of the file.
+    /// Returns the first position at or after `at` in the region that is not in a hole of the file.
     fn stored(&self, at: usize) -> Result<Option<usize>> {
         let offset = self.offset + at as u64;
         let stored = self.place.0.stored(offset).map_err(|source| Error::Io { offset, length: 0, source })?;
@@ -76,12 +76,12 @@ impl<S: Source + ?Sized> Arena<'_, S> {
 }
 
 impl Chunks {
-    /// Returns the memory used, in bytes.
+    /// Returns the memory used by the list of chunks, in bytes.
     pub(super) const fn weight(&self) -> usize {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// Delivers new segments from slots and packed blocks, except from chunks that are being packed.
+    /// Delivers new segments from slots and packed blocks, except slots of chunks that are being packed.
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
         part: Part,
@@ -92,7 +92,7 @@ impl Chunks {
         let (offset, used) = place.part(part)?;
         let arena = Arena { place, offset };
         self.find(&arena, used as usize)?;
-        // Chunks are packed only when there is no room for another one.
+        // Chunks are packed only when there is no space for another chunk.
         if arena.place.room(part)? < 2 * chunk::HEADER_BYTES as u64 || to.last {
             self.settled = 0;
         }
@@ -117,7 +117,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks were found nowhere.
+    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks do not exist.
     pub(super) fn look_at_packing<S: Source + ?Sized>(
         &self,
         part: Part,
@@ -135,8 +135,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Finds chunks allocated since the previous look: after the last known chunk, and at positions where no chunk header had been written
-    /// yet.
+    /// Finds chunks allocated since the previous call: after the last known chunk, and at positions that had no chunk header yet.
     fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
         let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
         let mut room = limits::SPOOL_SEARCH_BYTES;
@@ -151,7 +150,7 @@ impl Chunks {
                 Some(known) => {
                     found.push(known);
                     at = known.at + known.bytes;
-                    // Matches found earlier inside this chunk were not chunks.
+                    // Earlier matches inside this chunk were not chunks.
                     while self.known.get(next).is_some_and(|other| other.at < at) {
                         self.known.remove(next);
                     }
@@ -169,7 +168,7 @@ impl Chunks {
     }
 }
 
-/// Finds the first chunk that begins between `at` and `end`. `room` limits the number of bytes searched and is reduced by them.
+/// Finds the first chunk that begins between `at` and `end`. `room` is the number of bytes that may still be searched; it is reduced accordingly.
 fn first_in<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     at: usize,
@@ -179,7 +178,7 @@ fn first_in<S: Source + ?Sized>(
     const PIECE: usize = 64 << 10;
     let mut from = at;
     while from + chunk::HEADER_BYTES <= end {
-        // Usually a chunk begins right here.
+        // Usually a chunk begins exactly at this position.
         let wanted = if from == at { chunk::HEADER_BYTES } else { PIECE.min(end - from) };
         let mut bytes = vec![0; wanted];
         arena.fill(from, &mut bytes)?;
@@ -194,7 +193,7 @@ fn first_in<S: Source + ?Sized>(
             let Some(left) = room.checked_sub(wanted) else { return Ok(None) };
             *room = left;
         }
-        // Holes of any size cost nothing to create, so they must cost nothing to read.
+        // Skips holes, which may have any size at no cost for their creator.
         if end - from.min(end) > limits::SPOOL_HOLES_BYTES as usize && bytes.iter().all(|byte| *byte == 0) {
             let Some(next) = arena.stored(from)? else { return Ok(None) };
             from += next.saturating_sub(from) / chunk::HEADER_BYTES * chunk::HEADER_BYTES;
@@ -203,7 +202,7 @@ fn first_in<S: Source + ?Sized>(
     Ok(None)
 }
 
-/// Delivers new packed blocks of a chunk; returns the number of leading bytes that need not be read again.
+/// Delivers new packed blocks of a chunk; returns the number of leading bytes of blocks that need not be read again.
 fn take_blocks<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -215,14 +214,15 @@ fn take_blocks<S: Source + ?Sized>(
     if packed <= known.taken {
         return Ok(known.taken);
     }
-    // A block is complete once its length is stored. One copy may have the length but not yet the rest, which comes from a second copy.
+    // A block is complete once its length is stored. A first copy may contain the length but not yet the rest of the block; a second copy
+    // contains all of it.
     let mut lengths = vec![0; packed - known.taken];
     let mut bytes = lengths.clone();
     let at = known.at + chunk::HEADER_BYTES + known.taken;
     arena.fill(at, &mut lengths)?;
     arena.fill(at, &mut bytes)?;
     for (first, second) in lengths.chunks(8).zip(bytes.chunks_mut(8)) {
-        // Words that were empty in the first copy count as empty.
+        // Words that were zero in the first copy count as zero.
         if first.iter().all(|byte| *byte == 0) {
             second.fill(0);
         }
@@ -230,7 +230,7 @@ fn take_blocks<S: Source + ?Sized>(
     Ok(known.taken + follower.take_blocks(&bytes, to))
 }
 
-/// Delivers new segments in the slots of a chunk; returns true if the chunk will deliver nothing more.
+/// Delivers new segments in the slots of a chunk; returns true if the chunk will deliver no more segments.
 fn take_slots<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -244,13 +244,13 @@ fn take_slots<S: Source + ?Sized>(
     }
     let least = follower.names.least();
     let count = (known.bytes - chunk::HEADER_BYTES) / SLOT;
-    // Removing short segments moves the later ones forward.
+    // The removal of short segments moves later segments to earlier slots.
     let from = if least > 0 || to.last { 0 } else { follower.shown.first_unknown(thread, sequence) };
     let grows = header.state() == chunk::ACTIVE && !to.last;
     let mut slots: Vec<Segment> = Vec::new();
     let mut at = from;
     while at < count {
-        // One read covers all segments if they may move, so that none appears in two reads.
+        // If segments may move, one read covers all of them, so that no segment appears in two reads.
         let here = if grows && least == 0 { STEP.min(count - at) } else { count - at };
         let read = slots_twice(arena, known.at + chunk::HEADER_BYTES + at * SLOT, here)?;
         let empty = read.iter().all(|slot| slot.end == 0);
@@ -260,7 +260,7 @@ fn take_slots<S: Source + ?Sized>(
             break;
         }
     }
-    // Checks the owner again. Slots are erased after their block is stored, and `end` is not erased before the other fields.
+    // Checks the owner again: slots are erased after their block is stored, and `end` is not erased before the other fields.
     let now = arena.header(known.at)?;
     let erased = now.state() == chunk::HOLDS_BLOCKS || now.state() == chunk::PACKING && !to.last;
     if now.owner() != header.owner() || erased {
@@ -287,8 +287,8 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of segments before it that are not too short
-/// ([`Follower::is_short`]). Removing the short ones preserves the order of the others, and duplicates caused by moving them are adjacent.
+/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of preceding segments that are not too short
+/// ([`Follower::is_short`]). Removing short segments keeps the others in order, and duplicates due to moved segments are adjacent.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),
@@ -317,7 +317,8 @@ fn take_long<S: ?Sized>(
     }
 }
 
-/// Reads `count` slots twice. Slots that differ count as empty, since one copy may have the end of a segment but not yet its other fields.
+/// Reads `count` slots twice. Slots that differ between both reads count as empty, because the end of a segment may be read before its
+/// other fields.
 fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize) -> Result<Vec<Segment>> {
     let mut bytes = vec![0; count * SLOT];
     arena.fill(at, &mut bytes)?;
@@ -332,7 +333,7 @@ fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize
     Ok(second)
 }
 
-/// Decodes the segments in `bytes`, without mark bits.
+/// Decodes the segments in `bytes` and removes the mark bits of their end times.
 pub(super) fn slots(bytes: &[u8]) -> Vec<Segment> {
     let slot = |at: &[u8]| {
         let (offset, word, start) = (i64_at(at, 0), u64_at(at, 8), u64_at(at, 16));

@@ -1,9 +1,9 @@
-//! Follows a spool (a process's recordings in a mapped file) while its owner runs, and delivers each segment once, with a stable key.
+// Follows a spool (a process's recordings in a mapped file) while the owner runs, and delivers each segment once, with a stable key.
 //!
-//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three.
-//! Therefore segments delivered earlier are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]).
-//! Calls folded into counters have no key; they appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is
-//! delivered by a later call; a last call after the owner's end delivers the rest.
+// The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three, so
+// that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]). Calls folded
+// into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is delivered by a
+// later call; a call after the owner's end delivers the rest.
 
 mod chunks;
 mod shown;
@@ -31,34 +31,34 @@ use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First sequence number used for scratch buffers, which hold segments that wait to be folded into counters. They follow all chunks of
+/// First sequence number used for scratch buffers (segments that wait to be folded into counters). Scratch buffers follow all chunks of
 /// their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Tolerance for comparing the end of a call with the same moment recorded elsewhere, in ns: packed blocks hold times at the clock rate
-/// known when they were packed. No HDF5 open is shorter.
+/// Tolerance in ns for comparing the end of a call with the same time recorded elsewhere: packed blocks contain times at the clock rate
+/// known when they were packed. No HDF5 open is shorter than this.
 const ROUNDED_NS: u64 = 100;
-/// Number of attempts to read an unfinished journal record before it is skipped.
+/// Number of attempts to read an unfinished journal record before the record is skipped.
 const MOST_WAITS: u32 = 100;
 
-/// Segment that was not delivered before.
+/// Segment that was not delivered before, with its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Index of the thread that recorded the segment.
     pub thread: u32,
     /// Sequence number of the thread's chunk (segment buffer) that held the segment.
     pub sequence: u32,
-    /// Slot number in that chunk. With `DXT_MIN_SIZE`: index among the chunk's segments without reads and writes below the minimum size.
+    /// Slot number in the chunk. With `DXT_MIN_SIZE`: index among the chunk's segments, without reads and writes below the minimum size.
     pub slot: u32,
-    /// Segment, with times in ns since the process's epoch.
+    /// The segment itself, with times in ns since the process's epoch.
     pub segment: Segment,
-    /// True if [`Follower::counted`] includes the call too.
+    /// True if [`Follower::counted`] also includes the segment's call.
     pub is_counted: bool,
 }
 
-/// Result of one call of [`Follower::look`].
+/// Segments returned by one call of [`Follower::look`].
 #[derive(Debug, Default)]
 pub struct Look {
-    /// Segments not delivered before: in order within a chunk, but chunks in any order.
+    /// Segments not delivered before; in order within each chunk, but chunks are in any order.
     pub segments: Vec<Seen>,
     /// True if more data is available already: call [`Follower::look`] again.
     pub more: bool,
@@ -69,16 +69,16 @@ pub struct Look {
 pub struct Follower {
     shown: Shown,
     names: Names,
-    /// Number of bytes of the journal that were processed, and number of attempts to read the record after them.
+    /// Number of processed bytes of the journal, and number of attempts to read the record after them.
     journal: (usize, u32),
-    /// Conversion from ticks to ns, as of the latest look.
+    /// Conversion from ticks to ns, as of the latest call of [`Self::look`].
     scale: Option<TickScale>,
     arena: Chunks,
-    meetings: Chunks,
+    sync_points: Chunks,
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
-    /// Counters, by stream, of segments below the minimum size. They are not delivered and will not be folded while the process runs.
+    /// Counters, by stream, of segments below the minimum size, which are not delivered and will not be folded while the process runs.
     short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
@@ -92,7 +92,7 @@ struct Looking<'a, S: ?Sized> {
     scale: TickScale,
     last: bool,
     most: usize,
-    /// Number of segments in the packed blocks decoded so far.
+    /// Number of segments in the packed blocks decoded during this call.
     decoded: usize,
     out: Look,
 }
@@ -111,14 +111,14 @@ impl Follower {
         Self { shown, ..Self::default() }
     }
 
-    /// Reads new segments and delivers at most slightly more than `most`.
+    /// Reads new segments; returns at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if there is one. `now` is the current reading of both clocks, if the spool is from this
-    /// machine and boot. `last` is true once the owner has ended or its recordings are in its trace.
+    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of both clocks if the spool is from this machine
+    /// and boot. `last` is true once the owner has ended or its recordings are in its trace.
     ///
     /// # Errors
-    /// Returns [`Error::Malformed`] if `spool` is not a spool, and [`Error::Limit`] or [`Error::Io`]. A later call delivers what was not
-    /// read.
+    /// Returns [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`] if a limit is exceeded, and [`Error::Io`] if reading fails.
+    /// A later call delivers the data that was not read.
     pub fn look<S: Source + ?Sized>(
         &mut self,
         spool: &S,
@@ -137,8 +137,8 @@ impl Follower {
             looking.out.more = true;
             return Ok(looking.out);
         }
-        // Moved out of `self`, so that `look` can use the other fields.
-        for part in [Part::Arena, Part::Meetings] {
+        // Moved out of `self`, so that `Chunks::look` can use the other fields.
+        for part in [Part::Arena, Part::SyncPoints] {
             let mut chunks = std::mem::take(self.chunks_of(part));
             let done = chunks.look(part, self, &mut looking);
             *self.chunks_of(part) = chunks;
@@ -149,7 +149,7 @@ impl Follower {
         }
         if last && !looking.out.more {
             self.look_at_staging(&place, &mut looking)?;
-            for part in [Part::Arena, Part::Meetings] {
+            for part in [Part::Arena, Part::SyncPoints] {
                 let chunks = std::mem::take(self.chunks_of(part));
                 let done = chunks.look_at_packing(part, self, &mut looking);
                 *self.chunks_of(part) = chunks;
@@ -158,37 +158,37 @@ impl Follower {
         }
         self.count(&place, &mut looking)?;
         looking.out.more |= self.read_journal(&place)?;
-        // Frees some MB per spool whose blocks were decoded.
+        // Frees some MiB of decoder memory per spool.
         self.decoder = Decoder::default();
         Ok(looking.out)
     }
 
-    /// Returns the approximate memory use, in bytes.
+    /// Returns the approximate memory used by the follower, in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let counters = (self.counted.len() + self.short.len()) * size_of::<(u32, Counters)>() * 2;
-        self.names.weight() + self.shown.weight() + self.arena.weight() + self.meetings.weight() + counters
+        self.names.weight() + self.shown.weight() + self.arena.weight() + self.sync_points.weight() + counters
     }
 
-    /// Returns the number of files whose paths are held in memory.
+    /// Returns the number of files whose paths are in memory.
     #[must_use]
     pub const fn paths(&self) -> usize {
         self.names.paths
     }
 
-    /// Drops the paths of all files except those numbered in `but`, to free memory. Returns the number of paths dropped.
+    /// Drops the paths of all files except the file numbers in `but`, to free memory. Returns the number of dropped paths.
     pub fn forget_paths(&mut self, but: &BTreeSet<u32>) -> u64 {
         self.names.forget_paths(but)
     }
 
-    /// Returns the definitions of ids (files, streams, threads), complete for all segments delivered so far.
+    /// Returns the definitions of ids (files, streams, threads); complete for all segments delivered so far.
     #[must_use]
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Returns the shape that a data set had when a call used it: the shape at the data set's latest open before `end`. `end` is the end of
-    /// the call in ns, as delivered by the latest look. Returns `None` if the shape is unknown.
+    /// Returns the shape that a data set had when a call used it: the shape at the data set's latest open before `end`, the end of the call
+    /// in ns as delivered by the latest [`Self::look`]. Returns `None` if the shape is unknown.
     #[must_use]
     pub fn shape(&self, data_set: u32, end: u64) -> Option<Shape> {
         let (shapes, scale) = (self.names.shapes.get(&data_set)?, self.scale?);
@@ -202,20 +202,20 @@ impl Follower {
         &self.shown
     }
 
-    /// Returns the counters, by stream, of calls that were folded into counters or wait for it. Sums only grow; times are in ns.
+    /// Returns the counters, by stream, of calls that were folded into counters or wait to be folded. Sums only grow; times are in ns.
     #[must_use]
     pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
         &self.counted
     }
 
-    /// Returns the number of calls folded into counters; none of them was or will be delivered as a segment.
+    /// Returns the number of calls folded into counters, none of which is ever delivered as a segment.
     #[must_use]
     pub const fn folded(&self) -> u64 {
         self.folded
     }
 
-    /// Returns the number of delivered segments that are not in the trace, because their calls turned out to have come after it. They are
-    /// in the process's next spool.
+    /// Returns the number of delivered segments that are not in the process's trace because their calls came after the trace; these
+    /// segments are in the process's next spool.
     #[must_use]
     pub const fn taken_back(&self) -> u64 {
         self.taken_back
@@ -227,17 +227,17 @@ impl Follower {
         self.damaged
     }
 
-    /// Returns the events that the process did not record, with their counts in `head`, the current header.
+    /// Returns the events that the process did not record, with their counts from the current header `head`.
     #[must_use]
     pub fn notes(&self, head: &Head) -> Vec<Note> {
         head.notes(&self.names.notes)
     }
 
     fn chunks_of(&mut self, part: Part) -> &mut Chunks {
-        if part == Part::Meetings { &mut self.meetings } else { &mut self.arena }
+        if part == Part::SyncPoints { &mut self.sync_points } else { &mut self.arena }
     }
 
-    /// Reads the next part of the journal; returns true if more is available.
+    /// Reads the next part of the journal; returns true if more records are available.
     fn read_journal<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>) -> Result<bool> {
         let used = place.part(Part::Journal)?.1 as usize;
         let (at, waits) = &mut self.journal;
@@ -251,8 +251,8 @@ impl Follower {
         Ok(whole > 0 && length < left)
     }
 
-    /// True if a segment is a successful read or write of less than `least` bytes, which the tracer removes from its chunk and eventually
-    /// folds into counters.
+    /// True if a segment is a successful read or write of less than `least` bytes. The tracer removes such segments from their chunk and
+    /// eventually folds them into counters.
     fn is_short(&self, least: u64, segment: &Segment) -> bool {
         let stream = self.names.streams.get(&segment.stream().0);
         let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);
@@ -260,7 +260,7 @@ impl Follower {
         segment.length() < least && op.is_some_and(|op| op.class.is_data())
     }
 
-    /// Adds a segment that is below the minimum size to the counters; its times are in ns.
+    /// Adds a segment below the minimum size, with times in ns, to the counters of short segments.
     fn count_short(&mut self, segment: &Segment) {
         let counters = self.short.entry(segment.stream().0).or_default();
         counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
@@ -271,7 +271,7 @@ impl Follower {
         if self.shown.is_done(block.thread, block.sequence) {
             return true;
         }
-        // A block holds segments of one chunk only.
+        // A block contains segments of one chunk only, which limits the slot number of its first segment.
         if block.first as usize > limits::SPOOL_CHUNK_BYTES / size_of::<Segment>() {
             return false;
         }
@@ -297,7 +297,7 @@ impl Follower {
         true
     }
 
-    /// Delivers a segment with times in ns, unless it was delivered before.
+    /// Delivers a segment, with times in ns, unless it was delivered before.
     fn give<S: ?Sized>(&mut self, thread: u32, sequence: u32, slot: u32, segment: Segment, to: &mut Looking<'_, S>) {
         if self.shown.mark(thread, sequence, slot) {
             to.out.segments.push(Seen { thread, sequence, slot, segment, is_counted: false });
@@ -305,7 +305,7 @@ impl Follower {
     }
 
     fn look_at_spill<S: Source + ?Sized>(&mut self, spill: &S, looking: &mut Looking<'_, S>) -> Result<()> {
-        // Exceeds the size of any block.
+        // Larger than any packed block, in bytes.
         const STEP: u64 = 4 << 20;
         let size = spill.size().map_err(|source| Error::Io { offset: 0, length: 0, source })?;
         while self.spill_read < size && !looking.is_full() {
@@ -318,7 +318,7 @@ impl Follower {
             })?;
             let whole = self.take_blocks(&bytes, looking);
             self.spill_read += whole as u64;
-            // The next block is being written, or there is none.
+            // The next block is still being written, or there is no next block.
             if whole == 0 {
                 break;
             }
@@ -347,7 +347,7 @@ impl Follower {
     }
 
     /// Delivers packed blocks that a killed process left in staging slots. Blocks that had already been copied to their destination were
-    /// delivered before.
+    /// delivered from there.
     fn look_at_staging<S: Source + ?Sized>(
         &mut self,
         place: &SpoolReader<'_, S>,
@@ -365,7 +365,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the counters, then the scratch buffers. Calls folded in between are missing from this look, and no call is counted twice.
+    /// Reads the counters, then the scratch buffers. Calls folded in between are missing until the next call, but no call is counted twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let mut now = self.short.clone();
         self.folded = now.values().map(|counters| counters.segments).sum();
@@ -393,7 +393,7 @@ impl Follower {
         }
         from = 0;
         while let Some((first, before)) = place.records(Part::Scratch, scratch::BYTES, from)? {
-            // Read twice, like all slots: slots that differ are ignored.
+            // All slots are read twice; slots that differ are ignored.
             let mut again = vec![0; before.len()];
             place.fill(Part::Scratch, first * scratch::BYTES, &mut again)?;
             from = first + before.len() / scratch::BYTES;
@@ -412,7 +412,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Adds the segments of a scratch buffer to the counters `now`. The buffer was read twice: as `before` and `scratch`.
+    /// Adds the segments of a scratch buffer to the counters `now`. `before` and `scratch` are two copies of the buffer.
     fn count_scratch<S: ?Sized>(
         &mut self,
         number: usize,
@@ -442,7 +442,7 @@ impl Follower {
                 self.folded += u64::from(looking.last);
                 continue;
             }
-            // The trace contains these calls as segments.
+            // The process's trace contains these calls as segments.
             let sequence = BEHIND_CHUNKS + number as u32;
             if looking.last && self.shown.mark(thread, sequence, slot as u32) {
                 looking.out.segments.push(Seen { thread, sequence, slot: slot as u32, segment, is_counted: true });
@@ -451,7 +451,7 @@ impl Follower {
     }
 }
 
-/// Fails if there are counters of more than [`limits::SPOOL_COUNTED`] streams: such a spool is not followed.
+/// Fails if more than [`limits::SPOOL_COUNTED`] streams have counters: such a spool is not followed.
 fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
     limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }
@@ -466,7 +466,7 @@ fn rows(columns: &Columns) -> Vec<Segment> {
 
 /// Converts a segment's times to ns since the process's epoch.
 fn in_ns(segment: &Segment, scale: &TickScale) -> Segment {
-    // In counters mode the top bits of `start` describe the memory buffer; they are not needed here.
+    // In counters mode the top bits of `start` describe the call's buffer; followers do not need these bits.
     let (start, end) = (scale.nanoseconds(segment.start & !MARKS), scale.nanoseconds(segment.ended()));
     Segment { start, end, ..*segment }
 }

@@ -1,4 +1,4 @@
-//! Property tests of the follower: a simulated process records, packs and folds segments step by step, and some steps run before each read.
+// Property tests of the follower. A simulated process records, packs and folds segments in steps, some of which run before each read.
 
 use super::*;
 use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, folded, header};
@@ -15,14 +15,14 @@ const FOLDED: usize = SCRATCH + scratch::BYTES;
 const STAGING: usize = FOLDED + folded::BYTES;
 const SIZE: usize = STAGING + staging::BYTES;
 
-/// Bytes written at once, with their offset in the spool.
+/// Memory write: offset in the spool, and the bytes written at once.
 type Store = (usize, Vec<u8>);
 
 /// Simulated process: its next steps, and the segments recorded so far.
 struct Owner {
     bytes: Vec<u8>,
     steps: VecDeque<Store>,
-    /// Ends of the segments recorded by the steps executed so far. The follower of a killed process must deliver exactly these.
+    /// End times of the segments recorded by the steps executed so far. The follower of a killed process must deliver exactly these segments.
     done: Vec<u64>,
     random: u64,
 }
@@ -53,7 +53,7 @@ impl Owner {
     }
 
     fn run(&mut self) {
-        // Mostly a few steps, sometimes a chunk's whole life.
+        // Mostly few steps, sometimes all steps of a chunk's lifetime.
         let most = if self.next().is_multiple_of(8) { 400 } else { 6 };
         let count = self.next() % most;
         (0..count).for_each(|_| self.step());
@@ -62,7 +62,7 @@ impl Owner {
     fn step(&mut self) {
         let Some((at, new)) = self.steps.pop_front() else { return };
         self.bytes[at..at + new.len()].copy_from_slice(&new);
-        // A segment is recorded once its end is stored: the third word after its offset, and the same number here.
+        // A segment is recorded once its end is stored. In this test the end is the slot's fourth word and equals the offset, the first word.
         let offset = at.checked_sub(24).and_then(|at| self.bytes.get(at..at + 8));
         let of_slots = (ARENA..FOLDED).contains(&at) && at % 32 == 24 && offset == Some(&new[..]);
         if of_slots && new.iter().any(|byte| *byte != 0) {
@@ -82,13 +82,13 @@ fn u64_le(value: u64) -> Vec<u8> {
 /// Memory writes of a simulated process, in order.
 struct Plan {
     steps: VecDeque<Store>,
-    /// Full chunks: position, sequence number, and ends of their segments.
+    /// Full chunks: position, sequence number, and end times of their segments.
     full: VecDeque<(usize, u32, Vec<u64>)>,
     free: Vec<usize>,
     cut: usize,
     sequence: u32,
     end: u64,
-    /// Chunk that receives packed blocks, and the number of its bytes in use.
+    /// Chunk that receives packed blocks (position, number of bytes in use).
     takes: Option<(usize, usize)>,
 }
 
@@ -106,7 +106,7 @@ impl Plan {
         self.end
     }
 
-    /// Fills a chunk with segments except for its spare slot and `leave` more slots.
+    /// Fills a chunk with segments except for the spare slot and `leave` more slots.
     fn fill(&mut self, leave: usize) {
         let at = match self.free.pop() {
             Some(at) => at,
@@ -212,7 +212,7 @@ fn spool() -> Vec<u8> {
         (Part::Scratch, SCRATCH, scratch::BYTES, scratch::BYTES),
         (Part::Folded, FOLDED, folded::BYTES, folded::BYTES),
         (Part::Staging, STAGING, staging::BYTES, staging::BYTES),
-        (Part::Meetings, SIZE, 0, 0),
+        (Part::SyncPoints, SIZE, 0, 0),
     ];
     for (part, offset, capacity, used) in parts {
         for (i, value) in [offset, capacity, used].into_iter().enumerate() {
@@ -224,7 +224,7 @@ fn spool() -> Vec<u8> {
     bytes
 }
 
-/// Returns the memory writes of a run and the number of folded segments. Chunks are filled, and packed for lack of room; then `folds`
+/// Returns the memory writes of a run and the number of folded segments. Chunks are filled and, for lack of space, packed; then `folds`
 /// scratch buffers of 9 segments are folded, and a last chunk is filled except for `left` slots.
 fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     let mut plan = Plan {
@@ -257,7 +257,7 @@ fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     (plan.steps, folded)
 }
 
-/// Follows a run to its end without its last `killed` steps; the reader is restarted now and then.
+/// Follows a run that ends `killed` steps early; the reader is restarted from time to time.
 fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     let (mut steps, _) = plan(chunks, folds, left);
     steps.truncate(steps.len().saturating_sub(killed));
@@ -293,7 +293,7 @@ fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     given.dedup();
     assert_eq!(given.len(), before, "given twice");
     assert!(given.iter().all(|end| owner.done.contains(end)), "given and not recorded");
-    // A process killed while it folds leaves a few calls both in slots and in counters, as `recover` reports.
+    // A process killed during a fold leaves a few calls both in slots and in counters, as `recover` reports.
     let uncertain = if killed > 0 && folds > 0 { 9 } else { 0 };
     assert!(total.abs_diff(owner.done.len() as u64) <= uncertain, "{total} of {}", owner.done.len());
     assert_eq!(follower.damaged(), 0);

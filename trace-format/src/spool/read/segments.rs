@@ -1,4 +1,4 @@
-//! Segments of a spool: from chunks, packed blocks and scratch buffers, merged by thread and in recorded order.
+// Segments of a spool, from chunks, packed blocks and scratch buffers, merged per thread in the order of recording.
 
 use crate::columns::TickScale;
 use crate::error::Result;
@@ -32,7 +32,7 @@ impl Piece {
     }
 }
 
-/// Marks that identify data already in a trace: `Written`, or also `Taken` if the trace that was being written exists.
+/// Marks of data that is already in a trace: `Written`, or also `Taken` if the trace that was being written exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     Written,
@@ -49,17 +49,17 @@ impl Gone {
     }
 }
 
-/// Segments of one thread: pieces (raw slots or packed blocks) by the sequence number of their chunk. A packed block takes precedence over
-/// the slots that it was encoded from.
+/// Segments of one thread as pieces (raw slots or packed blocks), by the sequence number of their chunk. A packed block takes precedence
+/// over the slots that it was encoded from.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     kept: BTreeMap<u32, Piece>,
     spilled: Vec<Place>,
-    /// Number of segments in `spilled`; set by [`Self::note_streams`].
+    /// Number of segments in `spilled`, set by [`Self::note_streams`].
     spilled_segments: u64,
 }
 
-/// Consecutive part of a process's region in a trace file: encoded bytes, or blocks to copy from the spill file.
+/// Consecutive part of a process's region in a trace file: encoded bytes, or locations of blocks to copy from the spill file.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     Spilled(Vec<Place>),
@@ -83,7 +83,7 @@ enum Either<'a> {
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Collects the segments of all threads from chunks, staging slots and spill file, without data that is already in a trace (`gone`).
+    /// Collects the segments of all threads from chunks, staging slots and spill file, except data already in a trace (`gone`).
     pub(super) fn of_chunks(arenas: &[&Arena], staged: &Sparse, spilled: Places, gone: Gone) -> Threads {
         let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
         let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
@@ -102,7 +102,7 @@ impl Pieces {
             let bytes = place.get(staging::FIRST..).and_then(|rest| rest.get(..length)).unwrap_or_default();
             add_blocks(bytes, gone, &mut threads);
         }
-        // Chunks being packed are used only if their packed block is found nowhere: their slots may be partly erased once it exists.
+        // Chunks that are being packed are used only if their packed block exists nowhere, because their slots may be partly erased otherwise.
         for (header, body) in packing {
             let (thread, sequence) = owner(header);
             if !threads.get(&thread).is_some_and(|pieces| pieces.kept.contains_key(&sequence)) {
@@ -112,7 +112,7 @@ impl Pieces {
         threads
     }
 
-    /// True if the spill file holds the packed block of the chunk with this sequence number.
+    /// True if the spill file contains the packed block of the chunk with sequence number `sequence`.
     fn has_spilled(&self, sequence: u32) -> bool {
         self.spilled.binary_search_by_key(&sequence, |place| place.sequence).is_ok()
     }
@@ -124,7 +124,7 @@ impl Pieces {
                 spilled.next().copied().map(Either::Spilled)
             }
             (Some((sequence, _)), place) => {
-                // Duplicate of a block that is still in memory.
+                // The spilled block is a duplicate of a block that is still in memory.
                 if place.is_some_and(|place| place.sequence == **sequence) {
                     spilled.next();
                 }
@@ -134,7 +134,7 @@ impl Pieces {
         })
     }
 
-    /// Adds the stream ids of all segments to `used`; returns the latest end of a segment, in ns.
+    /// Adds the stream ids of all segments to `used`; returns the latest end time of a segment, in ns.
     pub(super) fn note_streams(
         &mut self,
         spill: &dyn Source,
@@ -179,7 +179,7 @@ impl Pieces {
         self.kept.keys().copied().collect()
     }
 
-    /// Returns the ends of the segments, one list per piece.
+    /// Returns the end times of the segments, one list per piece.
     #[cfg(test)]
     pub(super) fn ends(&self) -> Vec<Vec<u64>> {
         let ends = |piece: &Piece| match piece {
@@ -193,8 +193,8 @@ impl Pieces {
         self.kept.values().map(ends).collect()
     }
 
-    /// Yields the segments in raw slots, with times in ns. For a thread whose segments only wait to be folded into counters, these are all
-    /// segments.
+    /// Returns an iterator over the segments in raw slots, with times in ns. In a thread whose segments only wait to be folded into
+    /// counters, all segments are in raw slots.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
         let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),
@@ -243,7 +243,7 @@ impl Pieces {
 }
 
 fn slots(body: &[u8], gone: Gone) -> Vec<Segment> {
-    // In counters mode the top bits of `start` describe the memory buffer; they are not needed here.
+    // In counters mode the top bits of `start` describe the call's buffer; recovery does not need these bits.
     let slot = |at: &[u8]| Segment {
         offset: i64_at(at, 0),
         word: u64_at(at, 8),
@@ -271,11 +271,11 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     }
 }
 
-/// First sequence number used for scratch buffers. A thread begins to use them when it gets no more chunks, so they follow its chunks.
+/// First sequence number used for scratch buffers. A thread uses scratch buffers when no more chunks are available, so they follow its chunks.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
-/// Adds the segments in scratch buffers, which wait to be folded into counters; returns the number of them that may already be in the
-/// counters.
+/// Adds the segments in scratch buffers, which wait to be folded into counters; returns the number of these segments that may already be in
+/// the counters.
 pub(super) fn of_scratches(scratches: &Sparse, is_of_version_4: bool, gone: Gone, threads: &mut Threads) -> u64 {
     let mut uncertain = 0;
     for (number, scratch) in scratches.records(scratch::BYTES) {
@@ -350,7 +350,7 @@ mod tests {
         staged[staging::FIRST..staging::FIRST + packed.len()].copy_from_slice(&packed);
         let erased = chunk_of(chunk::PACKING, 4, &[0; 64]);
         assert_eq!(count(&erased, &staged), [4]);
-        // Data after an unwritten chunk header or an uncopied block is still found.
+        // Data after an unwritten chunk header or after a block that was not copied is still found.
         let holes = [vec![0; 64], chunk_of(chunk::HOLDS_BLOCKS, 0, &[vec![0; 48], packed].concat())].concat();
         assert_eq!(count(&holes, &[]), [4]);
     }
@@ -371,7 +371,7 @@ mod tests {
             assert!(latest.abs_diff(second) <= 2, "{latest}");
             let Piece::Frame { bytes, head, .. } = &pieces.kept[&0] else { panic!("a block is a block") };
             let frame = FrameHeader::decode(bytes, 0).unwrap();
-            // Head as the writer stores it.
+            // Block head in the form that the writer stores.
             let block = BlockRef { offset: 0, frame, head: head.at_rate(rate, TickScale::IDENTITY.mult) };
             assert_eq!(Decoder::default().block(bytes, &block).unwrap().end, [latest]);
         }

@@ -1,9 +1,9 @@
-//! Copies of a spool's regions, taken while the owner may still be running.
+// Copies of a spool's regions, taken while the spool's owner may still be running.
 //!
-//! While the owner runs, data moves in one direction only: from slots through a staging slot to packed blocks, and from scratch buffers to
-//! counters. Regions are copied in this order, so every segment is seen at least once; duplicates are recognized by thread and sequence
-//! number. The journal is copied last, because an id is defined there before it is used anywhere else. `chunks.rs` in the tracer's models
-//! checks this protocol for one chunk. If the owner does not run, all copies are identical.
+// While the owner runs, data moves in one direction only: from slots through a staging slot to packed blocks, and from scratch buffers to
+// counters. Regions are copied in this order, so that every segment is seen at least once; thread and sequence number identify duplicates.
+// The journal is copied last, because it defines an id before the id is used elsewhere. `chunks.rs` in the tracer's models checks this
+// protocol for one chunk.
 
 use crate::error::Result;
 use crate::read::Source;
@@ -16,41 +16,41 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 const SLOT: usize = size_of::<Segment>();
-/// Byte range of a segment's `end` within its slot.
+/// Byte range of a segment's field `end` within a slot.
 const END: Range<usize> = SLOT - 8..SLOT;
-/// Number of bytes read at once when slots are copied a second time.
+/// Number of bytes per read when slots are copied a second time.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) journal: Vec<u8>,
     pub(super) arena: Arena,
-    pub(super) meetings: Arena,
+    pub(super) sync_points: Arena,
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) staging: Sparse,
-    /// Number of segments in the copied scratch buffers that may have been folded into the counters before the counters were copied.
+    /// Number of segments in the copied scratch buffers that may have been folded before the counters were copied.
     pub(super) folded_meanwhile: u64,
-    /// Number of bytes that are in use according to the header but past the end of the file.
+    /// Number of bytes that are in use according to the header but beyond the end of the file.
     pub(super) missing_bytes: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Copy of the chunks. Only their raw slots are used; packed blocks are in `blocks`.
+    /// Copy of the chunks, of which only raw slots are used; packed blocks are in `blocks`.
     part: Sparse,
     /// Byte ranges of the chunks whose raw slots are valid.
     slots: Vec<Range<usize>>,
-    /// Contents of chunks that hold packed blocks, copied after the slots.
+    /// Contents of the chunks that hold packed blocks, copied after the slots.
     blocks: Vec<Vec<u8>>,
 }
 
-/// Returns the index of the chunk's thread and the chunk's sequence number within that thread.
+/// Returns the index of the thread that owns the chunk, and the chunk's sequence number within that thread.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }
 
-/// Yields the byte ranges of chunks. A chunk never moves once it is allocated.
+/// Returns an iterator over the byte ranges of chunks. A chunk never moves once it is allocated.
 fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -64,7 +64,7 @@ fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
                 at += length;
                 return Some(here..at);
             }
-            // Allocated by a thread that has not written the header yet: the chunk is still empty.
+            // The chunk was allocated by a thread that has not written the header yet, so the chunk is still empty.
             at += chunk::HEADER_BYTES;
         }
     })
@@ -77,7 +77,7 @@ fn holds_blocks(header: &[u8]) -> bool {
 impl Arena {
     fn of<S: Source + ?Sized>(spool: &SpoolReader<'_, S>, part: Part) -> Result<Self> {
         let copy = spool.slots(part)?;
-        // If the owning thread has changed, the chunk was packed and reused while its slots were copied; its packed block is elsewhere.
+        // If the owner has changed, the chunk was packed and reused while its slots were copied; the packed block is elsewhere.
         let mut slots = Vec::new();
         for place in chunks(&copy).filter(|place| !holds_blocks(&copy.bytes[place.clone()])) {
             let mut now = [0; chunk::HEADER_BYTES];
@@ -89,7 +89,7 @@ impl Arena {
         Ok(Self { part: copy, slots, blocks: Vec::new() })
     }
 
-    /// Copies the packed blocks. Must be called after everything that blocks are encoded from was copied.
+    /// Copies the packed blocks. Slots and staging slots, from which blocks are encoded, must have been copied before.
     fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
         let copy = spool.copy(part)?;
         for place in chunks(&copy) {
@@ -102,7 +102,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Builds a copy of chunks from bytes that no process changes.
+    /// Builds a copy of chunks from bytes that no process modifies.
     #[cfg(test)]
     pub(super) fn at_rest(bytes: &[u8]) -> Self {
         let mut arena = Self { part: bytes.into(), ..Self::default() };
@@ -116,7 +116,7 @@ impl Arena {
         arena
     }
 
-    /// Yields (header, slots) of the chunks that hold raw segments.
+    /// Returns an iterator over (header, slots) of the chunks that hold raw segments.
     pub(super) fn slots(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.slots.iter().map(|place| self.part.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
     }
@@ -127,37 +127,34 @@ impl Arena {
 }
 
 impl Snapshot {
-    /// Copies all regions of a spool.
-    ///
-    /// # Errors
-    /// Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if one is too long, and [`Error::Io`] if
-    /// reading fails.
+    /// Copies all regions of a spool. Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if a region
+    /// is too long, and [`Error::Io`] if reading fails.
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
         let missing_bytes = spool.missing()?;
         let mut arena = Arena::of(&spool, Part::Arena)?;
-        let mut meetings = Arena::of(&spool, Part::Meetings)?;
+        let mut sync_points = Arena::of(&spool, Part::SyncPoints)?;
         let staging = spool.staging()?;
         arena.add_blocks(&spool, Part::Arena)?;
-        meetings.add_blocks(&spool, Part::Meetings)?;
+        sync_points.add_blocks(&spool, Part::SyncPoints)?;
         let scratches = spool.slots(Part::Scratch)?;
         let folded = spool.copy(Part::Folded)?;
         let folded_meanwhile = touched_since(&scratches, &spool.copy(Part::Scratch)?);
         let journal = spool.copy(Part::Journal)?.bytes;
-        Ok(Self { journal, arena, meetings, scratches, folded, staging, folded_meanwhile, missing_bytes })
+        Ok(Self { journal, arena, sync_points, scratches, folded, staging, folded_meanwhile, missing_bytes })
     }
 }
 
-/// Returns the number of segments in `before` that have changed or vanished in `after`. All segments of a scratch buffer count if a fold
-/// has progressed between the two copies.
+/// Returns the number of segments in `before` that changed or vanished in `after`. If a fold progressed between the two copies of a scratch
+/// buffer, all its segments count.
 fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     let ends = |scratch: &[u8]| -> Vec<u64> {
         let slots = scratch.get(scratch::FIRST..).unwrap_or_default();
         slots.chunks_exact(size_of::<Segment>()).map(|slot| u64_at(slot, END.start) & !MARKS).collect()
     };
     let touched = |(before, after): (&[u8], &[u8])| {
-        // A fold already in progress in `before` may have advanced.
+        // A fold that was in progress in `before` may have advanced in `after`.
         let is_folded = u32_at(after, scratch::FOLDED) != 0 || u64_at(after, scratch::COUNTING) != 0;
         let folding = is_folded && after[scratch::FOLDED..scratch::FIRST] != before[scratch::FOLDED..scratch::FIRST];
         let is_touched = |(before, after): &(u64, u64)| *before != 0 && (folding || before != after);
@@ -169,9 +166,8 @@ fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
 }
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Copies a region of segment slots twice, one copy after the other. Slots that have an end and are equal in both copies are kept;
-    /// other slots are emptied, since one copy may combine the end of a segment with the rest of the next (`copies.rs` in the tracer's
-    /// models).
+    /// Copies a region of segment slots twice. Slots that have an end time and are equal in both copies are kept; other slots are emptied,
+    /// because one copy may combine the end of a segment with other fields of the next (`copies.rs` in the tracer's models).
     fn slots(&self, part: Part) -> Result<Sparse> {
         let Sparse { mut bytes, stored } = self.copy(part)?;
         fence(Ordering::Acquire);
@@ -200,7 +196,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Copies the staging slots and empties those that changed while they were copied: their packed blocks have reached their destination.
+    /// Copies the staging slots and empties those that changed during the copy: their packed blocks have reached their destination.
     fn staging(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Staging)?;
         let second = self.copy(Part::Staging)?;

@@ -1,4 +1,4 @@
-//! Packed blocks in a spill file, which may be far larger than memory: only their locations are held, and blocks are read on demand.
+// Packed blocks in a spill file, which may be far larger than memory: only locations are held in memory, and blocks are read on demand.
 
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Sequence number of the chunk that was packed.
+    /// Sequence number of the chunk whose segments are in the block.
     pub(super) sequence: u32,
     /// Size of the block's segment frame, in bytes.
     bytes: u32,
@@ -19,10 +19,10 @@ pub(super) struct Place {
     at: u64,
 }
 
-/// Locations of packed blocks by thread, in the order of the thread's chunks. If two blocks are of the same chunk, the last one is valid.
+/// Locations of packed blocks by thread, in the order of the thread's chunks; of two blocks of one chunk, the last is valid.
 pub(super) type Places = BTreeMap<u32, Vec<Place>>;
 
-/// Locates the packed blocks from file offset `from` on, except blocks already in a trace, for whose mark `is_gone` returns true.
+/// Locates the packed blocks from file offset `from` on, except blocks already in a trace: those for whose mark `is_gone` returns true.
 pub(super) fn places(spill: &dyn Source, from: u64, is_gone: impl Fn(u32) -> bool) -> Result<Places> {
     let mut places = Places::new();
     let mut reading = Reading { spill, end: size(spill)?, offset: from, window: Vec::new(), at: 0 };
@@ -33,7 +33,7 @@ pub(super) fn places(spill: &dyn Source, from: u64, is_gone: impl Fn(u32) -> boo
     }
     for of_thread in places.values_mut() {
         of_thread.reverse();
-        // The sort is stable, so the last of several equal blocks now comes first.
+        // The sort is stable, so that the last of several blocks of one chunk comes first.
         of_thread.sort_by_key(|place| place.sequence);
         of_thread.dedup_by_key(|place| place.sequence);
         of_thread.shrink_to_fit();
@@ -50,21 +50,21 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
     spill.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length, source })
 }
 
-/// Scan of a spill file through a window, from beginning to end.
+/// Sequential scan of a spill file through a window.
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
-    /// File offset of the window; `at` is the position reached in the window.
+    /// File offset of the window; the field `at` is the position reached in the window.
     offset: u64,
     window: Vec<u8>,
     at: usize,
 }
 
-/// Size of the window, in bytes: several blocks of any size.
+/// Size of the window, in bytes: four blocks of maximum size.
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
-    /// Returns thread, mark and location of the next packed block.
+    /// Returns thread, mark and location of the next packed block in the file.
     fn next(&mut self) -> Result<Option<(u32, u32, Place)>> {
         loop {
             if self.window.len() - self.at < HEADER_BYTES + limits::SPILLED_BYTES {
@@ -80,12 +80,12 @@ impl Reading<'_> {
                 let place = Place { sequence: block.sequence, bytes: block.frame.len() as u32, at };
                 return Ok(Some((block.thread, block.mark, place)));
             }
-            // Reserved space that was never filled is skipped, so that blocks after it are found.
+            // Skips reserved space that was never filled, so that blocks after it are found.
             self.at += 8;
         }
     }
 
-    /// Moves the window forward to the position reached.
+    /// Moves the window forward, so that it begins at the position reached.
     fn go_on(&mut self) -> Result<()> {
         let here = self.offset + self.at as u64;
         let known = self.window.len() as u64 + self.offset;
@@ -100,7 +100,7 @@ impl Reading<'_> {
 }
 
 impl Place {
-    /// Reads the packed block into `buffer`; returns the nanoseconds per tick it was encoded with, and its segment frame.
+    /// Reads the packed block into `buffer`; returns the clock rate with which the block was encoded, and its segment frame.
     pub(super) fn read<'a>(&self, spill: &dyn Source, buffer: &'a mut Vec<u8>) -> Result<(u64, &'a [u8])> {
         buffer.resize(HEADER_BYTES + self.bytes as usize, 0);
         fill(spill, self.at, buffer)?;
@@ -108,13 +108,13 @@ impl Place {
         Ok((u64_at(header, MULT), frame))
     }
 
-    /// Returns the number of bytes that the block takes in a trace.
+    /// Returns the number of bytes that the block takes in a trace file.
     pub(super) const fn frame_bytes(&self) -> u64 {
         self.bytes as u64
     }
 }
 
-/// Clock rate, block head and stream ids of a packed block; no stream ids if its segments cannot be decoded.
+/// Clock rate, block head and stream ids of a packed block; no stream ids if the segments cannot be decoded.
 pub(super) struct Look<'a> {
     pub(super) mult: u64,
     pub(super) head: BlockHead,

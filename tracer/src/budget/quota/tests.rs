@@ -1,4 +1,4 @@
-//! Tests of quota files used by one process and by many at once, and of malicious files in their place.
+//! Tests quota files used by one process and by many at once, and malicious files in their place.
 
 use super::*;
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lock that serializes the tests, since a process has at most one quota file open.
+/// Serializes the tests, since a process has at most one quota file open.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn place(name: &str) -> PathBuf {
@@ -22,7 +22,7 @@ const MOST: u32 = 100;
 const WAIT: Duration = Duration::from_millis(MOST as u64);
 
 impl Quota {
-    /// Sets the number of bytes reserved for this handle, creating a missing file, and returns the number in the file, 0 without a file.
+    /// Sets the bytes reserved by this handle, creating a missing file. Returns the number in the file, 0 without a file.
     fn set(&self, own: u64) -> Result<u64, Trouble> {
         self.change(true, &mut { MOST }, |_, _| own).map(|()| self.in_file())
     }
@@ -33,7 +33,7 @@ impl Quota {
     }
 }
 
-/// Returns a handle like that of a process of its own.
+/// Returns a quota handle like that of a separate process.
 fn quota(place: &Path) -> Quota {
     Quota::new(CString::new(place.to_str().unwrap()).unwrap(), "quota", 7, 100, 100).unwrap()
 }
@@ -59,13 +59,13 @@ fn a_quota_keeps_its_number() {
     // The file is deleted when nothing is reserved.
     assert_eq!((one.set(0), other.set(0)), (Ok(6), Ok(0)));
     assert!(!path.exists());
-    // A deleted file restarts with what its processes have; a file of another job is rejected.
+    // After its deletion the file restarts with the reservations of its processes; a file of another job is rejected.
     assert_eq!(one.set(3), Ok(3));
     std::fs::remove_file(&path).unwrap();
     assert_eq!((free(&one), one.set(4), other.set(1)), (Ok((3, 97)), Ok(4), Ok(5)));
     assert_eq!(Quota { job: 8, ..quota(&below) }.set(1), Err(Trouble::ForGood));
     assert_eq!(one.set(5), Ok(6));
-    // A damaged number is none.
+    // A file with a damaged number is rejected.
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[16] ^= 1;
     std::fs::write(&path, bytes).unwrap();
@@ -129,11 +129,11 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
     errno::set(4711);
     assert_eq!((quota.set(10), errno::save().value(), quota.reserved()), (Err(Trouble::ForNow), 4711, 9));
     // A copy of the descriptor, as in a forked child, does not keep the lock.
-    // SAFETY: the descriptor is ours.
+    // SAFETY: this test owns the descriptor.
     let copy = unsafe { libc::dup(held.0) };
     drop(held);
     assert_eq!(quota.set(10), Ok(10));
-    // SAFETY: as above.
+    // SAFETY: this test owns the copy.
     unsafe { libc::close(copy) };
     std::fs::remove_dir_all(place).unwrap();
 }
@@ -142,12 +142,12 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
 fn hold(path: &Path) -> std::fs::File {
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     let lock = whole_file(libc::F_WRLCK);
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) }, 0);
     file
 }
 
-/// Returns the result and the shortest duration of five calls; the minimum, since this process may not always get a processor.
+/// Returns the result and the minimum duration of five calls (minimum, since this process may not always get a processor).
 fn shortest<T: PartialEq + std::fmt::Debug>(call: impl Fn() -> T) -> (T, Duration) {
     let one = || {
         let begun = Instant::now();
@@ -214,7 +214,7 @@ fn a_forked_child_has_no_quota_open_that_another_thread_waits_for() {
         unsafe { libc::_exit(i32::from(!is_closed || quota.reserved() != 0)) };
     }
     let mut status = 0;
-    // SAFETY: `status` is ours.
+    // SAFETY: `status` is a local variable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     drop((waits, held));
@@ -237,7 +237,7 @@ fn nothing_is_made_to_give_back() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// Test: a thread that holds the lock while the program confines itself (seccomp) releases lock and descriptor first.
+/// A thread that holds the lock while the program confines itself (seccomp) must release lock and descriptor first.
 #[test]
 fn who_confines_itself_keeps_no_lock() {
     let name = "budget::quota::tests::who_confines_itself_keeps_no_lock";
@@ -257,7 +257,7 @@ fn who_confines_itself_keeps_no_lock() {
         assert_eq!(unsafe { libc::fcntl(file, libc::F_GETFD) }, -1);
         drop(hold(&Path::new(&directory).join("quota")));
         assert_eq!(quota.set(1), Err(Trouble::ForNow));
-        // `finish!` makes no system calls any more.
+        // `finish!` makes no more system calls.
         // SAFETY: no preconditions.
         assert_eq!(unsafe { crate::sys::finish!(libc::SYS_getpid) }, -1);
         return;
@@ -271,7 +271,7 @@ fn who_confines_itself_keeps_no_lock() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// Test: concurrent processes that reserve, use some bytes, and return the rest never exceed the total.
+/// Concurrent processes that reserve, use some bytes, and return the rest must never exceed the total.
 #[test]
 fn many_processes_take_no_more_than_there_is() {
     const PART: u64 = 1_000_000;
@@ -285,7 +285,7 @@ fn many_processes_take_no_more_than_there_is() {
             seed ^= seed << 17;
             seed % most
         };
-        // Transient failures are retried: the sum must be exact.
+        // Transient failures are retried, since the sum must be exact.
         let change = |own: &dyn Fn(u64, u64) -> u64| {
             while let Err(why) = quota.change(true, &mut { MOST }, own) {
                 assert_eq!(why, Trouble::ForNow);
@@ -296,7 +296,7 @@ fn many_processes_take_no_more_than_there_is() {
             let wanted = number(100_000);
             change(&|have, free| if wanted <= free { have + wanted } else { have });
             assert!(quota.in_file() <= PART);
-            // In the first 60 rounds nothing stays reserved, so that the file comes and goes.
+            // In the first 60 rounds nothing stays reserved, so that the file is created and deleted repeatedly.
             left += if round < 60 { 0 } else { number(20).min(quota.reserved() - left) };
             change(&|_, _| left);
         }

@@ -1,4 +1,4 @@
-//! Folding of a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if these
+//! Folds a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if streams or profiles
 //! alternate.
 
 use crate::buffer::scratch::{SLOTS, Scratch};
@@ -9,11 +9,11 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each such pair. Too large for
-/// some threads' stacks. Valid when all zero.
+/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each (file, layer). Too large for
+/// the stacks of some threads. Valid when all zero.
 pub(super) struct Batch {
-    alike: Alike,
-    profiles: Alike,
+    similar: Common,
+    profiles: Common,
     kinds: [Option<&'static Stream>; SLOTS],
 }
 
@@ -22,19 +22,19 @@ pub(super) struct Batch {
 struct Same {
     key: u64,
     members: u64,
-    /// Bit mask of those members that are writes.
+    /// Bit mask of the members that are writes.
     writes: u64,
 }
 
-/// Groups of a batch's segments by key, in order of first occurrence. A batch may have as many streams as segments, hence the hash table.
-struct Alike {
+/// Groups of a batch's segments by key, in order of first occurrence. A hash table, since a batch may have as many streams as segments.
+struct Common {
     list: [Same; SLOTS],
     used: usize,
-    /// Hash table: index of the group in the list + 1, or 0.
+    /// Hash table: index of the group in `list` plus 1, or 0 if free.
     places: [u8; 2 * SLOTS],
 }
 
-impl Alike {
+impl Common {
     fn empty(&mut self) {
         self.used = 0;
         self.places.fill(0);
@@ -44,12 +44,12 @@ impl Alike {
         self.list.get(..self.used).unwrap_or_default()
     }
 
-    /// Adds segments (bit masks `members` and `writes`) to the group of `key`; returns the group's index in the list. At most one call per
-    /// segment of the batch.
+    /// Adds segments (bit masks `members` and `writes`) to the group of `key`; returns the index of the group in `list`. May be called at
+    /// most once per segment of the batch.
     fn add(&mut self, key: u64, members: u64, writes: u64) -> usize {
         let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize;
         loop {
-            // Half of the places are free, so the search ends.
+            // Half of the hash table is free, so the search ends.
             let Some(number) = self.places.get_mut(place % (2 * SLOTS)) else { return SLOTS };
             if *number == 0 {
                 *number = self.used as u8 + 1;
@@ -71,28 +71,27 @@ impl Alike {
 }
 
 impl Batch {
-    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and lock
-    /// are used once per group and batch, even if groups alternate. Slots are emptied only afterwards, so that each call is always in a
-    /// slot or in the counters.
+    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and the
+    /// lock are used once per group. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
-        let Self { alike, profiles, kinds } = self;
+        let Self { similar, profiles, kinds } = self;
         let filled = waiting.filled();
-        alike.empty();
+        similar.empty();
         profiles.empty();
-        // A run of one stream is looked up once.
+        // Looks up a run of segments of one stream only once.
         let mut run = (StreamId(0), 0);
         for (bit, id) in waiting.streams(filled) {
             if id != run.0 && run.1 != 0 {
-                alike.add(u64::from(run.0.0), run.1, 0);
+                similar.add(u64::from(run.0.0), run.1, 0);
                 run.1 = 0;
             }
             run = (id, run.1 | bit);
         }
         if run.1 != 0 {
-            alike.add(u64::from(run.0.0), run.1, 0);
+            similar.add(u64::from(run.0.0), run.1, 0);
         }
         let mut adder = waiting.adder();
-        for &Same { key: id, members, .. } in alike.all() {
+        for &Same { key: id, members, .. } in similar.all() {
             let Some(stream) = registry::stream_by_id(StreamId(id as u32)) else { continue };
             count(waiting, stream, members, adder.adding(members));
             if stream.role != Role::None {
@@ -115,7 +114,7 @@ impl Batch {
 /// Adds the segments in the bit mask `members` to the counters of `stream`.
 fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
-    // A program that alternates over many files gives each segment of a batch a stream of its own.
+    // If a program alternates over many files, each segment of a batch may have a stream of its own.
     if members.is_power_of_two() {
         for (_, segment) in waiting.segments(members) {
             if !stream.add_one(&segment, ordered, adder) {
@@ -139,7 +138,7 @@ fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder
     }
 }
 
-/// Adds the segments in the bit mask `members`, of which `writes` are writes, to the profile of the stream's file and layer.
+/// Adds the segments in the bit mask `members`, of which those in `writes` are writes, to the profile of the stream's file and layer.
 fn profile(waiting: &Scratch, stream: &'static Stream, members: u64, writes: u64) {
     let alignment = stream.file.alignment();
     let ordered = stream.has_order();
@@ -174,18 +173,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_alike_is_found_however_many_kinds_there_are() {
+    fn what_is_similar_is_found_however_many_kinds_there_are() {
         for kinds in [1, 2, 3, 63, 64_u64] {
-            let mut alike =
-                Alike { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
-            alike.empty();
+            let mut similar =
+                Common { list: [Same { key: 0, members: 0, writes: 0 }; SLOTS], used: 7, places: [1; 2 * SLOTS] };
+            similar.empty();
             for at in 0..SLOTS as u64 {
                 // Keys that differ only in bits 40 and above.
-                let position = alike.add((at % kinds) << 40, 1 << at, (at % 2) << at);
+                let position = similar.add((at % kinds) << 40, 1 << at, (at % 2) << at);
                 assert_eq!(position as u64, at % kinds);
             }
-            assert_eq!(alike.all().len() as u64, kinds);
-            for (number, same) in (0..).zip(alike.all()) {
+            assert_eq!(similar.all().len() as u64, kinds);
+            for (number, same) in (0..).zip(similar.all()) {
                 let members = (0..64).filter(|at| at % kinds == number).fold(0, |all, at| all | 1_u64 << at);
                 assert_eq!((same.key, same.members), (number << 40, members));
                 assert_eq!(same.writes, members & 0xaaaa_aaaa_aaaa_aaaa);

@@ -1,6 +1,7 @@
-//! Counters mode: each thread has one small chunk instead of chunks in the arena. Each time it is full, its segments are folded into the
-//! counters of their streams and the profiles of their files, and the chunk is reused. A chunk whose thread has ended goes to the next
-//! thread, so there are no more chunks than threads alive at a time. The slots of chunks lie in the spool (`scratch`), like the counters.
+//! Counters mode: each thread has one small chunk instead of chunks in the arena. When the chunk is full, its segments are folded into the
+//! counters of their streams and the profiles of their files, and the chunk is reused. The chunk of an ended thread goes to a new thread,
+//! so the number of chunks is bounded by the number of threads alive at a time. The slots of chunks lie in the spool (`scratch`), like the
+//! counters.
 #![expect(unsafe_code, reason = "memory shared by the program's threads; gettid(2), tgkill(2), sched_yield(2)")]
 
 mod batch;
@@ -16,13 +17,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 
-/// Maximum number of times that a thread yields the processor before it leaves a chunk to another thread, which is counting its segments.
+/// Maximum number of times that a thread yields the processor to another thread that is folding the same chunk.
 const MOST_YIELDS: u32 = 1_000;
-/// Minimum number of chunks before the first search for a chunk whose thread has ended.
+/// Minimum number of chunks before the first search for the chunk of an ended thread.
 const FIRST_CHECK: usize = 32;
 
 /// Maximum number of times, over all chunks, that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs
-/// that create threads endlessly must not fill the spool. Beyond that, segments waiting in a chunk may be attributed to an earlier thread.
+/// that create threads endlessly must not fill the spool. Beyond the maximum, segments waiting in a chunk may be attributed to an earlier
+/// thread.
 const MOST_TOLD: u32 = 1 << 16;
 
 /// Chunk of a thread in counters mode.
@@ -31,23 +33,23 @@ struct Chunk {
     waiting: AtomicPtr<Scratch>,
     /// Kernel id of the owning thread.
     tid: AtomicU32,
-    /// True while a thread folds the chunk into counters: its owner, or the writer of the trace.
+    /// True while a thread, the owner or the writer of the trace, folds the chunk into counters.
     folding: AtomicBool,
-    /// Work space for adding segments to counters, used only by the thread that has set `folding`.
+    /// Work space of the fold, used only by the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
 }
 
-// SAFETY: the batch is accessed only by the thread that has set `folding`; all else is atomic.
+// SAFETY: the batch is accessed only by the thread that has set `folding`; all other fields are atomic.
 unsafe impl Sync for Chunk {}
 
-// SAFETY: zeros are a chunk without slots and thread, with an empty batch.
+// SAFETY: an all-zero chunk has no slots, no thread and an empty batch.
 unsafe impl Record for Chunk {
     const VALID_WHEN_ZERO: bool = true;
 }
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks at which the next search for a chunk of an ended thread begins; the next variable is the index at which it starts.
+/// Number of chunks at which the next search for the chunk of an ended thread begins. `CHECK_FROM`: index at which that search starts.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
 /// Number of times that the spool was informed of a chunk's new thread.
@@ -58,14 +60,14 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Starts counters mode, with room for `threads` threads that run at the same time.
+/// Starts counters mode, with room for `threads` concurrent threads.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
     SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Allocates chunks for some more threads now, because allocation is impossible later.
+/// Allocates chunks for 64 more threads now, because allocation is impossible later.
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
@@ -74,29 +76,29 @@ pub(super) fn back_ahead() {
 
 /// Discards all chunks, in a forked child, which has one thread.
 pub(super) fn start_empty() {
-    // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
+    // SAFETY: a forked child has only this thread, which holds no reference into the table.
     unsafe { CHUNKS.clear() };
     TOLD.store(0, Ordering::Relaxed);
     CHECK_AT.store(FIRST_CHECK, Ordering::Relaxed);
     CHECK_FROM.store(0, Ordering::Relaxed);
 }
 
-/// Returns the address of the next free segment slot of the calling thread, whose `lane` is its write position; 0 if there is none. Adds
-/// the segments of a full chunk to the counters first.
+/// Returns the address of the next free segment slot of the calling thread, whose write position is `lane`; 0 if there is none. First folds
+/// the segments of a full chunk into counters.
 #[cold]
 pub(crate) fn next(lane: &Lane) -> usize {
     next_in_chunk(lane).unwrap_or(0)
 }
 
 fn next_in_chunk(lane: &Lane) -> Option<usize> {
-    // A signal handler in between may have obtained a new place for the thread.
+    // A signal handler may just have obtained a new chunk for the thread.
     if lane.cursor.get() < lane.limit.get() {
         return Some(tls::advance(lane, size_of::<Segment>()));
     }
-    // SAFETY: 0, or set below to a chunk of the table.
+    // SAFETY: the address is 0, or was set below to a chunk of the table.
     let own = unsafe { (lane.scratch.get() as *const Chunk).as_ref() };
-    // A call interrupted or abandoned by a signal handler may still write its slot, so no other call may get it. Such a chunk is folded
-    // once more at the end.
+    // A call interrupted or abandoned by a signal handler may still write its slot, so no other call may get that slot. The chunk is then
+    // left as it is, and folded once more at the end.
     let free =
         own.filter(|chunk| lane.limit.get() == 0 || chunk.waiting().is_some_and(|waiting| waiting.has_filled(SPARE)));
     let Some(chunk) = free.or_else(take) else {
@@ -106,7 +108,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     };
     lane.scratch.set(std::ptr::from_ref(chunk) as usize);
     let waiting = chunk.waiting()?;
-    // No other thread holds the chunk longer than one fold.
+    // Other threads hold a chunk no longer than one fold.
     if !chunk.fold() {
         return None;
     }
@@ -116,7 +118,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     Some(first)
 }
 
-/// Returns a chunk for the calling thread: a new chunk, or, once there are many, one whose thread has ended.
+/// Returns a chunk for the calling thread: a new chunk or, once there are many, the chunk of an ended thread.
 fn take() -> Option<&'static Chunk> {
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;
@@ -136,10 +138,10 @@ fn take() -> Option<&'static Chunk> {
             chunk.tell(tid);
             return Some(chunk);
         }
-        // All threads are alive: search again at twice the number.
+        // All threads are alive: the next search begins at twice the number of chunks.
         CHECK_AT.fetch_max(chunks * 2, Ordering::Relaxed);
     }
-    // Allocated first, since it may not fit.
+    // The scratch is allocated first, since it may not fit.
     let waiting = Scratch::new(None)?;
     let chunk = CHUNKS.push_zeroed()?;
     chunk.waiting.store(std::ptr::from_ref(waiting).cast_mut(), Ordering::Release);
@@ -148,7 +150,7 @@ fn take() -> Option<&'static Chunk> {
     Some(chunk)
 }
 
-/// True if the process no longer has a thread with this id.
+/// True if the process has no thread with id `tid`.
 fn is_gone(tid: u32) -> bool {
     let errno = crate::errno::save();
     // SAFETY: getpid has no preconditions.
@@ -171,25 +173,24 @@ pub(crate) fn fold_all() {
 }
 
 impl Chunk {
-    /// Returns the chunk's slots, if they have been allocated.
     fn waiting(&self) -> Option<&'static Scratch> {
-        // SAFETY: null or a record of the table, which is never moved.
+        // SAFETY: the pointer is null, or a record of the table, which is never moved.
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Writes the id of the chunk's new thread to the spool. Its readers see each chunk as one thread.
+    /// Writes the id of the chunk's new thread to the spool, whose readers see each chunk as one thread.
     fn tell(&self, tid: u32) {
         if journal::is_kept()
             && let Some(waiting) = self.waiting()
             && TOLD.fetch_add(1, Ordering::Relaxed) < MOST_TOLD
         {
-            // 0 if a sandbox denies gettid: the id is for reports only.
+            // 0 if a sandbox denies gettid(2): the id is only used in reports.
             let tid = if tid.cast_signed() > 0 { tid } else { 0 };
             journal::thread(ThreadDef { index: waiting.thread(), tid }, true);
         }
     }
 
-    /// Adds the chunk's segments to the counters and empties their slots. False if another thread has been doing so for too long.
+    /// Folds the chunk's segments into counters and empties their slots. Returns false if another thread has been folding the chunk for too long.
     fn fold(&self) -> bool {
         let Some(waiting) = self.waiting() else { return true };
         let mut waited = 0;

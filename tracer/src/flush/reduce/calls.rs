@@ -1,4 +1,4 @@
-//! MPI calls of the reduction: operators and datatypes that free themselves on drop, and the calls that use them.
+//! MPI operators and datatypes of the reduction, which free themselves on drop, and the MPI calls that use them.
 
 use super::operators::{self, Element, Operator};
 use super::sums::{Room, Sums};
@@ -10,11 +10,11 @@ use std::ffi::c_void;
 struct Op(Handle);
 
 impl Op {
-    /// Registers a commutative operator with MPI; `None` if MPI refuses.
+    /// Registers a commutative operator with MPI; returns `None` if MPI refuses.
     fn new(operator: Operator) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS;
-        // Constructed only on success, so that drop never frees an invalid handle.
+        // The value exists only after success, so that drop never frees an invalid handle.
         made.then(|| Self(handle))
     }
 }
@@ -29,7 +29,7 @@ impl Drop for Op {
 struct Words(Handle);
 
 impl Words {
-    /// Registers the datatype with MPI; `None` if MPI refuses.
+    /// Registers the datatype with MPI; returns `None` if MPI refuses.
     fn new(world: &World, words: usize) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().type_contiguous(i32::try_from(words).ok()?, world.abi.uint64, &raw mut handle) == SUCCESS;
@@ -44,8 +44,8 @@ impl Drop for Words {
     }
 }
 
-/// MPI operators and datatypes that a rank needs for the reduction. All are created before the ranks agree that every rank can take part.
-/// The number of shared files, and so the size of an element, is only known afterwards.
+/// MPI operators and datatypes that a rank needs for the reduction. All are created before the ranks agree that every rank can take part;
+/// the number of shared files, and so the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
     /// Element datatypes with their capacities, by increasing number of files that rank 0 lacks.
@@ -56,12 +56,12 @@ pub(super) struct Tools {
     pub(super) users_room: usize,
 }
 
-/// Number of files that rank 0 lacks in the second datatype; doubled for each further datatype.
+/// Number of files that rank 0 lacks in the second element datatype; doubled for each further datatype.
 const FIRST_STEP: usize = 64;
 
 impl Tools {
-    /// Creates operators and datatypes for reduction elements of capacity `room`, and for tables of `users` files that rank 0 lacks; `None`
-    /// if MPI refuses.
+    /// Creates operators and datatypes for reduction elements of capacity `room`, and for tables of `users` files that rank 0 lacks.
+    /// Returns `None` if MPI refuses.
     pub(super) fn new(world: &World, room: Room, users: usize) -> Option<Self> {
         let mut elements = Vec::new();
         let steps =
@@ -69,7 +69,7 @@ impl Tools {
         for room in std::iter::once(0).chain(steps).map(|files| room.with_files(files)) {
             match room.words() {
                 Some(words) => elements.push((room, Words::new(world, words)?)),
-                // Files beyond this stay with their ranks.
+                // Files beyond this capacity are not reduced.
                 None if !elements.is_empty() => break,
                 None => return None,
             }
@@ -83,7 +83,7 @@ impl Tools {
         })
     }
 
-    /// Merges the file tables of all ranks. Returns the result, and true if MPI reported success. Collective.
+    /// Merges the file tables of all ranks. Returns the merged table, and true if MPI reported success. Collective.
     pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
         let own = users.put();
         let mut all = vec![0_u64; own.len()];
@@ -92,7 +92,7 @@ impl Tools {
         (Users::take(&all), code == SUCCESS)
     }
 
-    /// Returns the maximum number of files that rank 0 lacks for which any of the datatypes has capacity.
+    /// Returns the maximum number of files that rank 0 lacks for which a datatype has capacity.
     pub(super) fn most_files(&self) -> usize {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }

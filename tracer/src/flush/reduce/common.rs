@@ -1,4 +1,4 @@
-//! The common record on rank 0: the reduced sums, described as a process block that belongs to no single process.
+//! Builds the common record on rank 0: the reduced sums of all ranks, as a process block that belongs to no single process.
 
 use super::keys::{errno_of, file_of, flags_of, of_pair, op_of};
 use super::shared::Shared;
@@ -15,27 +15,27 @@ use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDe
 /// Source of a shared file's description: rank 0 itself, or another rank.
 enum Known {
     Own(&'static File),
-    Told(FileDef),
+    Reported(FileDef),
 }
 
-/// Shared files whose description is known, by index among the shared files.
+/// Shared files with known descriptions, by index among the shared files.
 pub(super) struct Files(BTreeMap<usize, Known>);
 
 impl Files {
-    /// Collects the files that rank 0 uses and the files described by other ranks.
+    /// Collects the files that rank 0 uses, and the files described by other ranks.
     pub(super) fn of(counted: &Counted, shared: &Shared, sums: &Sums) -> Self {
         let own = counted.streams.iter().map(|(_, stream, _)| stream.file);
         let own = own.filter_map(|file| Some((shared.place(file.hash)?, Known::Own(file))));
         let hashes: Vec<u64> = shared.files().map(|(hash, _)| hash).collect();
-        let told = sums.described.rows.iter().filter_map(|(place, words)| {
+        let reported = sums.described.rows.iter().filter_map(|(place, words)| {
             let place = usize::try_from(*place).ok()?;
-            Some((place, Known::Told(described::take(*hashes.get(place)?, words))))
+            Some((place, Known::Reported(described::take(*hashes.get(place)?, words))))
         });
-        Self(told.chain(own).collect())
+        Self(reported.chain(own).collect())
     }
 
     /// Returns the index of the first shared file that has no description, or incomplete counts because a table was full. All files before
-    /// it are complete.
+    /// that index are complete.
     pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
         let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
         let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);
@@ -45,20 +45,19 @@ impl Files {
     }
 }
 
-/// Description of the participating ranks, for the common record that stands for all of them.
+/// Description of the ranks that the common record stands for.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
-    /// Process information of rank 0.
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
-    /// Notes, in the order of their counts in the sums.
+    /// Texts of the notes, in the order of their counts in the sums.
     pub(super) notes: &'a [(String, u64)],
 }
 
-/// Returns the record, common to all ranks, of the shared files with index below `end`. Omits paths whose hash is in `known`, since they
-/// are stored once for the whole job.
+/// Returns the common record of the shared files with index below `end`. Omits paths whose hash is in `known`: the job block stores them
+/// once for all processes.
 pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64], sums: &Sums) -> Process {
-    // Clock and node of rank 0, but no rank.
+    // The record has clock and node of rank 0, but no rank.
     let info = ProcessInfo { rank: -1, pid: 0, ppid: 0, ..ranks.info.clone() };
     let nodes = if sums.nodes.more { 0 } else { sums.nodes.rows.len() as u32 };
     let notes = ranks.notes.iter().map(|(what, _)| what.clone()).zip(sums.notes.iter().copied());
@@ -77,7 +76,7 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
         let first_start = words::since_epoch(aligned.first_start, ranks.sync_ns);
         let last_end = words::since_epoch(aligned.last_end, ranks.sync_ns);
         let (first_start, last_end) = if clock::times_calls() { (first_start, last_end) } else { (u64::MAX, 0) };
-        // Other ranks may have continued a little longer.
+        // Other ranks may have run a little longer than rank 0.
         process.info.end_ns = process.info.end_ns.max(last_end);
         process.missing.push(Missing { stream: id, counters: Counters { first_start, last_end, ..aligned } });
     }
@@ -100,18 +99,18 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
     process
 }
 
-/// File numbers in the common record of all ranks, assigned in order of use.
+/// File numbers in the common record, assigned in order of first use.
 struct Numbers<'a> {
     files: &'a Files,
     known: &'a [u64],
-    /// File numbers by index among the shared files.
+    /// Number of each file, by index among the shared files.
     of: BTreeMap<usize, u32>,
-    /// File numbers of the files that rank 0 itself uses.
+    /// Numbers of the files that rank 0 itself uses.
     own: BTreeMap<*const File, u32>,
 }
 
 impl Numbers<'_> {
-    /// Returns the number, in the common record, of the shared file with index `place`; a new file is also described in `process`. Layouts
+    /// Returns the number, in the common record, of the shared file with index `place`. A new file is also described in `process`. Layouts
     /// of files that rank 0 lacks are written by another rank.
     fn number(&mut self, process: &mut Process, place: usize) -> Option<u32> {
         if let Some(number) = self.of.get(&place) {
@@ -124,7 +123,7 @@ impl Numbers<'_> {
                 process.layouts.extend(counted::layouts(file, number));
                 self.own.insert(std::ptr::from_ref(*file), number);
             }
-            Known::Told(def) => process.files.push(def.clone()),
+            Known::Reported(def) => process.files.push(def.clone()),
         }
         self.of.insert(place, number);
         Some(number)

@@ -1,4 +1,4 @@
-//! Description that a rank sends of a file that rank 0 lacks: the file's definition, encoded as words.
+//! Description of a file that rank 0 lacks, sent by another rank: the file's definition, encoded as words.
 
 use crate::flush::counted;
 use crate::registry::File;
@@ -6,17 +6,16 @@ use trace_format::meta::{FileDef, FileKind};
 
 /// Number of 64-bit words before the path.
 const HEAD: usize = 5;
-/// Maximum length of a file's path in a description, in bytes. Files with longer paths are not reduced: each rank writes its own record of
-/// them.
+/// Maximum length of a file's path in a description, in bytes. Files with longer paths are not reduced: each rank writes its own record.
 const PATH_BYTES: usize = 400;
 pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
-/// True if the file's name fits into a description.
+/// True if the path of `file` fits into a description.
 pub(super) const fn has_room(file: &File) -> bool {
-    file.told.len() <= PATH_BYTES
+    file.reported.len() <= PATH_BYTES
 }
 
-/// Encodes the definition of a file whose name fits ([`has_room`]).
+/// Encodes the definition of a file whose path fits ([`has_room`]).
 pub(super) fn put(file: &File) -> [u64; DESCRIBED] {
     words(&counted::definition(file, &[]))
 }
@@ -35,7 +34,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Decodes the description that a rank has sent of the file whose name has this hash.
+/// Decodes a description sent by a rank. `hash`: hash of the file's name.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

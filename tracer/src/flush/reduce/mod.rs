@@ -1,12 +1,12 @@
-//! Reduction of files shared by several ranks to one record, in counters mode: sums over the ranks, and the differences between ranks. The
-//! data sent and held depends on the number of files, not of ranks.
+//! Reduces files shared by several ranks to one record, in counters mode: sums over the ranks, and differences between ranks. The amount of
+//! data sent and held depends on the number of files, not on the number of ranks.
 //!
-//! Every rank joins every call of [`shared_files`] in the same order, even if its own part has failed. A rank that cannot continue reports
-//! this at the next agreement, and then all ranks keep their own records.
+//! Every rank takes part in every call of [`shared_files`] in the same order, even if its own part has failed. A rank that cannot continue
+//! reports this at the next agreement; then all ranks keep their own records.
 //!
-//! One element-wise maximum over all ranks shows which of rank 0's files other ranks use too ([`shared`]). For files that rank 0 lacks, a
-//! bounded table of hashes does ([`users`]), and the lowest rank with the file describes it ([`described`]). That rank also writes the
-//! file's layouts and hints itself, since they do not fit.
+//! An element-wise maximum over all ranks shows which of rank 0's files other ranks use too ([`shared`]). Shared files that rank 0 lacks
+//! are found with a bounded table of hashes ([`users`]); the lowest rank that uses such a file describes it ([`described`]). That rank also
+//! writes the file's layouts and hints itself, since they do not fit into the description.
 
 mod calls;
 mod common;
@@ -36,24 +36,24 @@ use trace_format::meta::{Process, ProcessInfo, path_hash};
 /// Maximum number of distinct nodes that the reduction counts.
 const MOST_NODES: usize = 1 << 10;
 
-/// Result of the reduction, as seen by one rank.
+/// Result of the reduction, from the point of view of one rank.
 pub(super) struct Reduced {
     /// Sorted name hashes of the files in the common record, which holds the sums over several ranks.
     hashes: Vec<u64>,
-    /// Sorted name hashes of files in the common record whose layouts and hints this rank must write: rank 0 lacks them, and this is the
-    /// lowest rank that uses them.
+    /// Sorted name hashes of the files in the common record whose layouts and hints this rank must write: rank 0 lacks the file, and this
+    /// is the lowest rank that uses it.
     mine: Vec<u64>,
-    /// Common record with the sums over ranks; only on rank 0.
+    /// Common record with the sums over all ranks; only on rank 0.
     pub(super) process: Option<Process>,
 }
 
 impl Reduced {
-    /// True if the file is in the common record of several ranks, so that a rank need not write its own.
+    /// True if the file is in the common record, so that this rank need not write a record of it.
     pub(super) fn has(&self, file: &File) -> bool {
         self.hashes.binary_search(&file.hash).is_ok()
     }
 
-    /// True if the file is in the common record of several ranks, but this rank must write its layouts and hints.
+    /// True if the file is in the common record, but this rank must write the file's layouts and hints.
     pub(super) fn leaves_details_of(&self, file: &File) -> bool {
         self.mine.binary_search(&file.hash).is_ok()
     }
@@ -81,13 +81,13 @@ pub(super) fn shared_files(
     let PlannedRoom { streams, pairs, datatypes } = plan.room;
     let nodes = MOST_NODES.min(size as usize);
     let room = Room { notes: notes.len(), nodes, streams, pairs, datatypes, described: 0 };
-    // Everything that can fail is created before the ranks agree that all are able.
+    // All resources whose creation can fail are created before the ranks agree that every rank can reduce.
     let able = counted.zip(info.sync_ns).and_then(|(counted, sync_ns)| {
         let tools = Tools::new(world, room, users::room(plan.hashes.len(), size as usize))?;
         Some((tools, counted, sync_ns))
     });
     let (shared, agreed) = shared::find(world, counted, plan, able.as_ref().map(|(tools, ..)| tools));
-    // Shared files imply that every rank was able.
+    // Shared files imply that every rank can reduce.
     let (true, Some((tools, counted, sync_ns))) = (shared.len() > 0, able) else { return Ok(None) };
 
     let node = path_hash(info.node.as_bytes());
@@ -99,7 +99,7 @@ pub(super) fn shared_files(
     let end = files.as_ref().zip(sums.as_ref()).map_or(0, |(files, sums)| files.end(&shared, sums));
     let (state, again) = greatest(world, &[u64::from(!agreed || !reduced), end as u64]);
     if !again {
-        // The other ranks may have reduced this rank's part, so it must not be written again.
+        // The other ranks may have reduced this rank's part already, so it must not be written again.
         return Err("MPI_Allreduce failed".into());
     }
     let &[0, end] = state.as_slice() else { return Ok(None) };
@@ -109,7 +109,7 @@ pub(super) fn shared_files(
     }
     let mut hashes: Vec<u64> = shared.files().take(end).map(|(hash, _)| hash).collect();
     hashes.sort_unstable();
-    // Rank 0's details of its files are in the record.
+    // Rank 0's details of its own files are in the common record.
     let mine = shared.files().take(end).filter(|(_, lowest)| *lowest == rank && rank > 0);
     let mut mine: Vec<u64> = mine.map(|(hash, _)| hash).collect();
     mine.sort_unstable();

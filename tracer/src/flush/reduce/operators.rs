@@ -1,32 +1,32 @@
-//! MPI reduction operator (MPI 4.0, 6.9.5). It is associative and commutative, for elements of a single datatype. So it ignores the
-//! datatype handle, which differs between MPI implementations. It runs inside MPI, maybe many times, on buffers of any alignment.
+//! MPI reduction operator (MPI 4.0, 6.9.5). Associative and commutative, for elements of a single datatype; so the operator ignores the
+//! datatype handle, which differs between MPI implementations. Runs inside MPI, maybe many times, on buffers of any alignment.
 #![expect(unsafe_code, reason = "buffers of MPI")]
 
 use std::ffi::{c_int, c_void};
 
-/// Signature of a user-defined operator, as MPI requires it: new elements, accumulated elements, number of elements, datatype.
+/// Signature of a user-defined operator, as MPI requires: new elements, accumulated elements, number of elements, datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
 
-/// Reduction element that can be merged with others, encoded as 64-bit words that contain their own length.
+/// Reduction element that can be merged with others. Encoded as 64-bit words that contain their own length.
 pub(super) trait Element: Sized {
     fn put(&self) -> Vec<u64>;
     fn take(words: &[u64]) -> Self;
-    /// Returns the number of words of an encoded element. `word` returns its word at a given index.
+    /// Returns the number of words of an encoded element. `word` returns the word at a given index of that element.
     fn length(word: impl Fn(usize) -> u64) -> usize;
     fn merge(&mut self, other: Self);
 }
 
 fn read(from: *const c_void, at: usize, words: &mut [u64]) {
-    // SAFETY: inside the buffer, by the caller's count of elements.
+    // SAFETY: `at` is inside the buffer, by the caller's count of elements.
     let start = unsafe { from.cast::<u64>().add(at) };
-    // SAFETY: as above; copied by bytes, so any alignment is valid.
+    // SAFETY: the words are inside the buffer, as above; copied by bytes, so any alignment is valid.
     unsafe { std::ptr::copy_nonoverlapping(start.cast::<u8>(), words.as_mut_ptr().cast(), size_of_val(words)) };
 }
 
 fn write(words: &[u64], to: *mut c_void, at: usize) {
-    // SAFETY: inside the buffer, by the caller's count of elements.
+    // SAFETY: `at` is inside the buffer, by the caller's count of elements.
     let start = unsafe { to.cast::<u64>().add(at) };
-    // SAFETY: as above; copied by bytes, so any alignment is valid.
+    // SAFETY: the words are inside the buffer, as above; copied by bytes, so any alignment is valid.
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), start.cast(), size_of_val(words)) };
 }
 
@@ -42,14 +42,14 @@ fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     words
 }
 
-/// Merges `count` elements in a buffer of MPI into those in `so_far`. All have the same capacity.
+/// Merges `count` elements of the MPI buffer `new` into the elements of `so_far`. All elements have the same capacity.
 pub(super) unsafe extern "C" fn merge<E: Element>(
     new: *const c_void,
     so_far: *mut c_void,
     count: *const c_int,
     _: *const c_void,
 ) {
-    // SAFETY: MPI passes a valid pointer.
+    // SAFETY: MPI passes a valid pointer to the count.
     let count = unsafe { count.read() };
     let mut at = 0;
     for _ in 0..count {
@@ -77,7 +77,7 @@ mod tests {
         write(&bytes(&first), so_far[1..].as_mut_ptr().cast(), 0);
         let new = bytes(&second);
         let (from, to) = (new.as_ptr().cast(), so_far[1..].as_mut_ptr().cast());
-        // SAFETY: two elements in each buffer.
+        // SAFETY: each buffer has two elements.
         unsafe { merge::<Sums>(from, to, &raw const TWO, std::ptr::null()) };
         let mut at = 0;
         for (mut one, other) in first.into_iter().zip(second) {

@@ -1,4 +1,4 @@
-//! This rank's element of the MPI reduction: its counts of the shared files, with times relative to a common barrier.
+//! Builds this rank's element of the MPI reduction: the rank's counts of the shared files, with times relative to a common barrier.
 
 use super::described::{self, DESCRIBED};
 use super::keys::{key, pair};
@@ -21,11 +21,11 @@ pub(super) struct Rank<'a> {
     /// Hash of the name of the rank's node.
     pub(super) node: u64,
     pub(super) scale: &'a TickScale,
-    /// Time at which the rank left the barrier by which the ranks' clocks are aligned, in ns since the rank's epoch.
+    /// Time at which the rank left the barrier that aligns the ranks' clocks, in ns since the rank's epoch.
     pub(super) sync_ns: u64,
 }
 
-/// Builds this rank's contribution to the MPI reduction from its counts and notes. `room`: capacity of the element.
+/// Builds this rank's element of the MPI reduction from its counts and notes. `room`: capacity of the element.
 pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted: &Counted, shared: &Shared) -> Sums {
     let mut streams: BTreeMap<u64, Counters> = BTreeMap::new();
     let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted
         let first_start = words::aligned(ns.first_start, rank.sync_ns);
         let last_end = words::aligned(ns.last_end, rank.sync_ns);
         let counters = Counters { first_start, last_end, ..ns };
-        // Data sets of a file have streams of their own, which the common record merges.
+        // Data sets of a file have streams of their own, which are merged in the common record.
         let known = streams.entry(key(place, stream)).and_modify(|known| known.merge(&counters));
         known.or_insert(counters);
         if place >= others && lowest.get(place) == Some(&rank.rank) {

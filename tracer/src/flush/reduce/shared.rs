@@ -1,4 +1,4 @@
-//! Search for shared files: rank 0's files that another rank uses too, and files unknown to rank 0 that several ranks use.
+//! Finds shared files: rank 0's files that another rank uses too, and files unknown to rank 0 that several ranks use.
 
 use super::calls::Tools;
 use super::described;
@@ -10,16 +10,15 @@ use crate::mpi::World;
 use crate::registry::File;
 use std::collections::BTreeMap;
 
-/// Value that rank 0 contributes for a file that is in its plan but has no counts there. It exceeds any rank + 1, so the file is not
-/// reduced.
+/// Value that rank 0 contributes for a file that is in its plan but has no counts there. Exceeds any rank + 1, so that the file is not reduced.
 const NOT_COUNTED: u64 = 1 << 32;
 
-/// Files shared by several ranks, in the same order on all ranks.
+/// Files shared by several ranks, in equal order on all ranks.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Sorted hashes of shared files that rank 0 uses too.
+    /// Sorted hashes of the shared files that rank 0 uses.
     of_rank_0: Vec<u64>,
-    /// Sorted hashes of shared files that rank 0 lacks, each with the lowest rank that uses the file.
+    /// Sorted hashes of the shared files that rank 0 lacks, each with the lowest rank that uses the file.
     others: Vec<(u64, u32)>,
 }
 
@@ -44,7 +43,7 @@ impl Shared {
     }
 }
 
-/// Returns the files that this rank has counted, by the hash of their name. The value is `None` if two files have the same hash.
+/// Returns the files that this rank has counted, by hash of the name. The value is `None` if two files have the same hash.
 fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     let mut files: BTreeMap<u64, Option<&'static File>> = BTreeMap::new();
     for (_, stream, _) in &counted.streams {
@@ -54,8 +53,8 @@ fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
     files
 }
 
-/// Finds the files shared by several ranks; returns none unless all ranks have `tools` and so can reduce. Also returns true if MPI reported
-/// success. Collective: one call, or two if some rank has files that are not in rank 0's plan.
+/// Finds the files shared by several ranks; returns no files unless all ranks have `tools` and so can reduce. Also returns true if MPI
+/// reported success. Collective: one call, or two if some rank has files that are not in rank 0's plan.
 pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools: Option<&Tools>) -> (Shared, bool) {
     let rank = world.rank.unsigned_abs();
     let files = counted.map(files).unwrap_or_default();
@@ -72,10 +71,10 @@ pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools:
     };
     let by_others = plan.hashes.iter().zip(highest).filter(|(_, highest)| (2..NOT_COUNTED).contains(*highest));
     let mut shared = Shared { of_rank_0: by_others.map(|(hash, _)| *hash).collect(), others: Vec::new() };
-    // If the names need more than one broadcast, this call would exceed the limit of calls.
+    // If the names needed a second broadcast, this call would exceed the limit of calls.
     if is_apart != 0 && plan.in_one_call {
-        let told = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
-        let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, told));
+        let reported = apart().map(|(hash, file)| (*hash, file.is_some_and(described::has_room)));
+        let (users, again) = tools.of_all(world, &Users::of(rank, tools.users_room, reported));
         shared.others = users.shared();
         shared.others.truncate(tools.most_files());
         worked &= again;

@@ -1,4 +1,4 @@
-//! Element of the MPI reduction: all counts of one rank together, so that a single MPI call merges them. It consists of:
+//! Element of the MPI reduction: all counts of one rank together, so that a single MPI call merges them. Layout:
 //!
 //!     notes: their number, then a count of each
 //!     nodes: hashes of node names, no record
@@ -13,8 +13,8 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Capacity for streams per file that rank 0 lacks; the next constant is that for (file, layer) pairs. It is twice the need of a file that
-/// is opened, sought, read, written and closed. What does not fit is not reduced: each rank writes its own record.
+/// Capacity for streams per file that rank 0 lacks. The next constant is the capacity for (file, layer) pairs. Twice the need of a file
+/// that is opened, sought, read, written and closed. Files that do not fit are not reduced: each rank writes its own record.
 const STREAMS_PER_FILE: usize = 12;
 const PAIRS_PER_FILE: usize = 3;
 
@@ -33,7 +33,7 @@ pub(super) struct Room {
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// Returns this capacity plus capacity for `files` files that rank 0 lacks.
+    /// Returns this capacity, increased by the capacity for `files` files that rank 0 lacks.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
@@ -44,7 +44,7 @@ impl Room {
         }
     }
 
-    /// Returns the number of 64-bit words in a reduction element of this capacity; `None` if it would be too large.
+    /// Returns the number of 64-bit words of a reduction element with this capacity; `None` if the element would be too large.
     pub(super) fn words(&self) -> Option<usize> {
         let table = |room: usize, record: usize| room.checked_mul(1 + record)?.checked_add(TABLE_HEAD);
         let tables = [
@@ -179,18 +179,18 @@ pub(super) mod tests {
         let [mut both, other] = halves;
         both.merge(other);
         for sum in whole.iter().chain([&both]) {
-            let told: Vec<(u64, u64, u64)> = sum
+            let reported: Vec<(u64, u64, u64)> = sum
                 .streams
                 .rows
                 .iter()
                 .map(|(key, words)| (*key, counters(words).segments, counters(words).bytes))
                 .collect();
-            assert_eq!(told, [(0, 1, 4), (1, 2, 4), (2, 3, 6), (3, 1, 1)]);
+            assert_eq!(reported, [(0, 1, 4), (1, 2, 4), (2, 3, 6), (3, 1, 1)]);
             assert_eq!((sum.streams.more, sum.pairs.more, sum.nodes.more), (true, true, false));
             assert_eq!((sum.notes.as_slice(), sum.nodes.rows.len()), (&[4, 10][..], 2));
-            let told: Vec<(u64, u64)> =
+            let reported: Vec<(u64, u64)> =
                 sum.pairs.rows.iter().map(|(key, words)| (*key, file(words).0.accesses)).collect();
-            assert_eq!(told, [(1, 6), (2, 3)]);
+            assert_eq!(reported, [(1, 6), (2, 3)]);
             assert_eq!(sum.datatypes.rows, [(5, [7; DATATYPE_COUNTS])]);
             assert_eq!(sum.described.rows, [(9, [7; DESCRIBED])]);
         }

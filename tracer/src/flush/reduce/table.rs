@@ -1,11 +1,10 @@
-//! Bounded table used in elements: sorted keys with a record of fixed size each. Two tables merge into their union; records with equal
-//! keys are merged. If there are too many keys, the smallest are kept and the table is marked. The kept keys are exact in any order of
-//! merging: a key among the smallest overall is among the smallest of any part.
+//! Bounded table in reduction elements: sorted keys, each with a record of fixed size. Two tables merge into their union; records with
+//! equal keys are merged. If there are too many keys, the smallest are kept and the table is marked. The kept keys are exact in any order
+//! of merging, since a key among the smallest overall is among the smallest of any part.
 
-/// Number of words before a table's keys: capacity, number of keys, and a flag (1 if keys were dropped).
+/// Number of words before the first key: capacity, number of keys, and a flag (1 if keys were dropped).
 pub(super) const TABLE_HEAD: usize = 3;
 
-/// Table of sorted, distinct keys, each with its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table<const N: usize> {
     room: usize,
@@ -37,7 +36,7 @@ impl<const N: usize> Table<N> {
         out.resize(end, 0);
     }
 
-    /// Decodes the table at the start of `words`; also returns the words after it.
+    /// Decodes the table at the start of `words`; also returns the words after the table.
     pub(super) fn take(words: &[u64]) -> (Self, &[u64]) {
         let word = |at: usize| words.get(at).copied().unwrap_or(0) as usize;
         let (room, used, more) = (word(0), word(1), word(2) != 0);

@@ -1,23 +1,23 @@
-//! Table of the files that rank 0 lacks, with the number of ranks that use each: bounded, by file hash, with the same content on all ranks.
-//! If it overflows, some files are dropped regardless of their users; each rank then writes its own record of them.
+//! Table of the files that rank 0 lacks, with the number of ranks that use each file. Bounded, keyed by file hash, with equal content on
+//! all ranks. If the table overflows, some files are dropped regardless of their users; each rank then writes its own record of them.
 
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
 /// Number of 64-bit words per file in the table.
 const USER: usize = 2;
-/// Minimum and maximum capacity of a table, in files.
+/// Minimum capacity of a table, in files. The next constant is the maximum.
 const LEAST: usize = 1 << 8;
 const MOST: usize = 1 << 13;
-/// Assumed number of files that only one rank uses, for a rank 0 that has hardly any files.
+/// Assumed number of files that only one rank uses, in case rank 0 has hardly any files.
 const SOME: usize = 16;
 
-/// Odd multiplier with well-distributed bits (2^64 over the golden ratio); the next constant is its inverse modulo 2^64.
+/// Odd multiplier with well-distributed bits (2^64 over the golden ratio). The next constant is its inverse modulo 2^64.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
-/// Returns the sort key of a file name's hash. Names with a common prefix share leading hash bits; unscrambled, the files of one directory
-/// would displace those of all others.
+/// Returns the sort key of a file name's hash. Names with a common prefix share leading hash bits: without scrambling, the files of one
+/// directory would displace the files of all others.
 const fn key(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(ODD)
 }
@@ -31,7 +31,7 @@ const fn hash(key: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 
-/// Returns the capacity of the table, in files, if rank 0 has `files` files: about the number that may exist on all ranks.
+/// Returns the capacity of the table, in files, if rank 0 has `files` files: about the number of files that may exist on all ranks.
 pub(super) fn room(files: usize, ranks: usize) -> usize {
     (files + SOME).saturating_mul(ranks).clamp(LEAST, MOST).next_power_of_two()
 }
@@ -41,7 +41,7 @@ pub(super) const fn words(room: usize) -> usize {
 }
 
 impl Users {
-    /// Builds the table of one rank from distinct name hashes. The flag is true if the rank can send the file's name.
+    /// Builds the table of one rank from distinct name hashes, each with a flag that is true if the rank can send the file's name.
     pub(super) fn of(rank: u32, room: usize, files: impl IntoIterator<Item = (u64, bool)>) -> Self {
         let record = |can: bool| [1, u64::from(rank) << 1 | u64::from(!can)];
         let mut rows: Vec<_> = files.into_iter().map(|(hash, can)| (key(hash), record(can))).collect();
@@ -49,7 +49,7 @@ impl Users {
         Self(Table::new(room, rows))
     }
 
-    /// Returns the files that several ranks use and whose name all of these can send: sorted hashes, each with the lowest such rank.
+    /// Returns the files that several ranks use and whose name all of these ranks can send: sorted hashes, each with the lowest such rank.
     pub(super) fn shared(&self) -> Vec<(u64, u32)> {
         let shared = self.0.rows.iter().filter(|(_, [ranks, lowest])| *ranks > 1 && lowest & 1 == 0);
         let mut shared: Vec<_> = shared.map(|(key, [_, lowest])| (hash(*key), (lowest >> 1) as u32)).collect();
@@ -89,14 +89,13 @@ mod tests {
 
     fn merged(all: &[Users], order: &[usize]) -> Users {
         let mut sum = all[order[0]].clone();
-        // Through words, as in MPI.
+        // Encodes and decodes each table, as MPI does.
         order[1..].iter().for_each(|&next| sum.merge(Users::take(&all[next].put())));
         sum
     }
 
     #[test]
     fn all_find_the_same_in_any_order() {
-        // In ascending order of key.
         let [one, two, three, four, five, six, seven] = std::array::from_fn(|i| hash(i as u64 + 1));
         let all = [
             Users::of(3, 4, [(one, true), (two, true), (five, true), (six, true), (seven, true)]),
@@ -112,14 +111,14 @@ mod tests {
         let mut halves = merged(&all, &[4, 0]);
         halves.merge(merged(&all, &[3, 1, 2]));
         assert_eq!(halves, sum);
-        // One of the first file's ranks cannot send its name, the third and fourth file have one rank each, and the seventh does not fit.
+        // One of the ranks with the first file cannot send its name, the third and fourth file have one rank each, and the seventh file does not fit.
         assert_eq!(sum.shared(), [(two, 1)]);
         assert!(sum.0.more);
         assert_eq!(Users::length(|at| sum.put()[at]), sum.put().len());
     }
 
     #[test]
-    fn names_that_begin_alike_are_apart() {
+    fn names_that_begin_similar_are_apart() {
         let name = |i: u32| path_hash(format!("/scratch/project/user/run/output/file.{i}").as_bytes());
         let keys: Vec<u64> = (0..4096).map(|i| key(name(i))).collect();
         assert!((0..4096).zip(&keys).all(|(i, key)| hash(*key) == name(i)));

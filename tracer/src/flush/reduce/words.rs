@@ -1,12 +1,12 @@
 //! Wire format of the reduction: records as arrays of 64-bit words, all of one size, so that MPI needs only one datatype. Times are in ns
-//! since each rank left the aligning barrier, shifted by [`BIAS`] to stay unsigned and in order.
+//! since each rank left the barrier that aligns the ranks' clocks, shifted by [`BIAS`] to stay unsigned and in order.
 
 use trace_format::common_values::{CommonValue, CommonValues, TRACKED};
 use trace_format::counters::Counters;
 use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{Moments, RankShare, Spread};
 
-/// Offset added to times relative to the barrier that aligns the ranks' clocks, in ns, so that times before the barrier stay positive.
+/// Offset, in ns, added to times relative to the barrier that aligns the ranks' clocks, so that times before the barrier stay positive.
 const BIAS: i64 = 1 << 62;
 
 /// Number of 64-bit words of an encoded [`Counters`].
@@ -14,18 +14,19 @@ pub(super) const COUNTERS: usize = 20;
 /// Number of 64-bit words of an encoded [`Profile`] and [`Spread`] together.
 pub(super) const FILE: usize = 12 + 2 * (1 + 3 * TRACKED) + 11;
 
-/// Converts `ns` since the rank's epoch to time relative to the barrier that aligns the ranks' clocks. `sync_ns`: when this rank left it.
+/// Converts `ns` since the rank's epoch to time relative to the barrier that aligns the ranks' clocks. `sync_ns`: time at which this rank
+/// left the barrier, in ns since its epoch.
 pub(super) fn aligned(ns: u64, sync_ns: u64) -> u64 {
     (ns as i64).wrapping_sub(sync_ns as i64).wrapping_add(BIAS) as u64
 }
 
-/// Converts time relative to the barrier that aligns the ranks' clocks to ns since a rank's epoch. `sync_ns`: when that rank left the
-/// barrier. Times before the epoch become 0.
+/// Converts time relative to the barrier that aligns the ranks' clocks to ns since a rank's epoch. `sync_ns`: time at which that rank left
+/// the barrier, in ns since its epoch. Times before the epoch become 0.
 pub(super) fn since_epoch(aligned: u64, sync_ns: u64) -> u64 {
     u64::try_from((aligned as i64).wrapping_sub(BIAS).wrapping_add(sync_ns as i64)).unwrap_or(0)
 }
 
-/// Returns a copy of the profile with `change` applied to each time in it.
+/// Returns a copy of the profile with `change` applied to each of its times.
 pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Profile {
     let change = |slowest: Slowest| match slowest == Slowest::default() {
         true => slowest,
@@ -47,7 +48,7 @@ impl Put<'_> {
     }
 }
 
-/// Reader of consecutive 64-bit words; returns zeros after the last one.
+/// Reader of consecutive 64-bit words; returns zeros after the last word.
 struct Take<'a>(std::slice::Iter<'a, u64>);
 
 impl Take<'_> {

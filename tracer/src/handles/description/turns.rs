@@ -1,5 +1,5 @@
 //! Turns to move the file position of an open file description: the kernel serializes such calls on a regular file, and so does the tracer,
-//! to see them in the kernel's order. Signal handlers may interrupt a call and move the position too, or leave the call by a jump.
+//! to see the kernel's order. Signal handlers may interrupt a call and move the position too, or leave the call by a jump.
 #![expect(unsafe_code, reason = "lseek(2)")]
 
 use super::{Description, Placed, Position};
@@ -7,33 +7,32 @@ use crate::handles::target::Target;
 use crate::{threads, tls};
 use std::sync::atomic::Ordering;
 
-/// Bit of [`Description::mover`]: a signal handler interrupted the call of this owner and has moved the position itself.
+/// Bit of [`Description::mover`]: a signal handler interrupted the owner's call and has moved the position itself.
 const NESTED: u32 = 1 << 31;
 
-/// Returns a number that is unique among live threads, never 0, and lacks [`NESTED`]. Derived from the address of the thread's block, so no
-/// system call is needed.
+/// Returns a number that is unique among live threads, not 0, and lacks [`NESTED`]: from the address of the thread's block, without system call.
 #[inline(always)]
 fn thread_number() -> u32 {
     ((tls::number() / size_of::<tls::Thread>()) as u32 & !NESTED).max(1)
 }
 
-/// Returns a number made of the caller's stack address in units of 16 bytes, never 0, and without [`NESTED`].
+/// Returns the caller's stack address in units of 16 bytes, as a number that is not 0 and lacks [`NESTED`].
 #[inline(always)]
 fn frame_number() -> u32 {
     let here = 0_u8;
     ((std::hint::black_box(&raw const here).addr() >> 4) as u32 & !NESTED).max(1)
 }
 
-/// True if the call with [`frame_number`] `inner` may have interrupted the one with `outer`, being deeper in the stack. False if `outer`
-/// was left by a jump, since its frame no longer exists; also if the signal handler has a stack of its own at a higher address.
+/// True if the call with [`frame_number`] `inner` is deeper in the stack, so that it may have interrupted the call with `outer`. False if
+/// `outer` was left by a jump, since its frame no longer exists; also if the signal handler has a stack of its own at a higher address.
 #[cold]
 const fn is_within(inner: u32, outer: u32) -> bool {
-    // The difference modulo 2^31, as a signed number.
+    // Compare modulo 2^31, as a signed difference.
     ((inner.wrapping_sub(outer) << 1) as i32) < 0
 }
 
 impl Description {
-    /// True if the thread of `mover` kept its turn throughout the call, or needs none.
+    /// True if the thread of `mover` kept its turn throughout the call, or needs no turn.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
         match mover.owner {
@@ -42,7 +41,7 @@ impl Description {
         }
     }
 
-    /// Sets the tracked position to `offset`, where the call of `mover` has moved it.
+    /// Sets the tracked position to `offset`, to which the call of `mover` has moved it.
     pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
         if self.is_kept_by(mover) {
@@ -50,7 +49,7 @@ impl Description {
         }
     }
 
-    /// True if the turn of `mover` keeps this record from being used for another file.
+    /// True if the turn of `mover` prevents the reuse of this record for another file.
     #[inline(always)]
     fn is_kept_by(&self, mover: &Mover) -> bool {
         threads::is_single()
@@ -58,23 +57,22 @@ impl Description {
             || mover.owner != 0 && self.mover.load(Ordering::Acquire) & !NESTED == mover.owner
     }
 
-    /// Takes this thread's turn before a call that moves the position. The kernel serializes such calls on a regular file. This function
-    /// does so too, for a bounded time, to see the calls in the kernel's order. Pass the result to [`Self::moved`].
+    /// Takes this thread's turn before a call that moves the position. The kernel serializes calls that move the position of a regular
+    /// file; taking turns, for a bounded time, shows the calls in the kernel's order. Pass the result to [`Self::moved`].
     #[inline(always)]
     pub(crate) fn moving(&self) -> Mover {
         if threads::is_single() {
             return self.moving_alone();
         }
-        // Turns are useless if others take none.
+        // Turns are useless if others do not take turns.
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 || self.others.load(Ordering::Acquire) {
             return Mover::AMONG_OTHERS;
         }
         self.moving_among_threads()
     }
 
-    /// Takes the turn in a process with one thread. If a call is still in progress, the signal handler that makes this call interrupted it,
-    /// or a handler left it by a jump. In both cases it is unknown if the kernel has moved the position yet, so it is asked. A call that
-    /// was interrupted gets its turn back with [`NESTED`].
+    /// Takes the turn in a process with one thread. If another turn has not ended, a signal handler interrupted that call or left it by a
+    /// jump. The kernel is then asked, since it may have moved the position or not. An interrupted call gets its turn back with [`NESTED`].
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let owner = frame_number();
@@ -84,7 +82,7 @@ impl Description {
         if other == 0 { mover } else { mover.after(other & !NESTED) }
     }
 
-    /// Like [`Self::moving`], but even if others move the position: for C streams, whose own lock cannot be held safely.
+    /// Takes this thread's turn like [`Self::moving`], but even if others move the position: for C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -95,16 +93,15 @@ impl Description {
         let me = thread_number();
         let mut waited = 0;
         while let Err(other) = self.mover.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed) {
-            // A signal handler that interrupted this thread inside such a call must not wait. The kernel's order of the two calls is
-            // unknown.
+            // A signal handler that interrupted this thread's own turn must not wait. The kernel's order of the two calls is unknown.
             if other & !NESTED == me {
                 self.mover.fetch_or(NESTED, Ordering::Relaxed);
                 return Mover { is_inner: true, ..Mover::AMONG_OTHERS };
             }
-            // Waiting is bounded: a thread may have been cancelled inside the call, or be reading from a slow device. Its turn is then
-            // taken over, so that nobody waits for it again. It may come back at any time, so positions are uncertain from now on. Mark
-            // that after taking the turn, so that the thread that lost it finds out before others stop taking turns. Mark it before ending
-            // this turn, so that later turns know.
+            // Bound the wait: the thread may have been cancelled inside the call, or be reading from a slow device. Take its turn over, so
+            // that nobody waits for it again. Since it may come back at any time, positions are uncertain from now on. Mark them after
+            // taking the turn, so that the thread finds out before others stop taking turns, and before ending the turn, so that later
+            // turns know.
             waited += 1;
             match waited {
                 0..SPINS => std::hint::spin_loop(),
@@ -121,7 +118,7 @@ impl Description {
         Mover { owner: me, ..Mover::NONE }
     }
 
-    /// Ends a call on `target` that moved `bytes` (`appended`: to the end of the file). Returns the offset at which it began.
+    /// Ends the turn of a call on `target` that moved `bytes` bytes (`appended`: to the end of the file). Returns the call's start offset.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, target: Target, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
@@ -136,15 +133,15 @@ impl Description {
         placed
     }
 
-    /// Ends a turn that was lost: marks the offset as an estimate, since this thread does not know what the new holder did meanwhile.
+    /// Ends a turn that was lost: marks the offset as an estimate, since the new owner of the turn may have moved the position.
     #[cold]
     fn moved_meanwhile(&self, mover: &Mover, target: Target, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
         self.look_again(mover, target);
     }
 
-    /// Ends a turn during which a signal handler moved the position: asks the kernel for it, until no handler has moved it again meanwhile.
-    /// With several threads nothing is asked, since each thread counts its own bytes.
+    /// Ends a turn during which a signal handler moved the position: asks the kernel for the position until no handler moves it meanwhile.
+    /// With several threads the kernel is not asked, since each thread counts its own bytes.
     #[cold]
     fn look_again(&self, mover: &Mover, target: Target) {
         if !threads::is_single() {
@@ -159,7 +156,7 @@ impl Description {
         }
     }
 
-    /// Computes a call's offset from the kernel's position, which is at the end of the transferred bytes. The result is exact even for
+    /// Computes a call's offset from the kernel's position, which is at the end of the transferred bytes. The offset is exact even for
     /// appended bytes, unless others move the position.
     #[cold]
     fn placed_by_asking(&self, mover: &Mover, target: Target, bytes: i64) -> Placed {
@@ -169,8 +166,7 @@ impl Description {
         Placed::about(offset, others && offset >= 0 && bytes > 0)
     }
 
-    /// Asks the kernel for the position of `target`, and returns the offset `bytes` before it; -1 if the descriptor may refer to another
-    /// file by then.
+    /// Asks the kernel for the position of `target`; returns the offset `bytes` before it, or -1 if the descriptor may refer to another file.
     #[cold]
     fn moved_by_others(&self, mover: &Mover, target: Target, bytes: i64) -> i64 {
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 {
@@ -190,7 +186,7 @@ impl Description {
         (end - bytes).max(0)
     }
 
-    /// Returns the position; asks the kernel if necessary. Preserves errno.
+    /// Returns the position in bytes; asks the kernel if necessary. Preserves errno.
     pub(crate) fn position_asked(&self, target: Target) -> i64 {
         match self.position(false) {
             trace_format::segment::NO_OFFSET => self.moved_by_others(&Mover::AMONG_OTHERS, target, 0),
@@ -198,7 +194,7 @@ impl Description {
         }
     }
 
-    /// Ends a turn; for a call that has not moved the position, or not that of this description.
+    /// Ends the turn of a call that has not moved this description's position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {
         if !self.ends(&mover) {
@@ -215,8 +211,7 @@ impl Description {
         }
     }
 
-    /// Ends a turn, and returns true, unless another thread has taken it over, or a signal handler of this thread has moved the position
-    /// meanwhile.
+    /// Ends a turn. Returns false if another thread has taken the turn over, or a signal handler of this thread has moved the position meanwhile.
     #[inline(always)]
     fn ends(&self, mover: &Mover) -> bool {
         let Mover { owner, before, .. } = *mover;
@@ -239,36 +234,36 @@ impl Description {
     }
 }
 
-/// Number of checks of another thread's turn after which this thread starts to yield the processor. Waiting costs nothing extra if the
+/// Number of checks of another thread's turn after which this thread starts to yield the processor. Spinning costs nothing extra if the
 /// other thread holds the kernel's or the stream's lock anyway.
 const SPINS: u32 = 64;
 /// Number of checks of another thread's turn after which this thread starts to sleep between checks.
 const YIELDS: u32 = 2_000;
-/// Number of checks of another thread's turn after which this thread takes the turn over; that is after at least 0.2 s.
+/// Number of checks of another thread's turn after which this thread takes the turn over, at least 0.2 s after the first check.
 const NAPS: u32 = YIELDS + 4_000;
 const NAP_NS: i64 = 50_000;
 
-/// Turn of a thread: its right to move a file position.
+/// Turn of a call: the right to move the file position of an open file description.
 pub(crate) struct Mover {
-    /// Number by which the turn is known ([`Description::mover`]), or 0: that of the thread, or in a process with one thread of the frame.
+    /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn was taken.
     owner: u32,
-    /// Value of [`Description::mover`] when the turn ends: 0, or the owner that this call interrupted, with [`NESTED`].
+    /// Value of [`Description::mover`] when the turn ends: 0, or the number of the interrupted owner with [`NESTED`].
     before: u32,
-    /// True if the kernel must be asked for the position.
+    /// True if the position must be taken from the kernel when the turn ends.
     asks: bool,
-    /// True if no other thread can be in a call that moves the position; false if the turn was taken over.
+    /// True if no other thread can be in a call that moves the position. False if the turn was taken over or others take no turns.
     alone: bool,
-    /// True for a call of a signal handler that interrupted this thread's own turn.
+    /// True if a signal handler makes the call and interrupted this thread's own turn.
     is_inner: bool,
 }
 
 impl Mover {
-    /// No turn is needed, because the process has one thread.
+    /// No turn, because the process has one thread.
     const NONE: Self = Self { owner: 0, before: 0, asks: false, alone: true, is_inner: false };
-    /// No turn is taken, because others move the position without serialization.
+    /// No turn, because others move the position without serialization.
     const AMONG_OTHERS: Self = Self { alone: false, ..Self::NONE };
 
-    /// Returns this turn, taken while the turn of `other` has not ended: a signal handler interrupted that call, or left it by a jump.
+    /// Returns this turn, taken before the turn of `other` has ended: a signal handler interrupted that call, or left it by a jump.
     #[cold]
     const fn after(self, other: u32) -> Self {
         let before = if is_within(self.owner, other) { other | NESTED } else { 0 };
@@ -283,7 +278,7 @@ mod tests {
     #[test]
     fn what_is_deeper_in_the_stack_is_within() {
         assert!(is_within(90, 100) && !is_within(100, 100) && !is_within(110, 100));
-        // Numbers are taken modulo 2^31.
+        // Frame numbers are compared modulo 2^31.
         assert!(is_within(NESTED - 5, 5) && !is_within(5, NESTED - 5));
     }
 
@@ -301,12 +296,12 @@ mod tests {
     fn an_interrupted_call_gets_its_turn_back_and_learns_of_it() {
         let description = Description::of_nothing(Position::Followed);
         let outer = description.moving_alone();
-        // Two signal handlers, one after the other, and one that leaves its call by a jump.
+        // Two signal handlers in succession, then a handler that leaves its call by a jump.
         for settles in [true, true, false] {
             assert_eq!(deeper(&description, settles), outer.owner | NESTED);
         }
         assert!(!outer.asks && !description.ends(&outer), "it must ask for the position");
-        // The call that the jump left is no longer there.
+        // The call that the jump left is no longer on the stack.
         let next = description.moving_alone();
         assert!(next.asks && next.before == 0);
         description.settle(next);

@@ -1,5 +1,4 @@
-//! Wrappers of functions that open, create and close data sets (HDF5 reference manual, H5D and H5O). A data set's properties are queried
-//! from HDF5 once.
+//! Wraps functions that open, create and close data sets (HDF5 reference manual, H5D and H5O). A data set's properties are queried once.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::files::file_of_object;
@@ -12,20 +11,20 @@ use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use trace_format::segment::NO_OFFSET;
 
-/// State of an object just opened: determines what HDF5 may be asked about it.
+/// State of a data set just opened: determines which HDF5 queries about it are possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// Open, and HDF5 knows its path.
+    /// The data set is open, and HDF5 knows its path.
     Named,
-    /// Open, but without a path yet.
+    /// The data set is open, but has no path yet.
     Nameless,
-    /// Opened asynchronously: possibly open only after the program has waited for `events`, and a query might wait for them too. A data set
-    /// that is being created has this datatype and space.
+    /// The data set is opened asynchronously: it may be open only after the program has waited for `events`, and a query might wait for
+    /// them too. `datatype` and `space` are those of a data set being created, else 0.
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
 /// Registers the data set with identifier `id` and all properties that HDF5 reports. `named`: true if HDF5 knows its path. `opened`: end
-/// time of the call that opened it. The HDF5 calls made here must not be recorded.
+/// time of the call that opened it, in clock ticks. Must be called such that the HDF5 calls made here are not recorded.
 fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option<&'static DataSet> {
     let file = file_of_object(library, id)?;
     let mut path = [0; PATH_BYTES];
@@ -42,8 +41,8 @@ fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option
     Some(set)
 }
 
-/// Returns the data set with identifier `id`, even if an unwrapped function opened it. An object found by its address has no path until
-/// HDF5 searches the file for it; the search is skipped if it might be collective.
+/// Returns the data set with identifier `id`, even if a function that is not wrapped opened it. HDF5 may have to search the file for the
+/// path of a data set; the path is not queried if the search might be a collective operation.
 pub(super) fn data_set(library: &Library, id: Hid) -> Option<&'static DataSet> {
     match (Hdf5Id { library: library.id(), id }).find() {
         Some(Hdf5Object::DataSet(set)) => Some(set),
@@ -58,7 +57,7 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
         Hdf5Object::File(file) => (file, b"/"),
         Hdf5Object::DataSet(_) => return None,
     };
-    // SAFETY: HDF5 has accepted it as a string.
+    // SAFETY: HDF5 has accepted the pointer as a string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let mut path = [0; PATH_BYTES];
     let slash = usize::from(!name.starts_with(group));
@@ -109,7 +108,7 @@ fn opening(
                 timer.end_on(end, set, op, None);
             }
             if opened == Opened::Nameless {
-                // The data set may have a path by the time of its first transfer.
+                // The data set may have a path by the time of its first transfer, so that it is queried again.
                 Hdf5Id { library: library.id(), id }.forget();
             }
         });
@@ -117,7 +116,7 @@ fn opening(
     id
 }
 
-/// Runs H5Oopen, which may also open a group or a datatype, and registers an opened data set.
+/// Runs H5Oopen, which may also open a group or a datatype, and registers the object if it is a data set.
 fn opening_object(library: &Library, call: impl FnOnce() -> Hid) -> Hid {
     let (id, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| id >= 0) {
@@ -145,8 +144,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs a call that releases one reference to any HDF5 object. Releasing the last one closes the object; h5py and others close files and
-/// data sets this way.
+/// Runs a call that releases one reference to any HDF5 object, which closes the object if it was the last one (h5py closes this way).
 fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let object = Hdf5Id { library: library.id(), id };
     let (left, done) = outermost(library, call);
@@ -174,39 +172,39 @@ fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 hooks! {
-    /// H5Dopen of HDF5 1.6, still exported.
+    /// Wraps H5Dopen of HDF5 1.6, which libraries still export.
     H5Dopen1(location: Hid, name: *const c_char) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dopen of HDF5 1.8 and later.
+    /// Wraps H5Dopen of HDF5 1.8 and later.
     H5Dopen2(location: Hid, name: *const c_char, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dcreate of HDF5 1.6, still exported.
+    /// Wraps H5Dcreate of HDF5 1.6, which libraries still export.
     H5Dcreate1(location: Hid, name: *const c_char, datatype: Hid, space: Hid, creation: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Named, (location, name), real);
-    /// H5Dcreate of HDF5 1.8 and later.
+    /// Wraps H5Dcreate of HDF5 1.8 and later.
     H5Dcreate2(location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid) -> Hid
         = |library, real| {
             let opened = if name.is_null() { Opened::Nameless } else { Opened::Named };
             opening(library, &HDF5_CREATE_DATA_SET, opened, (location, name), real)
         };
-    /// H5Dcreate_anon. The data set has no path until H5Olink gives it one.
+    /// Wraps H5Dcreate_anon. The data set has no path until H5Olink gives it one.
     H5Dcreate_anon(location: Hid, datatype: Hid, space: Hid, creation: Hid, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Nameless, (location, std::ptr::null()), real);
     H5Dclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
-    /// H5Oopen; recorded if it opens a data set.
+    /// Wraps H5Oopen, which is recorded if it opens a data set.
     H5Oopen(location: Hid, name: *const c_char, access: Hid) -> Hid = |library, real| opening_object(library, real);
-    /// H5Oclose; recorded for a data set.
+    /// Wraps H5Oclose, which is recorded if it closes a data set.
     H5Oclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
-    /// H5Idec_ref; recorded if it closes a file or a data set.
+    /// Wraps H5Idec_ref, which is recorded if it closes a file or a data set.
     H5Idec_ref(id: Hid) -> c_int = |library, real| giving_up(library, id, real);
     H5close() -> c_int = |library, real| ending(library, real);
-    /// H5Dopen_async (HDF5 1.14).
+    /// Wraps H5Dopen_async (HDF5 1.14).
     H5Dopen_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Later { events, datatype: 0, space: 0 }, (location, name), real);
-    /// H5Dcreate_async (HDF5 1.14).
+    /// Wraps H5Dcreate_async (HDF5 1.14).
     H5Dcreate_async(file: *const c_char, function: *const c_char, line: c_uint, location: Hid, name: *const c_char, datatype: Hid, space: Hid, link: Hid, creation: Hid, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Later { events, datatype, space }, (location, name), real);
-    /// H5Dclose_async (HDF5 1.14).
+    /// Wraps H5Dclose_async (HDF5 1.14).
     H5Dclose_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, events: Hid) -> c_int
         = |library, real| closing(library, id, real);
 }

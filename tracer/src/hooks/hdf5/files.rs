@@ -1,4 +1,4 @@
-//! Wrappers of HDF5's file functions: H5Fopen, H5Fcreate, H5Fclose, H5Fflush and their asynchronous variants (HDF5 reference manual, H5F).
+//! Wraps HDF5's file functions: H5Fopen, H5Fcreate, H5Fclose, H5Fflush and their asynchronous variants (HDF5 reference manual, H5F).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::{hooks, outermost};
@@ -9,14 +9,14 @@ use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use trace_format::segment::NO_OFFSET;
 
-/// Returns the recorded file with this HDF5 file name, under its canonical path.
+/// Returns the recorded file with the HDF5 file name `name`, by its canonical path.
 pub(super) fn file_named(name: &CStr) -> Option<&'static File> {
     let mut path = [0; PATH_BYTES];
     let length = handles::canonical_path(name, &mut path);
     handles::file_of(&path[..length], Identity::default())
 }
 
-/// Returns the recorded file that contains an open object; queries HDF5, for an object that is not cached.
+/// Returns the recorded file that contains the open HDF5 object `id`, by querying HDF5.
 pub(super) fn file_of_object(library: &Library, id: Hid) -> Option<&'static File> {
     let mut name = [0_u8; PATH_BYTES];
     let length = library.file_name(id, &mut name).len();
@@ -78,16 +78,16 @@ hooks! {
         = |library, real| opening(library, &HDF5_CREATE, name, real);
     H5Fclose(id: Hid) -> c_int = |library, real| closing(library, id, real);
     H5Fflush(id: Hid, scope: c_int) -> c_int = |library, real| flushing(library, id, real);
-    /// H5Fopen_async (HDF5 1.14).
+    /// Wraps H5Fopen_async (HDF5 1.14).
     H5Fopen_async(file: *const c_char, function: *const c_char, line: c_uint, name: *const c_char, flags: c_uint, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN, name, real);
-    /// H5Fcreate_async (HDF5 1.14).
+    /// Wraps H5Fcreate_async (HDF5 1.14).
     H5Fcreate_async(file: *const c_char, function: *const c_char, line: c_uint, name: *const c_char, flags: c_uint, creation: Hid, access: Hid, events: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE, name, real);
-    /// H5Fclose_async (HDF5 1.14).
+    /// Wraps H5Fclose_async (HDF5 1.14).
     H5Fclose_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, events: Hid) -> c_int
         = |library, real| closing(library, id, real);
-    /// H5Fflush_async (HDF5 1.14).
+    /// Wraps H5Fflush_async (HDF5 1.14).
     H5Fflush_async(file: *const c_char, function: *const c_char, line: c_uint, id: Hid, scope: c_int, events: Hid) -> c_int
         = |library, real| flushing(library, id, real);
 }

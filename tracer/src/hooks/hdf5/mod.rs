@@ -1,6 +1,6 @@
-//! Wrapped HDF5 functions (HDF5 1.10 and later). Each call goes to the copy of HDF5 with which its caller is linked (`crate::hdf5`). I/O
-//! calls made inside are marked as nested; HDF5 calls made inside are not recorded. A failed call is not recorded, since a query by the
-//! tracer would clear the program's HDF5 error stack.
+//! Wraps HDF5 functions (HDF5 1.10 and later). Each call goes to the copy of HDF5 with which its caller is linked (`crate::hdf5`). I/O
+//! calls made inside an HDF5 call are marked as nested; HDF5 calls made inside are not recorded. A failed call is not recorded, since a
+//! query by the tracer would clear the program's HDF5 error stack.
 
 mod data_sets;
 mod files;
@@ -18,7 +18,7 @@ use trace_format::op::Layer;
 /// Return value of a wrapped function if no HDF5 library is found.
 const MISSING: i32 = -1;
 
-/// HDF5 call that has returned and is not inside another one: its end time, and the errno to restore when the tracer is done.
+/// HDF5 call that has returned and was not nested: its end time in clock ticks, and the errno to restore when the tracer is done.
 struct Done {
     thread: &'static Thread,
     timer: Call,
@@ -26,14 +26,13 @@ struct Done {
     errno: Errno,
 }
 
-/// Runs `call` as an HDF5 call of the program. Returns its result, and `None` if the call must not be recorded (for example because it is
-/// nested).
+/// Runs `call` as an HDF5 call of the program. Returns its result, and `None` if the call must not be recorded (for example because it is nested).
 fn outermost<T>(library: &Library, call: impl FnOnce() -> T) -> (T, Option<Done>) {
     let Some(thread) = admission::thread().filter(|thread| !thread.hdf5.is_set() && library.is_recorded()) else {
         return (call(), None);
     };
     if config::filters().is_some_and(|filters| !filters.layers.contain(Layer::Hdf5)) {
-        // Calls made inside are then recorded as the program's own.
+        // I/O calls made inside are then recorded as not nested.
         Note::Layer.count();
         return (call(), None);
     }
@@ -54,8 +53,8 @@ impl Done {
 
 /// Defines wrapped functions: `hooks! { /// doc  name(arg: type, ...) -> type = |library, real| body; ... }`.
 ///
-/// The exported function notes its return address, which identifies the caller and which the C ABI does not pass as an argument. Then it
-/// jumps to the body, with registers and stack unchanged.
+/// The exported function notes its return address, which identifies the caller and which the C ABI does not pass as an argument. Then the
+/// function jumps to the body, with registers and stack unchanged.
 macro_rules! hooks {
     ($( $(#[$doc:meta])* $name:ident ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty = |$library:ident, $real:ident| $body:expr; )+) => { $(
         $(#[$doc])*
@@ -73,16 +72,15 @@ macro_rules! hooks {
                 if address.is_null() {
                     return $crate::hooks::hdf5::MISSING.into();
                 }
-                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, which lie in the same
-                // registers.
+                // SAFETY: the symbol of this name has this C type since HDF5 1.10; before, identifiers were ints, passed in the same registers.
                 let function = unsafe {
                     std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
                 };
-                // SAFETY: the arguments are the caller's own.
+                // SAFETY: passes the caller's own arguments.
                 let $real = move || -> $ret { unsafe { function($($arg),*) } };
                 $body
             }
-            // Argument registers are saved around the call that notes the return address.
+            // Save the argument registers around the call that notes the return address.
             #[cfg(target_arch = "x86_64")]
             std::arch::naked_asm!(
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "sub rsp, 8",

@@ -1,6 +1,6 @@
-//! Wrappers of H5Dread, H5Dwrite and their variants for several data sets and for asynchronous transfers (HDF5 reference manual, H5D).
-//! Segment length = selected elements × element size in the file, i.e. the request before compression and chunking. A segment has no
-//! offset; the nested MPI-IO or POSIX calls have the file offsets.
+//! Wraps H5Dread, H5Dwrite and their variants for several data sets and for asynchronous transfers (HDF5 reference manual, H5D). Segment
+//! length = selected elements × element size in the file, i.e. the request before compression and chunking. A segment has no offset; the
+//! nested MPI-IO or POSIX calls have the file offsets.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::data_sets::data_set;
@@ -14,7 +14,7 @@ use crate::registry::{DataSet, Transfer};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use trace_format::meta::Selection;
 
-/// Operations to record: [independent transfer, collective transfer].
+/// Operations to record for a function: [independent transfer, collective transfer].
 type Forms = [&'static Op; 2];
 
 const READ: Forms = [&HDF5_READ, &HDF5_READ_ALL];
@@ -57,8 +57,8 @@ impl Lists {
 }
 
 impl Part {
-    /// Returns the number of elements and bytes transferred. `background`: true for an asynchronous transfer; HDF5 is then not queried
-    /// about the data set, since the query would wait.
+    /// Returns the elements and bytes transferred. `background`: true for an asynchronous transfer; HDF5 is then not queried about the data
+    /// set, since the query would wait for the transfer.
     fn transfer(self, library: &Library, set: &DataSet, background: bool) -> Transfer {
         let shape = match self.file_space {
             SPACE_ALL if background => None,
@@ -115,31 +115,31 @@ hooks! {
         = |library, real| transferring(library, READ, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
     H5Dwrite(data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void) -> c_int
         = |library, real| transferring(library, WRITE, properties, 0, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dread_multi (HDF5 1.14). Recorded as one segment per data set, each with the duration of the whole call.
+    /// Wraps H5Dread_multi (HDF5 1.14), recorded as one segment per data set, each with the duration of the whole call.
     H5Dread_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_MULTI, properties, 0, lists.parts(), real)
         };
-    /// H5Dwrite_multi (HDF5 1.14). Recorded as one segment per data set, each with the duration of the whole call.
+    /// Wraps H5Dwrite_multi (HDF5 1.14), recorded as one segment per data set, each with the duration of the whole call.
     H5Dwrite_multi(count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, WRITE_MULTI, properties, 0, lists.parts(), real)
         };
-    /// H5Dread_async (HDF5 1.14). The segment covers the call only; the transfer may continue afterwards.
+    /// Wraps H5Dread_async (HDF5 1.14). The segment covers only the call; the transfer may continue afterwards.
     H5Dread_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *mut c_void, events: Hid) -> c_int
         = |library, real| transferring(library, READ_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dwrite_async (HDF5 1.14). The segment covers the call only; the transfer may continue afterwards.
+    /// Wraps H5Dwrite_async (HDF5 1.14). The segment covers only the call; the transfer may continue afterwards.
     H5Dwrite_async(file: *const c_char, function: *const c_char, line: c_uint, data_set: Hid, memory_type: Hid, memory_space: Hid, file_space: Hid, properties: Hid, buffer: *const c_void, events: Hid) -> c_int
         = |library, real| transferring(library, WRITE_ASYNC, properties, events, [Part { data_set, memory_type, memory_space, file_space }], real);
-    /// H5Dread_multi_async (HDF5 1.14).
+    /// Wraps H5Dread_multi_async (HDF5 1.14).
     H5Dread_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *mut *mut c_void, events: Hid) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };
             transferring(library, READ_ASYNC, properties, events, lists.parts(), real)
         };
-    /// H5Dwrite_multi_async (HDF5 1.14).
+    /// Wraps H5Dwrite_multi_async (HDF5 1.14).
     H5Dwrite_multi_async(file: *const c_char, function: *const c_char, line: c_uint, count: usize, data_sets: *const Hid, memory_types: *const Hid, memory_spaces: *const Hid, file_spaces: *const Hid, properties: Hid, buffers: *const *const c_void, events: Hid) -> c_int
         = |library, real| {
             let lists = Lists { count, data_sets, memory_types, memory_spaces, file_spaces };

@@ -1,4 +1,4 @@
-//! Wrappers of calls that complete MPI requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of them
+//! Wraps calls that complete MPI requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of these calls
 //! reports its completion, together with the time that the call blocked its thread. A call that completes nothing is not recorded, since
 //! programs poll. Programs without MPI-IO requests in progress pay for one load.
 #![expect(unsafe_code, reason = "C functions")]
@@ -17,11 +17,10 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-/// Size of the tracer's own status array, in 8-byte words, for programs that pass MPI_STATUSES_IGNORE. With more requests than fit, each
-/// operation counts as having transferred the requested bytes.
+/// Size of the tracer's status array, in 8-byte words, for programs that pass MPI_STATUSES_IGNORE. If a call has more requests than fit,
+/// each operation counts as having transferred the requested bytes.
 const OWN_STATUS_WORDS: usize = 1024;
 
-/// Array of requests passed by the program.
 #[derive(Clone, Copy)]
 struct Requests {
     list: *const c_void,
@@ -38,19 +37,18 @@ impl Requests {
     }
 }
 
-/// Returns the request handle at `index` of the array `list`.
 pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Handle {
     let place = list.wrapping_byte_add(index * world.abi.request_bytes);
     if world.abi.request_bytes == size_of::<u32>() {
         // SAFETY: the program's list has handles of this size.
         unsafe { place.cast::<u32>().read() as Handle }
     } else {
-        // SAFETY: as above.
+        // SAFETY: the program's list has handles of this size.
         unsafe { place.cast::<Handle>().read() }
     }
 }
 
-/// Runs `call`, which may complete some of the requests, and records those completed. `rows`: number of statuses that the call fills in.
+/// Runs `call`, which may complete some of the requests, and records the completed ones. `rows`: number of statuses that the call fills in.
 /// `row_of`: maps a request's index to the index of its status after success, or to `None` if the request is not complete.
 #[inline(always)]
 fn completing(
@@ -73,12 +71,12 @@ fn watching(
 ) -> c_int {
     let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(statuses) };
     let Some(world) = world() else { return call(statuses) };
-    // Completion sets the handles to MPI_REQUEST_NULL, so look them up before.
+    // Completion sets the handles to MPI_REQUEST_NULL, so look them up before the call.
     let held = Held::take((0..requests.count).map(|index| requests.handle(world, index)));
     if held.is_empty() {
         return call(statuses);
     }
-    // Uninitialized, since a program may poll; the library fills in the rows that are read.
+    // Left uninitialized, since a program may poll; the library fills in the rows that are read.
     let mut own = [const { MaybeUninit::<u64>::uninit() }; OWN_STATUS_WORDS];
     let mut statuses = statuses;
     let mut readable = true;
@@ -95,7 +93,7 @@ fn watching(
     let mut waited_for = None;
     held.release(|index, request| {
         if result != SUCCESS {
-            // Some requests may be complete, with or without error: their handles have been reset.
+            // Some requests may be complete, with or without error: the library has reset their handles.
             let gone = requests.handle(world, index) != request.handle();
             if gone {
                 waited_for.get_or_insert(request.submitted().file);
@@ -117,14 +115,12 @@ fn watching(
     result
 }
 
-/// Array of statuses that a call has filled in.
 struct Rows {
     statuses: Option<*mut c_void>,
     count: usize,
 }
 
-/// Records a request that completed although the call failed. If the call's error class is MPI_ERR_IN_STATUS, the status holds the
-/// request's own error (MPI 4.0, 3.7.5).
+/// Records a request that completed in a failed call. With error class MPI_ERR_IN_STATUS, its status holds the error (MPI 4.0, 3.7.5).
 #[cold]
 fn ended_in_error(
     thread: &'static Thread,
@@ -151,13 +147,13 @@ fn ended_in_error(
 
 fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, status: Option<*mut c_void>, end: u64) {
     let what = request.submitted();
-    let told = status.map_or(what.asked, |status| status_bytes(world, status));
+    let reported = status.map_or(what.asked, |status| status_bytes(world, status));
     let begin = Begin { in_view: what.in_view, in_file: what.in_file };
-    let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, told));
+    let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, reported));
     Call::since(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
 }
 
-/// Returns an integer that the call stored at `place`; `None` if `place` is null or the value is negative (MPI_UNDEFINED).
+/// Returns the integer that a call stored at `place`; `None` if `place` is null or the value is negative (MPI_UNDEFINED).
 fn stored(place: *const c_int) -> Option<usize> {
     // SAFETY: null, or an output argument that the standard requires to be valid; negative is MPI_UNDEFINED.
     unsafe { place.as_ref() }.and_then(|&value| usize::try_from(value).ok())
@@ -211,7 +207,7 @@ hooks! { COMPLETION, missing = ERR_OTHER;
     [MPI_Waitany, PMPI_Waitany](count: c_int, requests: *mut c_void, index: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, status), one(index));
-    /// MPI_Testany. If no request is complete, `index` is MPI_UNDEFINED.
+    /// Wraps MPI_Testany. If no request is complete, the call sets `index` to MPI_UNDEFINED.
     [MPI_Testany, PMPI_Testany](count: c_int, requests: *mut c_void, index: *mut c_int, flag: *mut c_int, status: *mut c_void) -> c_int
         = |real| completing(Requests::new(requests, count), status, 1,
             |status| real(count, requests, index, flag, status),
@@ -228,7 +224,7 @@ hooks! { COMPLETION, missing = ERR_OTHER;
             completing(list, statuses, list.count,
                 |statuses| real(count, requests, done, indices, statuses), some(done, indices))
         };
-    /// MPI_Request_free. The operation continues, but its completion will never be reported, so it is not recorded.
+    /// Wraps MPI_Request_free. The operation continues, but its completion will never be reported, so it is not recorded.
     [MPI_Request_free, PMPI_Request_free](request: *mut c_void) -> c_int
         = |real| freeing(request, || real(request));
 }

@@ -1,5 +1,5 @@
-//! Wrappers of blocking MPI-IO data access (MPI 4.0, 14.4). A segment's length is the number of bytes transferred according to the status.
-//! Its offset is in bytes from the start of the file, regardless of the file view.
+//! Wraps blocking MPI-IO data access (MPI 4.0, 14.4). The length of a segment is the number of bytes transferred according to the status;
+//! its offset is in bytes from the start of the file, regardless of the file view.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
@@ -18,7 +18,7 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs and records the blocking transfer `call`, and passes it a status that can be read afterwards.
+/// Runs and records the blocking transfer `call`, and passes it a status that is readable after the transfer.
 fn transferring(
     handle: Handle,
     op: &'static Op,

@@ -1,4 +1,4 @@
-//! Wrappers of MPI_File_open, MPI_File_close, MPI_File_delete, MPI_File_set_view and MPI_File_sync.
+//! Wraps MPI_File_open, MPI_File_close, MPI_File_delete, MPI_File_set_view and MPI_File_sync.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::hints;
@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Returns the canonical path and its length for an MPI file name, whose file system prefix (as in `ufs:/path`) is removed.
+/// Returns the canonical path of an MPI file name, and its length in bytes. A file system prefix (as in `ufs:/path`) is removed.
 fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     if name.is_null() {
         return None;
@@ -31,7 +31,7 @@ fn canonical(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     Some((path, length))
 }
 
-/// Like [`canonical`], but preserves errno.
+/// Returns the canonical path like [`canonical`], but preserves errno.
 fn canonical_kept(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     let errno = crate::errno::save();
     let path = canonical(name);
@@ -51,7 +51,7 @@ pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)
     errno.restore();
 }
 
-/// Records a failed call on an open file at `offset`, where it would have begun; `code` is the MPI error code.
+/// Records a failed call on an open file; `offset` is where the access would have begun, `code` is the MPI error code.
 #[cold]
 pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, code: c_int) {
     if let Some(world) = world() {
@@ -61,7 +61,7 @@ pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, 
     }
 }
 
-/// Returns the recorded file that has the name `name` in MPI_File_open.
+/// Returns the recorded file that the program opens with the name `name` in MPI_File_open.
 fn file_named(name: *const c_char) -> Option<&'static File> {
     let (path, length) = canonical(name)?;
     handles::file_of(&path[..length], Identity::default())
@@ -112,7 +112,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
 
 fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
-    // After the call, a symbolic link would be dangling.
+    // Resolve the name now: after the call, a symbolic link would be dangling.
     let path = canonical_kept(name);
     let timer = Call::begin(thread);
     let (result, _) = outermost(call);
@@ -152,7 +152,7 @@ pub(super) fn on_file(
     result
 }
 
-/// Records that the program set a view on the file.
+/// Records the view that the program set on the file.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
         file.set_view(world.datatype(etype), world.datatype(filetype), world.viewed(etype, filetype));
@@ -164,20 +164,20 @@ fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
 }
 
 hooks! { FILES, missing = ERR_OTHER;
-    /// MPI_File_open (MPI 4.0, 14.2.1). A file system prefix of the name (such as `ufs:`) is removed from the path.
+    /// Wraps MPI_File_open (MPI 4.0, 14.2.1). A file system prefix of the name (such as `ufs:`) is removed from the path.
     [MPI_File_open, PMPI_File_open](comm: Handle, name: *const c_char, mode: c_int, info: Handle, handle: *mut Handle) -> c_int
         = |real| opening((comm, info), name, handle, || real(comm, name, mode, info, handle));
-    /// MPI_File_close (MPI 4.0, 14.2.2).
+    /// Wraps MPI_File_close (MPI 4.0, 14.2.2).
     [MPI_File_close, PMPI_File_close](handle: *mut Handle) -> c_int
         = |real| closing(handle, || real(handle));
-    /// MPI_File_set_view (MPI 4.0, 14.3). The segment's offset is the view's displacement.
+    /// Wraps MPI_File_set_view (MPI 4.0, 14.3). The segment's offset is the view's displacement.
     [MPI_File_set_view, PMPI_File_set_view](handle: Handle, displacement: i64, etype: Handle, filetype: Handle, representation: *const c_char, info: Handle) -> c_int
         = |real| on_file(handle, &MPIIO_SET_VIEW, || real(handle, displacement, etype, filetype, representation, info),
             |file| { viewed(file, etype, filetype); (displacement, 0) });
-    /// MPI_File_sync (MPI 4.0, 14.6.1).
+    /// Wraps MPI_File_sync (MPI 4.0, 14.6.1).
     [MPI_File_sync, PMPI_File_sync](handle: Handle) -> c_int
         = |real| on_file(handle, &MPIIO_SYNC, || real(handle), |_| (NO_OFFSET, 0));
-    /// MPI_File_delete (MPI 4.0, 14.2.3). Recorded under the deleted path.
+    /// Wraps MPI_File_delete (MPI 4.0, 14.2.3), recorded under the deleted path.
     [MPI_File_delete, PMPI_File_delete](name: *const c_char, info: Handle) -> c_int
         = |real| deleting(name, || real(name, info));
 }

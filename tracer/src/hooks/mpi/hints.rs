@@ -1,6 +1,6 @@
-//! MPI info hints of a file just opened (MPI 4.0, 14.2.8): those that the program requested, and those in effect. Only one of the processes
-//! that opened the file together queries them, a few times per file; each query is local. Open MPI also uses environment parameters as
-//! hints (`ompi_info --param io all --level 9`), but does not report them.
+//! MPI info hints of a file just opened (MPI 4.0, 14.2.8): requested by the program, and in effect. Only rank 0 of the communicator that
+//! opened the file queries hints, a few times per file; each query is local. Open MPI also uses environment parameters as hints (`ompi_info
+//! --param io all --level 9`), but does not report them.
 
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::registry::{MpiDetails, mpi_details_of};
@@ -26,7 +26,7 @@ const PARAMETER: &[u8] = b"OMPI_MCA_";
 /// Maximum number of hints read from one info object.
 const MOST_KEYS: c_int = 64;
 
-/// Records the hints of the open file `handle`: those in the info object `asked`, and those in effect.
+/// Records the hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.
 pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
     let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
     thread.while_asking(|| {
@@ -61,7 +61,7 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
             continue;
         }
         let mut found = 0;
-        // Leaves room for the NUL.
+        // Leave room for the NUL.
         let room = VALUE_BYTES as c_int - 1;
         let result = api().info_get(info, key.as_ptr().cast(), room, value.as_mut_ptr().cast(), &raw mut found);
         if result == SUCCESS && found != 0 {
@@ -70,7 +70,6 @@ fn keep(details: &MpiDetails, origin: HintOrigin, info: Handle) {
     }
 }
 
-/// Returns the part of `bytes` before the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len())]
 }

@@ -1,5 +1,4 @@
-//! Wrappers of nonblocking MPI-IO (MPI 4.0, 14.4). A segment lasts from the call until a call in `completion` reports the request as
-//! complete.
+//! Wraps nonblocking MPI-IO (MPI 4.0, 14.4). A segment lasts from the submitting call until a call in `completion` reports the request as complete.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::completion::request_at;
@@ -19,7 +18,7 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which submits a nonblocking operation and stores the handle of its request.
+/// Runs `call`, which submits a nonblocking operation, and remembers the request.
 fn submitting(
     handle: Handle,
     op: &'static Op,

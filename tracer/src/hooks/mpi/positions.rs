@@ -1,4 +1,4 @@
-//! Wrappers of calls that set file pointers and file sizes (MPI 4.0, 14.4.3, 14.4.4, 14.2.4 and 14.2.5).
+//! Wraps calls that set file pointers and file sizes (MPI 4.0, 14.4.3, 14.4.4, 14.2.4 and 14.2.5).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Where, byte_offset};
@@ -12,14 +12,13 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Returns the file offset of the shared file pointer after a seek, computed from the call's arguments only, since other ranks may have
-/// moved the pointer since.
+/// Returns the shared file pointer after a seek, as a file offset in bytes, from the arguments only: other ranks may have moved it since.
 fn shared_position(handle: Handle, file: &MpiFile, offset: i64, whence: c_int) -> i64 {
     let from_start = world().is_some_and(|world| world.abi.seek_set == whence);
     if from_start { byte_offset(handle, file, offset) } else { NO_OFFSET }
 }
 
-/// Returns (offset, length) to record for a call that sets the file's size. Forgets the cached size, which may change again.
+/// Returns (offset, length) to record for a call that sets the file size. Forgets the cached file size, which is outdated.
 fn sized(file: &MpiFile, size: i64) -> (i64, u64) {
     file.size_seen.store(0, Ordering::Relaxed);
     (NO_OFFSET, u64::try_from(size).unwrap_or(0))

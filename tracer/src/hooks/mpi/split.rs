@@ -1,4 +1,4 @@
-//! Wrappers of split collective MPI-IO (MPI 4.0, 14.4.5). A segment lasts from the `_begin` call to the return of the `_end` call.
+//! Wraps split collective MPI-IO (MPI 4.0, 14.4.5). A segment lasts from the `_begin` call to the return of the `_end` call.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
@@ -19,7 +19,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, a `_begin` call, and stores its start.
+/// Runs `call`, a `_begin` call, and stores the start time and offset of the operation.
 fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
@@ -34,7 +34,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
-        // The program may free the datatype before the end call.
+        // Decode the datatype now, since the program may free it before the `_end` call.
         file.split.datatype.store(world.datatype(datatype).to_raw(), Ordering::Relaxed);
         file.split.start.store(timer.start(), Ordering::Release);
     } else {

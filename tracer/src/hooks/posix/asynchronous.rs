@@ -1,7 +1,7 @@
-//! Wrappers of POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns that the operation is
-//! complete. It is recorded by aio_return(3), which returns the number of bytes. Calls made by the C library's helper threads are not seen.
-//! Calls that submit or wait are recorded too, as time that blocks the program's thread. Operations whose result the program never queries
-//! are counted.
+//! Wraps POSIX asynchronous I/O (aio(7)). A segment lasts from the submission until the program first learns of the completion, and is
+//! recorded by aio_return(3), which returns the number of bytes. Calls that submit or wait are recorded too, as time that blocks the
+//! program's thread. I/O calls of the C library's helper threads are not seen; operations whose result the program never queries are
+//! counted.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::pending::{self, Key, Pending};
@@ -17,8 +17,8 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Records that `block` is about to be submitted; returns its target if the file is recorded. Until completion, the C library's threads may
-/// use the descriptor at any time.
+/// Records that `block` is about to be submitted; returns its target if the file is recorded. The C library's threads may use the
+/// descriptor at any time until the operation is complete.
 fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     // SAFETY: the program's own control block, which the C library reads unchecked.
     let about = unsafe { block.as_ref() }?;
@@ -30,10 +30,10 @@ fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     Some(to)
 }
 
-/// Runs `call`, which submits the operation of one control block, and records it.
+/// Runs `call`, which submits the operation of one control block, and records the operation.
 fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread() else { return call() };
-    // Before the call: another thread may learn of the completion before this one continues.
+    // Before the call: another thread may learn of the completion before this thread continues.
     let Some(sent) = submit(block, op) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
@@ -59,7 +59,7 @@ fn error_of(block: *const aiocb) -> c_int {
     unsafe { function(block) }
 }
 
-/// Checks which of the listed operations are complete by now, and stores the time.
+/// Checks which of the listed operations are complete by now, and stores the current time for each.
 fn look_at(list: *const *const aiocb, count: c_int) {
     let (now, errno) = (clock::of_call(), errno::save());
     for block in blocks(list, count) {
@@ -70,13 +70,13 @@ fn look_at(list: *const *const aiocb, count: c_int) {
     errno.restore();
 }
 
-/// Iterates over the control blocks of a list that the C library has read.
+/// Iterates over the control blocks of a list that the C library has read; skips null pointers.
 fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *const aiocb> {
     (0..usize::try_from(count).unwrap_or(0))
         .map(move |index| {
             // SAFETY: inside the program's list.
             let place = unsafe { list.add(index) };
-            // SAFETY: as above.
+            // SAFETY: inside the program's list.
             unsafe { place.read() }
         })
         .filter(|block| !block.is_null())
@@ -120,7 +120,7 @@ fn listing(mode: c_int, list: *const *mut aiocb, count: c_int, call: impl FnOnce
     if mode == libc::LIO_WAIT {
         look_at(list, count);
     }
-    // LIO_WAIT also waits if some operations fail (EIO); the effect of calls that fail otherwise is unknown.
+    // LIO_WAIT also waits if some operations fail (EIO); the effect of a call that fails otherwise is unknown.
     let did = result == 0 || mode == libc::LIO_WAIT && errno.value() == libc::EIO;
     if did && let Some(sent) = first {
         timer.kept_for(end, sent, if mode == libc::LIO_WAIT { &POSIX_WAIT } else { &POSIX_SUBMIT });
@@ -155,7 +155,7 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
             let op = if operation == libc::O_DSYNC { &POSIX_AIO_DATA_SYNC } else { &POSIX_AIO_SYNC };
             submitting(block, op, || real(operation, block))
         };
-    /// aio_error(3). May tell the program that the operation is complete.
+    /// Wraps aio_error(3), which may tell the program that the operation is complete.
     [aio_error, aio_error64](block: *const aiocb) -> c_int
         = |real| {
             let error = real(block);
@@ -164,13 +164,13 @@ hooks! { ASYNCHRONOUS, missing = { errno::set(libc::ENOSYS); -1 };
             }
             error
         };
-    /// aio_return(3). Ends and records the operation's segment.
+    /// Wraps aio_return(3), which ends and records the segment of the operation.
     [aio_return, aio_return64](block: *mut aiocb) -> ssize_t
         = |real| returning(block, || real(block));
-    /// aio_suspend(3). May tell the program that operations are complete.
+    /// Wraps aio_suspend(3), which may tell the program that operations are complete.
     [aio_suspend, aio_suspend64](list: *const *const aiocb, count: c_int, timeout: *const timespec) -> c_int
         = |real| suspending(list, count, || real(list, count, timeout));
-    /// lio_listio(3). Recorded as one segment per operation in the list.
+    /// Wraps lio_listio(3), recorded as one segment per operation in the list.
     [lio_listio, lio_listio64](mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
         = |real| listing(mode, list, count, || real(mode, list, count, event));
 }

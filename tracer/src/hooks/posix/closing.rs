@@ -1,5 +1,4 @@
-//! Wrappers of directory stream functions (opendir(3), ...) and of functions that close descriptors created by open(2). Only opendir(3) is
-//! recorded as a segment.
+//! Wraps directory stream functions (opendir(3), closedir(3)) and closefrom(3). Only opendir(3) is recorded as a segment.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::opening_directory;
@@ -9,7 +8,7 @@ use crate::{handles, process, record};
 use libc::{DIR, c_char, c_int, c_uint};
 
 hooks! { CLOSING, missing = none();
-    /// closefrom(3) (glibc 2.34 and later).
+    /// Wraps closefrom(3) (glibc 2.34 and later).
     [closefrom](first: c_int) -> ()
         = |real| {
             let first = first.max(0) as c_uint;

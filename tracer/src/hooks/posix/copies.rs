@@ -1,5 +1,5 @@
-//! Wrappers of copies inside the kernel (sendfile, splice, copy_file_range). Recorded as a read segment on the source file and a write
-//! segment on the destination file, each if that file is recorded. Either end may be a pipe or a socket.
+//! Wraps copies inside the kernel (sendfile, splice, copy_file_range). A copy is recorded as a read segment on the source file and a write
+//! segment on the destination file, each if that file is recorded. Source or destination may be a pipe or a socket.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -13,7 +13,7 @@ use trace_format::segment::NO_OFFSET;
 
 /// Source or destination of a copy inside the kernel.
 pub(super) struct End {
-    /// Address of the program's offset variable, which the call advances; null if the copy uses the descriptor's position.
+    /// Address of the program's offset variable, which the call advances; null if the copy uses the descriptor's file position.
     place: *const off_t,
     op: &'static Op,
     target: Option<Target>,
@@ -24,18 +24,16 @@ impl End {
         Self { place, op, target: handles::descriptor(number) }
     }
 
-    /// Returns the open file description whose position the call moves, if any.
+    /// Returns the open file description whose file position the call moves, if any.
     fn moving(&self) -> Option<&'static Description> {
         self.target.map(|target| target.description).filter(|_| self.place.is_null())
     }
 }
 
-/// Returns the source of a copy.
 pub(super) fn from(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_READ)
 }
 
-/// Returns the destination of a copy.
 pub(super) fn to(number: c_int, place: *const off_t) -> End {
     End::new(number, place, &POSIX_COPY_WRITE)
 }
@@ -47,7 +45,7 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
     if ends.iter().all(|end| end.target.is_none()) {
         return call();
     }
-    // Sorted to prevent deadlock: two threads that copy in opposite directions must lock the positions in the same order.
+    // Sort to prevent deadlock: two threads that copy in opposite directions must take their turns to move the positions in the same order.
     ends.sort_by_key(|end| end.moving().map_or(std::ptr::null(), std::ptr::from_ref));
     let movers = ends.each_ref().map(|end| end.moving().map(Description::moving));
     let timer = Call::begin(thread);
@@ -67,7 +65,7 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
             let placed = match mover {
                 Some(mover) => description.moved(mover, target, result as i64, manner.appends()),
                 None => {
-                    // SAFETY: the call succeeded, so the kernel has read and written there.
+                    // SAFETY: the call succeeded, so the kernel has read and written the program's offset variable.
                     let behind = unsafe { end.place.read() };
                     Placed::at(behind.saturating_sub(result as i64))
                 }
@@ -89,7 +87,7 @@ hooks! { COPIES, missing = { errno::set(libc::ENOSYS); -1 };
             || real(input, input_at, output, output_at, length, flags));
     [sendfile, sendfile64](output: c_int, input: c_int, input_at: *mut off_t, length: size_t) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, std::ptr::null())], || real(output, input, input_at, length));
-    /// splice(2). One of its ends is a pipe.
+    /// Wraps splice(2), whose source or destination is a pipe.
     [splice](input: c_int, input_at: *mut off_t, output: c_int, output_at: *mut off_t, length: size_t, flags: c_uint) -> ssize_t
         = |real| copying(|| [from(input, input_at), to(output, output_at)],
             || real(input, input_at, output, output_at, length, flags));

@@ -1,10 +1,10 @@
-//! Wrappers of Linux asynchronous I/O (io_submit(2)), called through libaio or syscall(2). A segment lasts from the submission until the
-//! program collects the completion, which has the number of bytes really transferred. Submitting and collecting calls are recorded too, as
-//! time that blocks the program's thread: io_submit(2) may perform an operation instead of only starting it. Completions that the program
-//! reads directly from the completion ring in its memory, without a call, are not seen; those operations are counted.
+//! Wraps Linux asynchronous I/O (io_submit(2)), called through libaio or syscall(2). A segment lasts from the submission until the program
+//! collects the completion, which has the number of bytes really transferred. Submitting and collecting calls are recorded too, as time
+//! that blocks the program's thread: io_submit(2) may perform an operation instead of only starting it. Operations whose completions the
+//! program reads directly from the completion ring in its memory, without a call, are only counted.
 //!
-//! libaio's functions return errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before 2003) has
-//! other arguments than the one linked ever since; programs that call it cannot be traced.
+//! libaio's functions return errors as negative numbers and leave errno alone. Its oldest io_getevents (LIBAIO_0.1, before 2003) has other
+//! arguments than later versions; programs that call it cannot be traced.
 #![expect(unsafe_code, reason = "C functions, structures of the kernel")]
 
 use super::readable::{Answer, Pages};
@@ -24,7 +24,7 @@ use libc::{c_int, c_long, c_void, timespec};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Control block: `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
+/// Control block of an operation: `struct iocb` of <linux/aio_abi.h>, on little-endian machines.
 #[repr(C)]
 pub(super) struct Control {
     data: u64,
@@ -52,7 +52,7 @@ pub(super) struct Event {
     second: i64,
 }
 
-/// Returns the operation to record for an IOCB_CMD_... opcode; `None` if it is not recorded.
+/// Returns the operation to record for an IOCB_CMD_... opcode; `None` if operations with this opcode are not recorded.
 fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
@@ -63,14 +63,14 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Upper bound of the number of concurrent operations per context (fs.aio-max-nr is 65,536 by default).
+/// Upper bound of the number of operations per call (fs.aio-max-nr is 65,536 by default).
 const MOST: usize = 1 << 20;
 /// Number of operations for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
 const FEW: usize = 64;
 /// Number of operations submitted so far; gives each operation its sequence number (turn).
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// `struct aio_ring` (Linux, fs/aio.c); its address is the context's ID.
+/// Completion ring: `struct aio_ring` (Linux, fs/aio.c); its address is the context's ID.
 #[repr(C)]
 struct Ring {
     id: u32,
@@ -85,7 +85,7 @@ fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// Returns the operation that a control block describes; `None` unless it is on a recorded file.
+/// Returns the operation that a control block describes; `None` unless the operation is on a recorded file.
 fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     // SAFETY: a control block of the program that is known to be readable.
     let about = unsafe { block.read_unaligned() };
@@ -102,11 +102,11 @@ fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
 struct Submission {
     context: usize,
     list: *const *const Control,
-    /// Sequence number of the first operation.
+    /// Sequence number of the first operation of the call.
     turn: u64,
     /// Number of leading blocks that are already in the table of pending operations.
     noted: usize,
-    /// Indices of the first `FEW` operations in the table of pending operations.
+    /// Indices of the first `FEW` operations of the call in the table of pending operations.
     places: [u16; FEW],
     /// First operation on a recorded file: its index in the list, and its target.
     first: Option<(usize, Sent)>,
@@ -129,7 +129,8 @@ impl Submission {
         }
     }
 
-    /// Returns the end of the part of `range` that is readable at these addresses, and the probe's answer for the next element.
+    /// Returns the end of the part of `range` that is readable, and the probe's answer for the element at this end. `address` maps an index
+    /// to the element's address; each element has `bytes` bytes.
     fn readable(
         &mut self,
         range: Range<usize>,
@@ -146,7 +147,7 @@ impl Submission {
             let until = (at..behind).take_while(has_room).count() + at;
             match self.pages.ask() {
                 Answer::Readable => at = until,
-                // Narrow it down one by one.
+                // Probe one element at a time to find the unreadable one.
                 Answer::Unreadable if until - at > 1 => most = 1,
                 other => return (at, other),
             }
@@ -154,8 +155,7 @@ impl Submission {
         (at, Answer::Readable)
     }
 
-    /// Returns the end of the readable prefix of the iocb array, and the probe's answer for the next entry. The kernel also stops at the
-    /// first bad entry. Usually two probes suffice.
+    /// Returns the end of the readable prefix of the iocb array (the kernel stops there too), and the probe's answer for the next entry.
     fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
         let start = range.start;
         let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
@@ -163,7 +163,7 @@ impl Submission {
         (until, if until < end { of_blocks } else { of_list })
     }
 
-    /// Returns how many of `count` blocks the kernel examines: at most the size of the context's ring.
+    /// Returns how many of `count` control blocks the kernel examines: at most the size of the context's ring.
     fn looked_at(&mut self, count: usize) -> (usize, Answer) {
         if count <= FEW {
             return (count, Answer::Readable);
@@ -177,8 +177,7 @@ impl Submission {
         (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
     }
 
-    /// Adds the blocks that the kernel may accept to the table of pending operations; returns the probe's answer for the first block not
-    /// added.
+    /// Adds control blocks that the kernel may accept to the pending operations; returns the probe's answer for the first block not added.
     fn note_before(&mut self, count: usize) -> Answer {
         let (count, of_ring) = self.looked_at(count);
         let (until, answer) = self.blocks(0..count);
@@ -187,9 +186,9 @@ impl Submission {
         if of_ring == Answer::Readable { answer } else { of_ring }
     }
 
-    /// Completes the bookkeeping after the kernel has accepted `taken` blocks: confirms these and removes the others from the table.
+    /// Completes the bookkeeping after the kernel has accepted `taken` control blocks: confirms these and removes the others from the table.
     fn settle(&mut self, taken: usize) {
-        // By table index: another thread may have freed the blocks already, so their memory is not probed again.
+        // Confirm by table index: another thread may have freed the blocks already, so their memory is not probed again.
         for (at, place) in self.places.iter().enumerate().take(taken.min(self.noted)) {
             pending::settle(*place, self.context, self.turn + at as u64);
         }
@@ -207,12 +206,12 @@ impl Submission {
         self.noted = taken;
     }
 
-    /// Records the first operation as failed with `error`, since it is why nothing was submitted, unless the list itself is unreadable.
+    /// Records the first operation as failed with `error`, since it stopped the submission, unless the list itself is unreadable.
     fn failed(&mut self, thread: &'static Thread, start: u64, error: c_int) {
         let is_known = match self.blocks(0..1).1 {
             Answer::Readable => true,
             Answer::Unreadable => false,
-            // Possibly an invalid context, in which case the list was not even read.
+            // If the context is invalid, the kernel has not even read the list.
             Answer::NotAsked if error == libc::EINVAL => {
                 Note::Asynchronous.count();
                 false
@@ -226,18 +225,17 @@ impl Submission {
     }
 }
 
-/// Returns the error of io_submit(2) called through syscall(2), which sets errno.
+/// Returns the error number of io_submit(2) called through syscall(2), which sets errno.
 pub(super) fn by_errno(_: c_long) -> c_int {
     errno::save().value()
 }
 
-/// Returns the error of io_submit called through libaio, which returns it negated.
+/// Returns the error number of io_submit called through libaio, which returns it negated.
 fn by_result(result: c_long) -> c_int {
     c_int::try_from(-result).unwrap_or(0)
 }
 
-/// Runs and records `call`, which submits up to `count` operations and returns how many were accepted. If its result is negative, `error`
-/// maps it to the errno value.
+/// Runs and records `call`, which submits up to `count` operations and returns the number accepted. `error` maps a failure to an errno value.
 pub(super) fn submitting(
     context: usize,
     count: c_long,
@@ -250,20 +248,20 @@ pub(super) fn submitting(
     let turn = TURNS.fetch_add(count as u64, Ordering::Relaxed);
     let mut submission =
         Submission { context, list, turn, noted: 0, places: [pending::NOWHERE; FEW], first: None, pages: Pages::new() };
-    // Add the blocks before the call: another thread may collect a completion and reuse its control block before this thread continues.
-    // Afterwards is enough in a single-threaded process, and required where memory may not be probed.
+    // Add the control blocks before the call: another thread may collect a completion and reuse its control block before this thread
+    // continues. In a single-threaded process adding them afterwards suffices; where memory may not be probed, it is the only way.
     let found = errno::save();
     let next = if threads::is_single() { Answer::NotAsked } else { submission.note_before(count) };
     found.restore();
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (clock::of_call(), errno::save());
-    // Read errno first: probing memory changes it.
+    // Read errno first, since probing memory changes it.
     let error = if result < 0 { error(result) } else { 0 };
     let taken = usize::try_from(result).unwrap_or(0);
     submission.settle(taken);
     if next == Answer::NotAsked {
-        // The kernel has accepted, thus read, these blocks.
+        // The kernel has accepted, thus read, these control blocks.
         (submission.noted..taken.min(count)).for_each(|at| submission.note(at, timer.start()));
     }
     Note::Asynchronous.count_many((taken - submission.noted) as u64);
@@ -287,7 +285,7 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
     for at in 0..usize::try_from(result).unwrap_or(0) {
         // SAFETY: the kernel has stored `result` events.
         let place = unsafe { events.add(at) };
-        // SAFETY: as above.
+        // SAFETY: the kernel has stored `result` events.
         let event = unsafe { place.read_unaligned() };
         let Some(pending) = pending::take(Key { owner: context, mark: event.block }) else { continue };
         first.get_or_insert(pending.to);
@@ -300,7 +298,7 @@ pub(super) fn collecting(context: usize, events: *const Event, call: impl FnOnce
     result
 }
 
-/// Runs `call`, which destroys a context. Its pending operations can no longer be collected, so they are counted and dropped.
+/// Runs `call`, which destroys a context. The context's pending operations can no longer be collected, so they are counted and dropped.
 pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_long {
     let result = call();
     if result == 0 && record::is_on() {
@@ -309,8 +307,7 @@ pub(super) fn destroying(context: usize, call: impl FnOnce() -> c_long) -> c_lon
     result
 }
 
-/// Runs `call`, a function of libaio, through the recording function `wrapped`. If another library has a function of this name, it is
-/// called without recording.
+/// Runs `call`, a function of libaio, through the recording function `wrapped`; without recording if another library defines the function.
 fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long) -> c_long) -> c_int {
     const UNKNOWN: u8 = 0;
     const LIBAIO: u8 = 1;
@@ -327,7 +324,6 @@ fn in_libaio(call: impl Fn() -> c_int, wrapped: impl FnOnce(&dyn Fn() -> c_long)
     wrapped(&|| thread.in_library(&call).into()) as c_int
 }
 
-/// Resolves libaio's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if KERNEL_AIO.first().is_some_and(|slot| !slot.address().is_null()) {
         KERNEL_AIO.iter().for_each(|slot| _ = slot.address());
@@ -338,16 +334,16 @@ pub(in crate::hooks) fn resolve() {
 const MISSING: c_int = -libc::ENOSYS;
 
 hooks! { KERNEL_AIO, missing = MISSING;
-    /// io_submit(3) of libaio.
+    /// Wraps io_submit(3) of libaio.
     [io_submit](context: usize, count: c_long, list: *const *const Control) -> c_int
         = |real| in_libaio(|| real(context, count, list), |call| submitting(context, count, list, by_result, call));
-    /// io_getevents(3) of libaio (LIBAIO_0.4).
+    /// Wraps io_getevents(3) of libaio (LIBAIO_0.4).
     [io_getevents](context: usize, least: c_long, most: c_long, events: *mut Event, timeout: *mut timespec) -> c_int
         = |real| in_libaio(|| real(context, least, most, events, timeout), |call| collecting(context, events, call));
-    /// io_pgetevents(3) of libaio (LIBAIO_0.5).
+    /// Wraps io_pgetevents(3) of libaio (LIBAIO_0.5).
     [io_pgetevents](context: usize, least: c_long, most: c_long, events: *mut Event, timeout: *mut timespec, mask: *mut c_void) -> c_int
         = |real| in_libaio(|| real(context, least, most, events, timeout, mask), |call| collecting(context, events, call));
-    /// io_destroy(3) of libaio.
+    /// Wraps io_destroy(3) of libaio.
     [io_destroy](context: usize) -> c_int
         = |real| in_libaio(|| real(context), |call| destroying(context, call));
 }

@@ -1,5 +1,5 @@
-//! Wrappers of file locks: fcntl(2), lockf(3), flock(2). Locking and unlocking are separate operations. Ranges are recorded from the start
-//! of the file; a length of 0 means up to the end of the file and beyond.
+//! Wraps file locks: fcntl(2), lockf(3), flock(2). Locking and unlocking are separate operations. Ranges are recorded from the start of the
+//! file; a length of 0 means up to the end of the file and beyond.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -20,8 +20,7 @@ fn range(start: i64, length: i64) -> Range {
     (first.max(NO_OFFSET), length.unsigned_abs())
 }
 
-/// Runs and records `call`, which locks or unlocks. `op_of` returns operation and range; it is evaluated after the call, when the kernel
-/// has validated the arguments.
+/// Runs and records `call`, which locks or unlocks. `op_of` returns operation and range after the call has validated the arguments.
 fn locking(
     number: c_int,
     op_of: impl FnOnce(&Target, c_int) -> Option<(&'static Op, Range)>,
@@ -44,7 +43,7 @@ fn locking(
     result
 }
 
-/// Runs and records fcntl(2) with a locking command; `argument` is its third argument, a `struct flock` pointer.
+/// Runs and records fcntl(2) with a locking command; `argument` is the third argument, a `struct flock` pointer.
 pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_int) -> c_int {
     let op_of = |target: &Target, error| {
         if error == libc::EFAULT {
@@ -64,9 +63,9 @@ pub(super) fn by_fcntl(number: c_int, argument: usize, call: impl FnOnce() -> c_
 }
 
 fn size_of_file(number: c_int) -> i64 {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) };
     stat.st_size
 }
@@ -86,10 +85,10 @@ fn by_flock(number: c_int, operation: c_int, call: impl FnOnce() -> c_int) -> c_
 }
 
 hooks! { LOCKS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lockf(3). Its range is relative to the file position. F_TEST is not recorded.
+    /// Wraps lockf(3), whose range is relative to the file position. F_TEST is not recorded.
     [lockf, lockf64](number: c_int, command: c_int, length: off_t) -> c_int
         = |real| by_lockf(number, command, length, || real(number, command, length));
-    /// flock(2). Recorded as a lock on the whole file.
+    /// Wraps flock(2), recorded as a lock on the whole file.
     [flock](number: c_int, operation: c_int) -> c_int
         = |real| by_flock(number, operation, || real(number, operation));
 }

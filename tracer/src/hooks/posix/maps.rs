@@ -1,6 +1,5 @@
-//! Wrappers of memory mappings of files (mmap(2), ...). An allocator may call mmap(3) while dlsym(3) runs, before this library is
-//! initialized. So these functions are not resolved at their first call, as others are. Until the constructor has resolved them, they make
-//! the system calls directly.
+//! Wraps memory mappings of files (mmap(2), ...). An allocator may call mmap(3) while dlsym(3) runs, so the wrappers do not resolve the
+//! real functions at their first call. Until the constructor has resolved them, the wrappers make the system calls directly.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -18,15 +17,14 @@ static MUNMAP: Slot = slot!("munmap");
 static MSYNC: Slot = slot!("msync");
 static MREMAP: Slot = slot!("mremap");
 
-/// Wrapped functions of this module.
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
 
-/// Converts the result of a system call to an address; syscall(2) has set errno.
+/// Converts the result of a system call to an address. An error needs no conversion, since syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(result as usize)
 }
 
-/// Rounds a length up to whole pages, as the kernel does for mappings.
+/// Rounds a length in bytes up to whole pages, as the kernel does for mappings.
 fn whole_pages(length: size_t) -> size_t {
     length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
 }
@@ -52,7 +50,7 @@ fn mapping(
     let address = call();
     let failed = address == libc::MAP_FAILED;
     if !failed {
-        // The new map replaces older ones in its range, without munmap(2).
+        // The new mapping replaces older mappings in its range, without munmap(2).
         mappings::take(address as usize, whole_pages(length));
     }
     match target.map(|target| target.used().map(Used::file)) {
@@ -72,7 +70,7 @@ fn mapping(
     address
 }
 
-/// mmap(2). Recorded with the requested file range.
+/// Wraps mmap(2), recorded with the requested file range.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -89,19 +87,19 @@ pub(crate) unsafe extern "C" fn mmap(
     let real = MMAP.known_address();
     mapping(number, flags, length, offset, || {
         if real.is_null() {
-            // SAFETY: the caller's own arguments.
+            // SAFETY: passes the caller's own arguments.
             return mapped(unsafe {
                 crate::sys::pass_on!(libc::SYS_mmap, address, length, protection, flags, number, offset)
             });
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Mmap>(real) };
-        // SAFETY: the caller's own arguments.
+        // SAFETY: passes the caller's own arguments.
         unsafe { function(address, length, protection, flags, number, offset) }
     })
 }
 
-/// mmap(2) under its 64-bit name.
+/// Wraps mmap(2) under its 64-bit name.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -115,11 +113,11 @@ pub(crate) unsafe extern "C" fn mmap64(
     number: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    // SAFETY: the same function on every 64-bit system; the arguments are the caller's own.
+    // SAFETY: mmap64 is mmap on every 64-bit system; passes the caller's own arguments.
     unsafe { mmap(address, length, protection, flags, number, offset) }
 }
 
-/// munmap(2). Recorded as one segment per unmapped range of a recorded file.
+/// Wraps munmap(2), recorded as one segment per unmapped range of a recorded file.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -129,12 +127,12 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     let real = MUNMAP.known_address();
     let call = || {
         if real.is_null() {
-            // SAFETY: the caller's own arguments.
+            // SAFETY: passes the caller's own arguments.
             return unsafe { crate::sys::pass_on!(libc::SYS_munmap, address, length) } as c_int;
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Munmap>(real) };
-        // SAFETY: the caller's own arguments.
+        // SAFETY: passes the caller's own arguments.
         unsafe { function(address, length) }
     };
     let Some(thread) = admission::thread_of_program() else { return call() };
@@ -159,7 +157,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     result
 }
 
-/// msync(2). Recorded as one segment per synced range of a recorded file.
+/// Wraps msync(2), recorded as one segment per synchronized range of a recorded file.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -169,12 +167,12 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     let real = MSYNC.known_address();
     let call = || {
         if real.is_null() {
-            // SAFETY: the caller's own arguments.
+            // SAFETY: passes the caller's own arguments.
             return unsafe { crate::sys::pass_on!(libc::SYS_msync, address, length, flags) } as c_int;
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Msync>(real) };
-        // SAFETY: the caller's own arguments.
+        // SAFETY: passes the caller's own arguments.
         unsafe { function(address, length, flags) }
     };
     let Some(thread) = admission::thread_of_program() else { return call() };
@@ -192,8 +190,8 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     result
 }
 
-/// mremap(2). Recorded as one segment per range of a recorded file, at its new mapping. The last argument exists only with MREMAP_FIXED or
-/// MREMAP_DONTUNMAP; otherwise its register is passed on unread.
+/// Wraps mremap(2), recorded as one segment per range of a recorded file, at its new mapping. The last argument exists only with
+/// MREMAP_FIXED or MREMAP_DONTUNMAP; otherwise its register is passed on unread.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -209,12 +207,12 @@ pub(crate) unsafe extern "C" fn mremap(
     let real = MREMAP.known_address();
     let call = || {
         if real.is_null() {
-            // SAFETY: the caller's own arguments.
+            // SAFETY: passes the caller's own arguments.
             return mapped(unsafe { crate::sys::pass_on!(libc::SYS_mremap, old, bytes, now, flags, new) });
         }
         // SAFETY: the symbol has this C type.
         let function = unsafe { std::mem::transmute::<*mut c_void, Mremap>(real) };
-        // SAFETY: the caller's own arguments.
+        // SAFETY: passes the caller's own arguments.
         unsafe { function(old, bytes, now, flags, new) }
     };
     let Some(thread) = admission::thread() else { return call() };
@@ -228,7 +226,7 @@ pub(crate) unsafe extern "C" fn mremap(
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if address != libc::MAP_FAILED {
         if address as usize != start || again {
-            // The new map replaces older ones in its range.
+            // The new mapping replaces older mappings in its range.
             mappings::take(address as usize, now);
         }
         let range = if bytes == 0 { now } else { range };

@@ -1,5 +1,5 @@
-//! Wrappers of calls that query or change a file's metadata, by descriptor or by name. A name is made absolute lexically; a descriptor
-//! stands for the file as which it was opened.
+//! Wraps calls that query or change a file's metadata, by descriptor or by name. A name is made absolute lexically; a descriptor is
+//! recorded under the path with which it was opened.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::naming::changing;
@@ -54,7 +54,7 @@ pub(super) fn on_descriptor(
     result
 }
 
-/// Like [`on_descriptor`], for a function that returns its error instead of setting errno.
+/// Runs and records `call` like [`on_descriptor`], for a function that returns its error instead of setting errno.
 fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -83,69 +83,69 @@ fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -
     on_name(at, name, op, 0, call)
 }
 
-/// Like [`on_name`]; acts on the descriptor `at` if `name` is null, as in utimensat(2).
+/// Runs and records `call` like [`on_name`], or on the descriptor `at` if `name` is null, as in utimensat(2).
 fn on_name_or(at: c_int, name: *const c_char, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     if name.is_null() { on_descriptor(at, op, NO_OFFSET, 0, call) } else { on_name(at, name, op, 0, call) }
 }
 
-/// Converts a size or length argument to unsigned; a negative one makes the call fail.
+/// Converts a size or length argument to unsigned; a negative argument, with which the call fails, becomes 0.
 pub(super) fn size(length: off_t) -> u64 {
     u64::try_from(length).unwrap_or(0)
 }
 
 // readlink(2) is not wrapped: an allocator (jemalloc) calls it at its start while holding its lock, and recording may allocate.
 hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
-    /// stat(2). Recorded without offset and length, like all queries.
+    /// Wraps stat(2), recorded without offset and length, like all queries.
     unlike "two structures under one entry, not looked into" [stat, stat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
     unlike "two structures under one entry, not looked into" [lstat, lstat64](name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(name, about));
     unlike "two structures under one entry, not looked into" [fstat, fstat64](number: c_int, about: *mut c_void) -> c_int
         = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(number, about));
-    /// fstatat(2). An empty name with AT_EMPTY_PATH refers to the descriptor itself.
+    /// Wraps fstatat(2). An empty name with AT_EMPTY_PATH refers to the descriptor itself.
     unlike "two structures under one entry, not looked into" [fstatat, fstatat64](at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, about, flags));
     [statx](at: c_int, name: *const c_char, flags: c_int, mask: c_uint, about: *mut libc::statx) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(at, name, flags, mask, about));
-    /// stat(2) as compiled against glibc before 2.33 (LSB, libc: __xstat).
+    /// Wraps stat(2) as compiled against glibc before 2.33 (LSB, libc: __xstat).
     [__xstat, __xstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
-    /// lstat(2) as compiled against glibc before 2.33.
+    /// Wraps lstat(2) as compiled against glibc before 2.33.
     [__lxstat, __lxstat64](version: c_int, name: *const c_char, about: *mut c_void) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_STAT, 0, || real(version, name, about));
-    /// fstat(2) as compiled against glibc before 2.33.
+    /// Wraps fstat(2) as compiled against glibc before 2.33.
     [__fxstat, __fxstat64](version: c_int, number: c_int, about: *mut c_void) -> c_int
         = |real| on_descriptor(number, &POSIX_STAT, NO_OFFSET, 0, || real(version, number, about));
-    /// fstatat(2) as compiled against glibc before 2.33.
+    /// Wraps fstatat(2) as compiled against glibc before 2.33.
     [__fxstatat, __fxstatat64](version: c_int, at: c_int, name: *const c_char, about: *mut c_void, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_STAT, 0, || real(version, at, name, about, flags));
-    /// truncate(2). The segment's length is the new file size.
+    /// Wraps truncate(2). The segment's length is the new file size.
     [truncate, truncate64](name: *const c_char, length: off_t) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_TRUNCATE, size(length), || real(name, length));
-    /// ftruncate(2). The segment's length is the new file size.
+    /// Wraps ftruncate(2). The segment's length is the new file size.
     [ftruncate, ftruncate64](number: c_int, length: off_t) -> c_int
         = |real| on_descriptor(number, &POSIX_TRUNCATE, NO_OFFSET, size(length), || real(number, length));
-    /// fallocate(2). Recorded with its range, regardless of the mode.
+    /// Wraps fallocate(2), recorded with offset and length of the range, regardless of the mode.
     [fallocate, fallocate64](number: c_int, mode: c_int, offset: off_t, length: off_t) -> c_int
         = |real| on_descriptor(number, &POSIX_ALLOCATE, offset, size(length), || real(number, mode, offset, length));
-    /// posix_fallocate(3). Returns its error instead of setting errno.
+    /// Wraps posix_fallocate(3), which returns its error instead of setting errno.
     [posix_fallocate, posix_fallocate64](number: c_int, offset: off_t, length: off_t) -> c_int
         = |real| returning_error(number, &POSIX_ALLOCATE, offset, size(length), || real(number, offset, length));
-    /// sync_file_range(2). A length of 0 means up to the end of the file.
+    /// Wraps sync_file_range(2). A length of 0 means up to the end of the file.
     [sync_file_range](number: c_int, offset: off_t, length: off_t, flags: c_uint) -> c_int
         = |real| on_descriptor(number, &POSIX_SYNC_RANGE, offset, size(length), || real(number, offset, length, flags));
-    /// rename(2). Recorded under the old name.
+    /// Wraps rename(2), recorded under the old name.
     [rename](old: *const c_char, new: *const c_char) -> c_int
         = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new)));
-    /// renameat(2). Recorded under the old name.
+    /// Wraps renameat(2), recorded under the old name.
     [renameat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new)));
-    /// renameat2(2). Recorded under the old name.
+    /// Wraps renameat2(2), recorded under the old name.
     [renameat2](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_uint) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags)));
     [unlink](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UNLINK, 0, || real(name));
-    /// unlinkat(2). Also removes directories.
+    /// Wraps unlinkat(2), which also removes directories.
     [unlinkat](at: c_int, name: *const c_char, flags: c_int) -> c_int
         = |real| unlinking(at, name, flags, || real(at, name, flags));
     [mkdir](name: *const c_char, mode: mode_t) -> c_int
@@ -160,7 +160,7 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| on_descriptor(number, &POSIX_CHMOD, NO_OFFSET, 0, || real(number, mode));
     [fchmodat](at: c_int, name: *const c_char, mode: mode_t, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_CHMOD, 0, || real(at, name, mode, flags));
-    /// chown(2), lchown(2): change owner and group of a file.
+    /// Wraps chown(2) and lchown(2), which change owner and group of a file.
     [chown, lchown](name: *const c_char, user: uid_t, group: gid_t) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_CHOWN, 0, || real(name, user, group));
     [fchown](number: c_int, user: uid_t, group: gid_t) -> c_int
@@ -169,7 +169,7 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| on_name(at, name, &POSIX_CHOWN, 0, || real(at, name, user, group, flags));
     [utime](name: *const c_char, times: *const utimbuf) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
-    /// utimes(2), lutimes(3): set the time stamps of a file.
+    /// Wraps utimes(2) and lutimes(3), which set the time stamps of a file.
     [utimes, lutimes](name: *const c_char, times: *const timeval) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UTIME, 0, || real(name, times));
     [futimes](number: c_int, times: *const timeval) -> c_int
@@ -180,15 +180,15 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| on_descriptor(number, &POSIX_UTIME, NO_OFFSET, 0, || real(number, times));
     [utimensat](at: c_int, name: *const c_char, times: *const timespec, flags: c_int) -> c_int
         = |real| on_name_or(at, name, &POSIX_UTIME, || real(at, name, times, flags));
-    /// access(2), euidaccess(3): check the caller's permissions for a file.
+    /// Wraps access(2) and euidaccess(3), which check the caller's permissions for a file.
     [access, euidaccess, eaccess](name: *const c_char, mode: c_int) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_ACCESS, 0, || real(name, mode));
     [faccessat](at: c_int, name: *const c_char, mode: c_int, flags: c_int) -> c_int
         = |real| on_name(at, name, &POSIX_ACCESS, 0, || real(at, name, mode, flags));
-    /// link(2). Recorded under the existing name.
+    /// Wraps link(2), recorded under the existing name.
     [link](old: *const c_char, new: *const c_char) -> c_int
         = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_LINK, 0, || real(old, new)));
-    /// linkat(2). Recorded under the existing name.
+    /// Wraps linkat(2), recorded under the existing name.
     [linkat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_int) -> c_int
         = |real| changing(|| on_name(old_at, old, &POSIX_LINK, 0, || real(old_at, old, new_at, new, flags)));
 }

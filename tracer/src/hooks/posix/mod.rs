@@ -1,4 +1,4 @@
-//! Wrapped POSIX calls on descriptors and path names, as exported by the C library.
+//! Wraps POSIX calls on descriptors and path names, as exported by the C library.
 
 mod asynchronous;
 mod closing;

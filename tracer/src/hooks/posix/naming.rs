@@ -1,5 +1,5 @@
-//! Wrappers of calls that may change which file a path name refers to (rename, mount, chroot, wait, ...). They are not recorded, but the
-//! cache of names is invalidated (`handles/canonical_name.rs`). A child that was waited for may have made such calls too.
+//! Wraps calls that may change which file a path name refers to (rename, mount, chroot, wait, ...). These calls are not recorded, but
+//! invalidate the cache of names (`handles/canonical_name.rs`). A child process that was waited for may have changed names too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -7,7 +7,7 @@ use crate::real::hooks;
 use crate::{handles, lifecycle, own_directories, process, record};
 use libc::{c_char, c_int, c_uint, c_ulong, c_void, id_t, idtype_t, pid_t, rusage, siginfo_t};
 
-/// Runs `call`, which may change what path names refer to, and invalidates cached names.
+/// Runs `call`, which may change which files path names refer to, and invalidates cached names.
 #[inline(always)]
 pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
@@ -15,8 +15,7 @@ pub(super) fn changing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, after which absolute paths may begin at another root, or threads may have different working directories; disables the cache
-/// of names.
+/// Runs `call`, after which threads may have different root or working directories; disables the cache of names.
 #[inline(always)]
 pub(super) fn parting<T>(call: impl FnOnce() -> T) -> T {
     lifecycle::before_names_change();
@@ -30,7 +29,7 @@ fn differing<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Runs `call`, which is unshare(2) with `flags`. Only a new mount namespace can change what absolute paths refer to.
+/// Runs `call`, which is unshare(2) with `flags`. Only a new mount namespace can change which files absolute paths refer to.
 #[inline(always)]
 pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -> T) -> T {
     let result = if flags & libc::CLONE_NEWNS == 0 { differing(call) } else { parting(call) };
@@ -68,7 +67,7 @@ hooks! { NAMING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| unmounting(target, || real(target, flags));
     [pivot_root](new: *const c_char, old: *const c_char) -> c_int
         = |real| parting(|| real(new, old));
-    /// move_mount(2) (glibc 2.36 and later).
+    /// Wraps move_mount(2) (glibc 2.36 and later).
     [move_mount](from: c_int, name: *const c_char, to: c_int, target: *const c_char, flags: c_uint) -> c_int
         = |real| mounting(|| real(from, name, to, target, flags));
     [unshare](flags: c_int) -> c_int

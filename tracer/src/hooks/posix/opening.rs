@@ -1,7 +1,7 @@
-//! Wrappers of calls that open, duplicate and close descriptors.
+//! Wraps calls that open, duplicate and close descriptors.
 //!
 //! open(2) and fcntl(2) are variadic in C. On x86-64 and AArch64 Linux, a variadic argument is passed in the same register as a named one.
-//! So the wrappers name the argument; if the caller did not pass it, the register is passed on unread.
+//! So the wrappers declare the argument; if the caller did not pass it, the register is passed on unread.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::super::uring;
@@ -23,8 +23,7 @@ pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl F
     opening_as(asked, Some(asked), || flags, call)
 }
 
-/// Like [`opening`], for a call that may resolve the path differently from open(2), such as openat2(2). `flags` is evaluated only on
-/// success.
+/// Runs and records `call` like [`opening`], if it may resolve the path differently (openat2(2)). `flags` is evaluated only on success.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
@@ -35,8 +34,7 @@ pub(super) fn opening_elsewhere(
     opening_as(Asked { at, name: path }, None, flags, call)
 }
 
-/// Runs and records `call`, which opens the path `asked`. `found` equals `asked` if open(2) would resolve the path to the same file, else
-/// it is `None`.
+/// Runs and records `call`, which opens the path `asked`. `found` is `None` if open(2) might resolve the path to another file.
 #[inline(always)]
 fn opening_as(
     asked: Asked,
@@ -68,7 +66,6 @@ fn opening_as(
     number
 }
 
-/// Records a failed open under the requested path.
 #[cold]
 fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     let errno = errno::save();
@@ -78,7 +75,7 @@ fn opening_failed(timer: Call, at: c_int, path: *const c_char) {
     errno.restore();
 }
 
-/// Forgets what is known about a descriptor that an unrecorded call has opened; it is looked up at its first use.
+/// Marks a descriptor that an unrecorded call has opened as unknown; it is looked up in the kernel at its first use.
 fn unrecorded(number: c_int) -> c_int {
     if number >= 0 && record::is_on() && is_own_process() {
         handles::forget(number);
@@ -92,7 +89,7 @@ pub(super) fn duplicating(old: c_int, call: impl FnOnce() -> c_int) -> c_int {
     duplicating_as(old, None, call)
 }
 
-/// Runs `call`, which duplicates `old` as `new` and closes the previous `new`; updates the descriptor table.
+/// Runs `call`, which duplicates the descriptor `old` as `new` and closes the previous `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn replacing(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     own_directories::make_way(new);
@@ -138,7 +135,7 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     number
 }
 
-/// Runs `call`, which duplicates `old` to the first free number not below `new`; updates the descriptor table.
+/// Runs `call`, which duplicates the descriptor `old` to the first free number not below `new`; updates the descriptor table.
 #[inline(always)]
 pub(super) fn duplicating_to(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     own_directories::make_way(new);
@@ -178,7 +175,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that are still open afterwards are looked up again.
+/// Runs `call`, which closes the descriptors `first` to `last`. Descriptors that are still open afterwards are looked up again at their next use.
 pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint, c_uint) -> c_int) -> c_int {
     let close = || own_directories::around(first, last, call);
     if !record::is_on() || !is_own_process() {
@@ -188,9 +185,9 @@ pub(super) fn closing_range(first: c_uint, last: c_uint, call: impl FnMut(c_uint
     handles::take_range(first, last, close)
 }
 
-/// CLOSE_RANGE_UNSHARE flag of close_range(2).
+/// Flag CLOSE_RANGE_UNSHARE of close_range(2).
 const UNSHARE: c_uint = 1 << 1;
-/// CLOSE_RANGE_CLOEXEC flag of close_range(2).
+/// Flag CLOSE_RANGE_CLOEXEC of close_range(2).
 const CLOSE_LATER: c_uint = 1 << 2;
 
 /// Runs `call`, which is close_range(2) with `flags` on the descriptors `first` to `last`; updates the descriptor table.
@@ -200,7 +197,7 @@ pub(super) fn closing_range_with(
     flags: c_uint,
     mut call: impl FnMut(c_uint, c_uint) -> c_int,
 ) -> c_int {
-    // CLOSE_RANGE_UNSHARE gives a thread that is not alone its own descriptor table.
+    // CLOSE_RANGE_UNSHARE gives this thread a descriptor table of its own, if the process has other threads.
     let parts = flags & UNSHARE != 0 && record::is_on() && is_own_process() && !handles::is_only_thread();
     let result = match (flags & CLOSE_LATER != 0, parts) {
         (true, _) => call(first, last),
@@ -214,20 +211,20 @@ pub(super) fn closing_range_with(
 }
 
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
-    /// open(2). Recorded without offset and length; a failed call is recorded under the requested path.
+    /// Wraps open(2), recorded without offset and length; a failed call is recorded under the requested path.
     unlike "variadic; what it takes is in registers all the same" [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags, mode));
     unlike "variadic; what it takes is in registers all the same" [openat, openat64](dir: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags, mode));
     [creat, creat64](path: *const c_char, mode: mode_t) -> c_int
         = |real| opening(AT_FDCWD, path, 0, || real(path, mode));
-    /// open(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __open_2).
+    /// Wraps open(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __open_2).
     [__open_2, __open64_2](path: *const c_char, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, path, flags, || real(path, flags));
-    /// openat(2) as compiled with _FORTIFY_SOURCE.
+    /// Wraps openat(2) as compiled with _FORTIFY_SOURCE.
     [__openat_2, __openat64_2](dir: c_int, path: *const c_char, flags: c_int) -> c_int
         = |real| opening(dir, path, flags, || real(dir, path, flags));
-    /// mkstemp(3). A failed call is recorded under the template.
+    /// Wraps mkstemp(3). A failed call is recorded under the template.
     [mkstemp, mkstemp64](template: *mut c_char) -> c_int
         = |real| opening(AT_FDCWD, template, 0, || real(template));
     [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
@@ -236,21 +233,21 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
     [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
         = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
-    /// close(2). It is async-signal-safe, and so is this wrapper.
+    /// Wraps close(2). Like close(2), the wrapper is async-signal-safe.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));
-    /// close_range(2). Not recorded; only the descriptor table is updated.
+    /// Wraps close_range(2), which is not recorded; only the descriptor table is updated.
     [close_range](first: c_uint, last: c_uint, flags: c_int) -> c_int
         = |real| closing_range_with(first, last, flags as c_uint, |first, last| real(first, last, flags));
-    /// dup(2). The duplicate shares the file position.
+    /// Wraps dup(2). The duplicate shares the file position.
     [dup](old: c_int) -> c_int
         = |real| duplicating(old, || real(old));
     [dup2](old: c_int, new: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new));
     [dup3](old: c_int, new: c_int, flags: c_int) -> c_int
         = |real| replacing(old, new, || real(old, new, flags));
-    /// fcntl(2). F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT, F_SETLK and its variants lock. Queries
-    /// (F_GETLK, F_GETFL, ...) are not recorded.
+    /// Wraps fcntl(2). F_DUPFD and F_DUPFD_CLOEXEC duplicate, F_SETFL may change O_APPEND and O_DIRECT, F_SETLK and its variants lock.
+    /// Queries (F_GETLK, F_GETFL, ...) are not recorded.
     unlike "variadic; what it takes is in registers all the same" [fcntl, fcntl64](number: c_int, command: c_int, argument: usize) -> c_int
         = |real| controlling(number, command, argument, || real(number, command, argument));
 }

@@ -1,4 +1,4 @@
-//! Wrappers of calls that move a descriptor's file position (lseek) or make written bytes durable (fsync).
+//! Wraps calls that move a descriptor's file position (lseek) or make written bytes durable (fsync).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::metadata::on_descriptor;
@@ -41,7 +41,7 @@ pub(super) fn syncing(number: c_int, op: &'static Op, call: impl FnOnce() -> c_i
 }
 
 hooks! { POSITIONS, missing = { errno::set(libc::ENOSYS); -1 };
-    /// lseek(2). The segment's offset is the new file position.
+    /// Wraps lseek(2). The segment's offset is the new file position.
     [lseek, lseek64](number: c_int, offset: off_t, whence: c_int) -> off_t
         = |real| seeking(number, || real(number, offset, whence));
     [fsync](number: c_int) -> c_int

@@ -1,5 +1,5 @@
-//! Probe for readable memory: finds out if memory that the program names can be read. The kernel returns an error instead of raising a
-//! signal. Many pages are probed by one system call, and none once the program has confined itself by seccomp (`seccomp.rs`).
+//! Probes if memory that the program names is readable, through system calls that return an error instead of raising a signal. One system
+//! call probes many pages. Memory is not probed once the program has confined itself by seccomp (`seccomp.rs`).
 #![expect(unsafe_code, reason = "process_vm_readv(2)")]
 
 use crate::{errno, process, sys};
@@ -9,15 +9,13 @@ use std::mem::MaybeUninit;
 /// Result of probing memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// All of the probed memory is readable.
     Readable,
-    /// Some of the probed memory is not readable.
     Unreadable,
-    /// Unknown, since the kernel may not be asked.
+    /// Unknown: the kernel may not be asked.
     NotAsked,
 }
 
-/// Maximum number of pages per probe.
+/// Maximum number of pages per probe of memory.
 const MOST: usize = 32;
 /// Smallest page size, in bytes.
 const PAGE_BYTES: usize = 4096;
@@ -26,12 +24,11 @@ const PAGE_BYTES: usize = 4096;
 pub(super) struct Pages {
     pages: [MaybeUninit<iovec>; MOST],
     count: usize,
-    /// Last page that was found to be readable.
+    /// Address of the last page that was found to be readable; `usize::MAX` if none.
     known: usize,
 }
 
 impl Pages {
-    /// Makes an empty set of pages.
     pub(super) const fn new() -> Self {
         Self { pages: [const { MaybeUninit::uninit() }; MOST], count: 0, known: usize::MAX }
     }
@@ -66,7 +63,7 @@ impl Pages {
         answer
     }
 
-    /// Probes one byte of each page with process_vm_readv(2), which may read from this process even where it may not from others.
+    /// Probes one byte of each page with process_vm_readv(2), which a process may use on itself even where it may not read other processes.
     fn many(&self, count: usize) -> Answer {
         let mut bytes = [MaybeUninit::<u8>::uninit(); MOST];
         let here = iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: count };
@@ -86,9 +83,9 @@ impl Pages {
 
 /// Probes one page by a faster system call: the kernel reads a signal set from the page and then rejects the operation.
 fn one(page: usize) -> Answer {
-    // Not at the page's start, since a null pointer means no signal set.
+    // The page's start might be a null pointer, which means no signal set.
     let (set, nothing) = (page + 8, std::ptr::null_mut::<u8>());
-    // SAFETY: 99 is no valid operation, so the call changes nothing.
+    // SAFETY: 99 is not a valid operation, so the call changes nothing.
     let result = unsafe { sys::syscall!(libc::SYS_rt_sigprocmask, 99, set, nothing, 8) };
     match if result == 0 { libc::EINVAL } else { errno::save().value() } {
         libc::EINVAL => Answer::Readable,
@@ -113,7 +110,7 @@ mod tests {
         const COUNT: usize = 40;
         let nowhere = std::ptr::null_mut();
         let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping touches nothing that exists.
+        // SAFETY: a new mapping replaces no existing one.
         let start = unsafe { libc::mmap(nowhere, COUNT * PAGE_BYTES, access, kind, -1, 0) };
         assert_ne!(start, libc::MAP_FAILED);
         let at = |page: usize| start.addr() + page * PAGE_BYTES;
@@ -123,7 +120,7 @@ mod tests {
         assert_eq!(of(&[(at(0), 64)]), Answer::Readable);
         assert_eq!(of(&[(at(10), 64)]), Answer::Unreadable);
         assert_eq!(of(&[(8, 64)]), Answer::Unreadable);
-        // Across the end of a page.
+        // Ranges that cross the end of a page.
         assert_eq!(of(&[(at(5) - 8, 64)]), Answer::Readable);
         assert_eq!(of(&[(at(10) - 8, 64)]), Answer::Unreadable);
         assert_eq!(of(&[(at(0), 64), (at(11), 64), (at(2), 64)]), Answer::Readable);

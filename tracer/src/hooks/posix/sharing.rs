@@ -1,7 +1,7 @@
-//! Wrappers of vfork(2) and clone(2). After the first such call, a process with another ID may run in this memory, and its calls must not
-//! be recorded as this process's. Before that, the process ID need not be checked.
+//! Wraps vfork(2) and clone(2). After the first call, a process with another ID may run in this memory, whose calls must not be recorded as
+//! this process's. Before the first call, the process ID need not be checked.
 //!
-//! Both calls return twice, or on another stack. So each wrapper is a jump that preserves all but scratch registers.
+//! Both functions return twice, or on another stack. So each wrapper is a jump that preserves all but scratch registers.
 #![expect(unsafe_code, reason = "naked functions")]
 
 use super::readable::{Answer, Pages};
@@ -13,10 +13,9 @@ use std::ffi::{c_int, c_long, c_void};
 static VFORK_SLOT: Slot = slot!("vfork");
 static CLONE_SLOT: Slot = slot!("clone");
 
-/// Wrapped functions of this module.
 pub(crate) static SHARING: &[&Slot] = &[&VFORK_SLOT, &CLONE_SLOT];
 
-/// Prepares for a vfork(2) by the program and returns the address of vfork(2), or of fork(2) in a C library without it.
+/// Prepares for a vfork(2) by the program and returns the address of vfork(2), or of fork(2) in a C library without vfork.
 extern "C" fn before_vfork() -> *mut c_void {
     without_tls::vforking();
     let address = VFORK_SLOT.address();
@@ -32,7 +31,7 @@ extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_
 /// Minimum size of `struct clone_args`, in bytes (CLONE_ARGS_SIZE_VER0); the structure begins with the flags.
 const ARGUMENTS_BYTES: usize = 64;
 
-/// Prepares for a vfork(2), clone(2) or clone3(2) made through syscall(2); `first` and `second` are its first two arguments.
+/// Prepares for a vfork(2), clone(2) or clone3(2) made through syscall(2); `first` and `second` are the call's first two arguments.
 pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second: usize) {
     match number {
         libc::SYS_clone => without_tls::cloning(first as u64),
@@ -49,7 +48,7 @@ pub(super) extern "C" fn before_system_call(number: c_long, first: usize, second
     }
 }
 
-/// vfork(2). Not recorded; the tracer prepares for a child that shares its memory.
+/// Wraps vfork(2), which is not recorded; the tracer prepares for a child that shares its memory.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -70,7 +69,7 @@ pub(crate) unsafe extern "C" fn vfork() {
     );
 }
 
-/// clone(2). Not recorded; the tracer prepares for a process that may share its memory.
+/// Wraps clone(2), which is not recorded; the tracer prepares for a process that may share its memory.
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.

@@ -1,9 +1,8 @@
-//! Wrapper of syscall(2): system calls that programs make directly, as language runtimes and some libraries do. Those in the table below
+//! Wraps syscall(2): system calls that programs make directly, as language runtimes and some libraries do. System calls in the table below
 //! are recorded like the C functions of the same name.
 //!
-//! All other system calls must find registers and stack as the caller left them. Such a call may return on another stack (clone(2)), or be
-//! made by an allocator or signal handler before this library is initialized. So `syscall` consists of a few instructions that check a
-//! table and jump on.
+//! All other system calls must find registers and stack as the caller left them: a call may return on another stack (clone(2)), or be made
+//! by an allocator or signal handler before this library is initialized. So `syscall` is a few instructions that check a table and jump on.
 #![expect(unsafe_code, reason = "a naked function, C functions")]
 
 use super::super::{process, uring};
@@ -29,7 +28,6 @@ static SYSCALL: Slot = slot!("syscall");
 /// Address of the real syscall(2), once the constructor has resolved it.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Resolves the real syscall(2). Called by the library's constructor.
 pub(crate) fn prepare() {
     NEXT.store(SYSCALL.address(), Ordering::Relaxed);
 }
@@ -37,7 +35,7 @@ pub(crate) fn prepare() {
 /// Number of system call numbers that the table covers; calls from this number on are passed on unrecorded.
 const NUMBERS: usize = 512;
 
-/// System calls after which another process may run in this memory; they are noted and then passed on untouched.
+/// System calls after which another process may run in this memory; the tracer notes the call and passes it on unchanged.
 const SHARING: &[c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_vfork,
@@ -48,7 +46,7 @@ const SHARING: &[c_long] = &[
 /// System call number of io_pgetevents(2), which the libc crate lacks (Linux, <asm/unistd_64.h> and <asm-generic/unistd.h>).
 const IO_PGETEVENTS: c_long = if cfg!(target_arch = "x86_64") { 333 } else { 292 };
 
-/// syscall(2).
+/// Wraps syscall(2).
 ///
 /// # Safety
 /// Callers must meet the requirements of the wrapped function of this name.
@@ -130,16 +128,15 @@ pub(crate) unsafe extern "C" fn syscall() {
     );
 }
 
-/// Makes the system call directly, as long as the real syscall(2) is not resolved.
+/// Makes the system call directly, while the real syscall(2) is not yet resolved.
 unsafe extern "C" fn plain(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
-    // SAFETY: the caller's own arguments.
+    // SAFETY: passes the caller's own arguments.
     unsafe { sys::pass(number, [a, b, c, d, e, f]) }
 }
 
 type Syscall = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
 
-/// Calls the real syscall(2) with the caller's arguments. Arguments that the caller did not pass are whatever the registers hold, as for
-/// the C library.
+/// Calls the real syscall(2) with the caller's arguments. Arguments that were not passed are whatever the registers hold, as in the C library.
 unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     let address = NEXT.load(Ordering::Relaxed);
@@ -149,7 +146,7 @@ unsafe fn next(number: c_long, arguments: [usize; 6]) -> c_long {
         // SAFETY: syscall(2) takes a number and up to six registers.
         unsafe { std::mem::transmute::<*mut c_void, Syscall>(address) }
     };
-    // SAFETY: the caller's own arguments.
+    // SAFETY: passes the caller's own arguments.
     unsafe { function(number, a, b, c, d, e, f) }
 }
 
@@ -157,11 +154,11 @@ fn pointer<T>(register: usize) -> *mut T {
     std::ptr::with_exposed_provenance_mut(register)
 }
 
-/// Like [`next`], for a system call of the table, which is recorded.
+/// Makes and records a system call that is in the table.
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
-    // SAFETY: the caller's own arguments.
+    // SAFETY: passes the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
-    // Before the start the caller may be an allocator, inside an allocation.
+    // Before the start of the library, the caller may be an allocator in the middle of an allocation.
     if !record::is_begun() || tls::current().is_in_library() {
         return call();
     }
@@ -210,7 +207,7 @@ table! {
     libc::SYS_writev => at_position(descriptor, &POSIX_WRITEV, pieces, whole) as c_long,
     libc::SYS_pread64 => at_offset(descriptor, &POSIX_READ, buffer, offset, whole) as c_long,
     libc::SYS_pwrite64 => at_offset(descriptor, &POSIX_WRITE, buffer, offset, whole) as c_long,
-    // The offset is passed in two halves; with 64-bit registers the lower one holds all of it (preadv(2)).
+    // The offset is passed in two halves; with 64-bit registers the lower half holds all of it (preadv(2)).
     libc::SYS_preadv => at_offset(descriptor, &POSIX_READV, pieces, offset, whole) as c_long,
     libc::SYS_pwritev => at_offset(descriptor, &POSIX_WRITEV, pieces, offset, whole) as c_long,
     libc::SYS_preadv2 => at_either(descriptor, &POSIX_READV, pieces, offset, f as c_int, whole) as c_long,
@@ -259,7 +256,7 @@ table! {
         lifecycle::ending("exit_group", lifecycle::Next::Gone);
         call()
     },
-    // Not recorded; see `naming`.
+    // These system calls are not recorded; see `naming`.
     libc::SYS_unshare => unsharing(a as c_int, call),
     libc::SYS_chroot | libc::SYS_pivot_root | libc::SYS_setns => parting(call),
     #[cfg(target_arch = "x86_64")]

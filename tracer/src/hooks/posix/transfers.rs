@@ -1,5 +1,5 @@
-//! Wrappers of calls that transfer bytes (read, write, ...). A segment's length is the number of bytes really transferred. Its offset is
-//! the start of the transfer in the file, from the call's argument or the descriptor's position.
+//! Wraps calls that transfer bytes (read, write, ...). The length of a segment is the number of bytes really transferred; its offset is the
+//! start of the transfer in the file, from the call's argument or the descriptor's file position.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
@@ -31,7 +31,7 @@ impl Memory for *const c_void {
     }
 }
 
-/// Buffer list of a vectored call (readv, writev) and its length.
+/// Buffer list of a vectored call (readv, writev), with its number of entries.
 pub(super) struct Vector(pub(super) *const iovec, pub(super) c_int);
 
 impl Memory for Vector {
@@ -40,7 +40,7 @@ impl Memory for Vector {
         (0..count).fold(0, |all, at| {
             // SAFETY: the call has succeeded, so the program's list has `count` entries.
             let entry = unsafe { self.0.add(at) };
-            // SAFETY: as above; read by value.
+            // SAFETY: the call has succeeded, so the program's list has `count` entries; read by value.
             let entry = unsafe { entry.read() };
             all | if entry.iov_len > 0 { entry.iov_base.addr() } else { 0 }
         })
@@ -80,22 +80,20 @@ pub(super) fn at_offset(
     result
 }
 
-/// Returns the start offset of a transfer that has an explicit offset. On an O_APPEND descriptor, pwrite(2) appends regardless of the
-/// offset (pwrite(2), BUGS).
+/// Returns the start offset of a transfer with an explicit offset. With O_APPEND, pwrite(2) appends regardless of the offset (pwrite(2), BUGS).
 #[cold]
 fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
     let placed = if manner.appends() { appended_at(target, offset, length) } else { Placed::at(offset) };
     placed.by(manner)
 }
 
-/// Estimates the start offset of an append that leaves the file position alone: the current end of the file minus `length`. Other threads
-/// and processes may have appended meanwhile.
+/// Estimates the start offset of an append that does not move the position: file size minus `length`. Others may have appended meanwhile.
 #[cold]
 fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, target.number, &raw mut stat) } == 0;
     errno.restore();
     if target.used().is_none() {
@@ -104,7 +102,7 @@ fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
     Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
-/// Runs and records `call`, which transfers bytes at the descriptor's file position and moves it.
+/// Runs and records `call`, which transfers bytes at the descriptor's file position and moves the position.
 #[inline(always)]
 pub(super) fn at_position(
     number: c_int,
@@ -115,7 +113,7 @@ pub(super) fn at_position(
     at_position_with(number, op, memory, 0, call)
 }
 
-/// Like [`at_position`], for a call with flags of pwritev2(2).
+/// Runs and records `call` like [`at_position`], with `flags` of pwritev2(2).
 #[inline(always)]
 fn at_position_with(
     number: c_int,
@@ -205,10 +203,10 @@ hooks! { TRANSFERS, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset));
     [pwrite, pwrite64](number: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t
         = |real| at_offset(number, &POSIX_WRITE, buffer, offset, || real(number, buffer, count, offset));
-    /// read(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __read_chk).
+    /// Wraps read(2) as compiled with _FORTIFY_SOURCE (LSB, libc: __read_chk).
     [__read_chk](number: c_int, buffer: *mut c_void, count: size_t, size: size_t) -> ssize_t
         = |real| at_position(number, &POSIX_READ, buffer, || real(number, buffer, count, size));
-    /// pread(2) as compiled with _FORTIFY_SOURCE.
+    /// Wraps pread(2) as compiled with _FORTIFY_SOURCE.
     [__pread_chk, __pread64_chk](number: c_int, buffer: *mut c_void, count: size_t, offset: off_t, size: size_t) -> ssize_t
         = |real| at_offset(number, &POSIX_READ, buffer, offset, || real(number, buffer, count, offset, size));
     [readv](number: c_int, list: *const iovec, count: c_int) -> ssize_t

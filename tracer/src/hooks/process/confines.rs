@@ -1,5 +1,5 @@
-//! Wrappers of calls by which a program confines itself with a system call filter (seccomp). From then on, the tracer makes no system calls
-//! of its own. This module detects such calls; `seccomp.rs` handles the consequences.
+//! Wraps calls by which a program confines itself with a system call filter (seccomp). From then on, the tracer makes no system calls of
+//! its own. This module detects such calls; `seccomp.rs` handles the consequences.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::clock;
@@ -8,8 +8,7 @@ use crate::real::hooks;
 use crate::seccomp::{confining, without_counter};
 use libc::{c_int, c_long, c_ulong};
 
-/// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode. Programs also probe the kernel with invalid
-/// arguments, which install nothing.
+/// True if prctl(2) with these arguments installs a seccomp filter or enters strict mode, rather than probing the kernel with invalid arguments.
 fn installs_by_prctl(option: c_int, mode: usize, filter: usize) -> bool {
     option == libc::PR_SET_SECCOMP
         && match mode as u32 {
@@ -28,7 +27,7 @@ fn installs_by_seccomp(operation: usize, flags: usize, filter: usize) -> bool {
     }
 }
 
-/// Runs `call`, which is prctl(2) made through syscall(2), and prepares the tracer for a filter that it installs.
+/// Runs `call`, which is prctl(2) made through syscall(2), and prepares the tracer for a filter that the call installs.
 pub(in crate::hooks) fn by_prctl(option: usize, mode: usize, filter: usize, call: impl FnOnce() -> c_long) -> c_long {
     prctl_with(option as c_int, mode, filter, call)
 }
@@ -51,9 +50,9 @@ fn prctl_with<T: PartialEq + From<i8>>(option: c_int, mode: usize, filter: usize
     }
 }
 
-/// Runs `call`, which is seccomp(2), and prepares the tracer for a filter that it installs. With SECCOMP_FILTER_FLAG_NEW_LISTENER, success
-/// is a descriptor. With SECCOMP_FILTER_FLAG_TSYNC, a positive result is the thread that could not be synchronized, and nothing is
-/// installed.
+/// Runs `call`, which is seccomp(2), and prepares the tracer for a filter that the call installs. With SECCOMP_FILTER_FLAG_TSYNC, a
+/// positive result is a thread that failed to synchronize, and no filter is installed; with SECCOMP_FILTER_FLAG_NEW_LISTENER, success
+/// returns a descriptor.
 pub(in crate::hooks) fn by_seccomp(
     operation: usize,
     flags: usize,
@@ -70,7 +69,7 @@ pub(in crate::hooks) fn by_seccomp(
 }
 
 hooks! { CONFINES, missing = -1;
-    /// prctl(2), variadic in C. Arguments that the caller did not pass are whatever the registers hold, as for the C library.
+    /// Wraps prctl(2), variadic in C. Arguments that the caller did not pass are whatever the registers hold, as for the C library.
     unlike "variadic; what it takes is in registers all the same" [prctl](option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int
         = |real| prctl_with(option, a, b, || real(option, a, b, c, d));
 }
@@ -89,7 +88,7 @@ mod tests {
         assert!(!installs_by_prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0));
         let (strict, filter) = (libc::SECCOMP_SET_MODE_STRICT as usize, libc::SECCOMP_SET_MODE_FILTER as usize);
         assert!(installs_by_seccomp(strict, 0, 0) && installs_by_seccomp(filter, 1, 4096));
-        // Probes as made by libseccomp.
+        // Probes of the kernel as made by libseccomp.
         assert!(!installs_by_seccomp(strict, 1, 0) && !installs_by_seccomp(filter, 1, 0));
         assert!(!installs_by_seccomp(libc::SECCOMP_GET_ACTION_AVAIL as usize, 0, 4096));
     }

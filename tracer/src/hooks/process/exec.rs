@@ -1,4 +1,4 @@
-//! Wrappers of functions that execute another program (exec, posix_spawn). Before the current program is replaced, its trace is written.
+//! Wraps functions that execute another program (exec, posix_spawn). Before the current program is replaced, its trace is written.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::preload;
@@ -9,13 +9,11 @@ use crate::real::{Slot, hooks};
 use crate::{config, lifecycle};
 use libc::{AT_FDCWD, c_char, c_int, c_void, pid_t};
 
-/// Runs `call`, which replaces this process's program and returns only on failure. `call` receives an environment only if it differs from
-/// the caller's.
+/// Runs `call`, which replaces this process's program and returns only on failure. `call` receives a new environment, or `None` for no change.
 fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let noted = fate.note();
-    // True if the next program runs but will not clean up this process's files, so they must be removed now. False for a program that may
-    // fail to run.
+    // True if the next program is expected to run but not to clean up this process's files, which must then be removed now.
     let stay = lifecycle::becoming_another(|| {
         (fate != Fate::Traced || !environment.is_null() && config::is_off(&Variables(environment)))
             && untraceable::will_run(program)
@@ -28,8 +26,7 @@ fn becoming(program: Program, environment: Strings, call: impl FnOnce(Option<Str
     result
 }
 
-/// Runs `call`, which starts another process and returns an error number. `call` receives an environment only if it differs from the
-/// caller's.
+/// Runs `call`, which starts another process and returns an error number. `call` receives a new environment, or `None` for no change.
 fn spawning(program: Program, environment: Strings, call: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let fate = untraceable::look(program);
     let result = preload::with(fate, || program.name(), environment, call);
@@ -54,7 +51,7 @@ fn below(directory: c_int, path: *const c_char, flags: c_int) -> Program {
     if is_empty && flags & libc::AT_EMPTY_PATH != 0 { Program::Open(directory) } else { Program::At(directory, path) }
 }
 
-/// Calls the real execve(2) or execvpe(3).
+/// Calls `function`, the real execve(2) or execvpe(3); returns -1 if the C library lacks it.
 fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     let address = function.address();
     if address.is_null() {
@@ -62,20 +59,20 @@ fn next(function: &Slot, path: *const c_char, argv: Strings, envp: Strings) -> c
     }
     // SAFETY: both functions have this C type.
     let function = unsafe { std::mem::transmute::<*mut c_void, Exec>(address) };
-    // SAFETY: the arguments are the program's own, but for the environment, which lives until the call returns.
+    // SAFETY: passes the program's own arguments, except for the environment, which lives until the call returns.
     unsafe { function(path, argv, envp) }
 }
 
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 
 hooks! { BECOMES, missing = -1;
-    /// execve(2). The trace of this program is written before the next program replaces it. A vfork(2) child has nothing to write.
+    /// Wraps execve(2). The trace of this program is written before the next program replaces it. A vfork(2) child has nothing to write.
     [execve](path: *const c_char, argv: Strings, envp: Strings) -> c_int
         = |real| becoming(Program::At(AT_FDCWD, path), envp, |changed| real(path, argv, changed.unwrap_or(envp)));
-    /// execv(3). Also called by the wrapper of execl(3).
+    /// Wraps execv(3). Also called by the wrapper of execl(3).
     [execv](path: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::At(AT_FDCWD, path), || real(path, argv), |envp| next(&slots::execve.0, path, argv, envp));
-    /// execvp(3). Also called by the wrapper of execlp(3).
+    /// Wraps execvp(3). Also called by the wrapper of execlp(3).
     [execvp](file: *const c_char, argv: Strings) -> c_int
         = |real| becoming_by_own(Program::Searched(file), || real(file, argv), |envp| next(&slots::execvpe.0, file, argv, envp));
     [execvpe](file: *const c_char, argv: Strings, envp: Strings) -> c_int
@@ -86,10 +83,10 @@ hooks! { BECOMES, missing = -1;
         = |real| becoming(below(directory, path, flags), envp.cast(), |changed| {
             real(directory, path, argv, changed.map_or(envp, Strings::cast), flags)
         });
-    /// posix_spawn(3). Wrapped only to handle programs that cannot be traced.
+    /// Wraps posix_spawn(3), only to handle programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::At(AT_FDCWD, path), envp, |changed| real(id, path, actions, attributes, argv, changed.unwrap_or(envp)));
-    /// posix_spawnp(3). Wrapped only to handle programs that cannot be traced.
+    /// Wraps posix_spawnp(3), only to handle programs that cannot be traced.
     unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::Searched(file), envp, |changed| real(id, file, actions, attributes, argv, changed.unwrap_or(envp)));
 }

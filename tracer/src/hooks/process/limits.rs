@@ -1,4 +1,4 @@
-//! Wrappers of calls that lock a process's memory (mlockall) or limit its address space (setrlimit). They are not recorded. The tracer's
+//! Wraps calls that lock a process's memory (mlockall) or limit its address space (setrlimit). These calls are not recorded. The tracer's
 //! reserved address space must neither make them fail nor count against the limit.
 #![expect(unsafe_code, reason = "C functions")]
 
@@ -6,7 +6,7 @@ use crate::real::hooks;
 use crate::{errno, memory, stack, state, tls};
 use libc::{c_int, c_uint, pid_t, rlimit};
 
-/// Releases reservations, and stacks if they shrank, because address space is now limited to `limit` bytes.
+/// Releases reserved address space, and shrinks the tracer's stacks, because the address space is now limited to `limit` bytes.
 fn make_room_for(limit: u64) {
     if let Some(scale) = memory::make_room_for(limit) {
         stack::shrink(scale);
@@ -39,7 +39,7 @@ fn locking(flags: c_int, call: impl Fn() -> c_int) -> c_int {
     result
 }
 
-/// Shrinks the tracer's address space reservations if a call, which returned `result`, has limited this process's address space.
+/// Shrinks the tracer's reserved address space if a call, which returned `result`, has limited this process's address space.
 fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     // SAFETY: the program's own structure, which the successful call has read.
     let new = unsafe { new.as_ref() }.filter(|_| result == 0 && resource == libc::RLIMIT_AS);
@@ -51,7 +51,7 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     result
 }
 
-/// Like [`limited`], for prlimit(2), which may concern another process.
+/// Shrinks the tracer's reserved address space like [`limited`], after prlimit(2), which may concern another process.
 fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     let own = process == 0 || state::is_begun() && process == crate::job::process_ids().0.cast_signed();
     if own { limited(resource, new, result) } else { result }

@@ -1,4 +1,4 @@
-//! Wrapped functions that end a process, replace its program, confine it, or limit its memory.
+//! Wraps functions that end a process, replace its program, confine it, or limit its memory.
 
 mod confines;
 mod exec;

@@ -1,7 +1,7 @@
-//! Environment for a program into which this library must not be preloaded: a copy in which LD_PRELOAD lacks the library (ld.so(8)).
+//! Environment for a program into which the tracer's library must not be preloaded: a copy whose LD_PRELOAD lacks the library (ld.so(8)).
 //!
 //! The copy is built on the stack, without allocation, since this may be a vfork(2) child of a process with other threads. An environment
-//! too large for that is passed on unchanged.
+//! that is too large for the stack is passed on unchanged.
 
 use super::untraceable::{Fate, Strings, variables};
 use crate::job;
@@ -34,7 +34,7 @@ pub(super) fn with<T>(
     }
 }
 
-/// Runs `call` with an environment in which variable number `at` lacks the library. Not inlined, since each `ROOM` takes that much stack.
+/// Runs `call` with an environment in which variable number `at` lacks the library. Not inlined, since each `ROOM` takes its own stack space.
 #[inline(never)]
 fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnOnce(Option<Strings>) -> T) -> T {
     let (mut changed, mut all) = ([0_u8; MOST_BYTES], [std::ptr::null::<c_char>(); ROOM]);
@@ -69,7 +69,7 @@ fn without<const ROOM: usize, T>(environment: Strings, at: usize, call: impl FnO
     if length > MOST_BYTES { call(None) } else { call(Some(all.as_ptr())) }
 }
 
-/// Returns the libraries listed in a value of LD_PRELOAD.
+/// Iterates over the libraries listed in `value`, a value of LD_PRELOAD.
 fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| matches!(byte, b':' | b' ')).filter(|item| !item.is_empty())
 }

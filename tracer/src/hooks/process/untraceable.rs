@@ -1,6 +1,6 @@
 //! Detects programs that cannot be traced once they are started. A statically linked or set-user-ID program loads no library from
-//! LD_PRELOAD (ld.so(8)): it can only be counted. A program with another dynamic linker than this process (musl's, another C library's, a
-//! 32-bit one) would fail to start or complain if this library were preloaded: it is started without the library.
+//! LD_PRELOAD (ld.so(8)), so it can only be counted. A program with another dynamic linker than this process (musl's, another C library's,
+//! a 32-bit one) would fail to start or complain if the tracer's library were preloaded, so it is started without the library.
 #![expect(unsafe_code, reason = "open(2), read(2), stat(2); environ(7)")]
 
 use crate::environment::strings;
@@ -11,7 +11,7 @@ use crate::{errno, record, seccomp, sys};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 
-/// Maximum number of a program's ELF program headers that are read; linkers write about a dozen.
+/// Maximum number of ELF program headers that are read of a program; linkers write about a dozen.
 const MOST_HEADERS: usize = 16;
 const HEADER_BYTES: usize = size_of::<libc::Elf64_Phdr>();
 const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
@@ -22,7 +22,7 @@ pub(super) type Strings = *const *const c_char;
 /// Program that is about to run.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
-    /// File given by a path, relative to this directory descriptor; null if the path is unknown.
+    /// File given by a path relative to this directory descriptor; the path is null if unknown.
     At(c_int, *const c_char),
     /// Name of a file for which execvp(3) searches in PATH.
     Searched(*const c_char),
@@ -31,7 +31,6 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// Returns the program's name, for messages.
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             // SAFETY: null, or a path that the program is about to pass to the kernel and keeps meanwhile.
@@ -48,12 +47,12 @@ pub(super) enum Fate {
     Traced,
     /// The program ignores LD_PRELOAD.
     Untraceable,
-    /// The program must not have the library preloaded, or it would fail or complain.
+    /// The program would fail or complain if the tracer's library were preloaded.
     Foreign,
 }
 
 impl Fate {
-    /// Counts the program if it cannot be traced; returns true if counted. Works in a vfork(2) child too, where it counts for the parent.
+    /// Counts the program if it cannot be traced; returns true if counted. Works in a vfork(2) child too, which counts for its parent.
     pub(super) fn note(self) -> bool {
         let counts = self != Self::Traced && record::is_on();
         if counts {
@@ -76,7 +75,7 @@ pub(super) fn look(program: Program) -> Fate {
             look_at(directory, unsafe { CStr::from_ptr(path) })
         }
         Program::Searched(name) => {
-            // SAFETY: as above.
+            // SAFETY: a name that the program is about to pass to the C library.
             with_found(unsafe { CStr::from_ptr(name) }, |path| look_at(libc::AT_FDCWD, path)).unwrap_or(Fate::Traced)
         }
         Program::Open(number) => look_at_open(number),
@@ -93,7 +92,7 @@ pub(super) fn will_run(program: Program) -> bool {
         // SAFETY: a path that the program is about to pass to the kernel.
         Program::At(directory, path) => may_be_executed(directory, unsafe { CStr::from_ptr(path) }),
         Program::Searched(name) => {
-            // SAFETY: as above.
+            // SAFETY: a name that the program is about to pass to the C library.
             with_found(unsafe { CStr::from_ptr(name) }, |path| may_be_executed(libc::AT_FDCWD, path)) == Some(true)
         }
         Program::Open(_) => true,
@@ -102,7 +101,7 @@ pub(super) fn will_run(program: Program) -> bool {
     will
 }
 
-/// True if `path` is a dynamic linker that is run as a program: it has no interpreter itself, but obeys LD_PRELOAD.
+/// True if `path` is a dynamic linker that is run as a program, which has no interpreter but obeys LD_PRELOAD.
 fn is_dynamic_linker(path: &[u8]) -> bool {
     let name = crate::job::basename(path);
     name.starts_with(b"ld-") || name.starts_with(b"ld.so") || name.starts_with(b"ld64.so")
@@ -116,7 +115,7 @@ fn look_at(directory: c_int, path: &CStr) -> Fate {
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// Runs `work` with the path that execvp(3) would find for `name`, and returns its result. A name without a slash is searched in each PATH
-/// directory until an executable file is found. `None` if there is none.
+/// directory until an executable file is found. `None` if no file is found.
 fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
     let bytes = name.to_bytes();
     if bytes.contains(&b'/') {
@@ -134,7 +133,7 @@ fn with_found<T>(name: &CStr, work: impl FnOnce(&CStr) -> T) -> Option<T> {
         path[length] = 0;
         let Ok(path) = CStr::from_bytes_with_nul(path) else { continue };
         if may_be_executed(libc::AT_FDCWD, path) {
-            // `fate_of` needs a second loan: more than one is available.
+            // `fate_of` needs a second loan of a buffer; more than one is available.
             return Some(work(path));
         }
     }
@@ -146,7 +145,6 @@ fn search_path() -> &'static [u8] {
     variables(current()).find_map(|variable| variable.to_bytes().strip_prefix(b"PATH=")).unwrap_or(USUAL_PATH)
 }
 
-/// Returns the current environment of the process.
 pub(super) fn current() -> Strings {
     // SAFETY: the C library's variable, read by value.
     unsafe { environ }
@@ -167,7 +165,7 @@ fn may_be_executed(directory: c_int, path: &CStr) -> bool {
     unsafe { sys::syscall!(libc::SYS_faccessat, directory, path.as_ptr(), libc::X_OK) == 0 }
 }
 
-/// Determines if an open file can be traced. Uses its name in proc(5), since it may have been opened with O_PATH.
+/// Determines if an open file can be traced. Uses the file's name in proc(5), since the file may have been opened with O_PATH.
 fn look_at_open(number: c_int) -> Fate {
     let Ok(digits) = u32::try_from(number) else { return Fate::Traced };
     let mut path = *b"/proc/self/fd/0000000000\0";
@@ -177,12 +175,12 @@ fn look_at_open(number: c_int) -> Fate {
         path[at] = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    // Remove the leading zeros: proc(5) has none.
+    // Remove leading zeros, which the names in proc(5) do not have.
     let zeros = path[14..23].iter().take_while(|digit| **digit == b'0').count();
     path.copy_within(14 + zeros.., 14);
     let Ok(path) = CStr::from_bytes_until_nul(&path) else { return Fate::Traced };
     let Some(mut place) = Loan::take() else { return Fate::Traced };
-    // SAFETY: the path ends in NUL; the buffer is ours.
+    // SAFETY: the path ends in NUL, and the buffer is on loan to this call.
     let length =
         unsafe { sys::syscall!(libc::SYS_readlinkat, libc::AT_FDCWD, path.as_ptr(), place.as_mut_ptr(), place.len()) };
     let name = usize::try_from(length).ok().and_then(|length| place.get(..length)).unwrap_or_default();
@@ -192,8 +190,7 @@ fn look_at_open(number: c_int) -> Fate {
 /// Maximum number of nested script interpreters that the kernel follows (fs/exec.c).
 const MOST_SCRIPTS: u32 = 4;
 
-/// Determines if the program at `path` can be traced; for a script, its interpreter decides. `scripts`: number of further interpreters to
-/// follow.
+/// Determines if the program at `path` can be traced; for a script, its interpreter decides. `scripts`: maximum number of interpreters.
 fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path ends in NUL.
@@ -203,7 +200,7 @@ fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
         return Fate::Traced;
     }
     let mut head = [0_u8; HEAD_BYTES];
-    // SAFETY: the buffer is ours.
+    // SAFETY: the buffer is a local variable.
     let length = unsafe { sys::syscall!(libc::SYS_pread64, file, head.as_mut_ptr(), head.len(), 0_u64) };
     let is_script = length > 2 && head.starts_with(b"#!");
     let fate = match usize::try_from(length) == Ok(HEAD_BYTES) && !is_script {
@@ -213,17 +210,17 @@ fn fate_of(directory: c_int, path: &CStr, scripts: u32) -> Fate {
         false => Fate::Traced,
     };
     let interpreter = if is_script && scripts > 0 { interpreter_of(file) } else { None };
-    // SAFETY: opened above.
+    // SAFETY: closes the descriptor opened above.
     unsafe { sys::syscall!(libc::SYS_close, file) };
     let path = interpreter.as_ref().and_then(|place| CStr::from_bytes_until_nul(&place[..]).ok());
-    // The set-user-ID bit of a script has no effect: it runs as the user who starts it.
+    // The set-user-ID bit of a script has no effect: the script runs as the user who starts it.
     path.map_or(fate, |path| fate_of(libc::AT_FDCWD, path, scripts - 1))
 }
 
 /// Returns the path of a script's interpreter, NUL-terminated (execve(2), "Interpreter scripts").
 fn interpreter_of(script: c_int) -> Option<Loan> {
     let mut place = Loan::take()?;
-    // SAFETY: the buffer is ours; its last byte stays free.
+    // SAFETY: the buffer is on loan to this call; its last byte stays free.
     let length = unsafe { sys::syscall!(libc::SYS_pread64, script, place.as_mut_ptr(), place.len() - 1, 2_u64) };
     let text = place.get(..usize::try_from(length).ok()?)?;
     let from = text.iter().position(|byte| !matches!(byte, b' ' | b'\t'))?;
@@ -236,9 +233,9 @@ fn interpreter_of(script: c_int) -> Option<Loan> {
 
 /// True if the file is set-user-ID or set-group-ID to a user or group other than the current one.
 fn takes_another_user(file: c_int) -> bool {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     if unsafe { sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } != 0
         || stat.st_mode & libc::S_IFMT != libc::S_IFREG
     {
@@ -246,15 +243,15 @@ fn takes_another_user(file: c_int) -> bool {
     }
     // SAFETY: no preconditions.
     let user = unsafe { sys::syscall!(libc::SYS_getuid) };
-    // SAFETY: as above.
+    // SAFETY: no preconditions.
     let group = unsafe { sys::syscall!(libc::SYS_getgid) };
     stat.st_mode & libc::S_ISUID != 0 && i64::from(stat.st_uid) != user
         || stat.st_mode & libc::S_ISGID != 0 && i64::from(stat.st_gid) != group
 }
 
-/// Determines from its ELF header `head` if a program can be traced (ELF, chapter 5).
+/// Determines from the ELF header `head` if a program can be traced (ELF, chapter 5).
 fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
-    // Magic number and class: 1 for 32 bits, 2 for 64.
+    // Check the magic number and the class: 1 for 32 bits, 2 for 64 bits.
     match (&head[..5], IS_LOADED) {
         (b"\x7fELF\x02", _) => {}
         // A 32-bit program without a dynamic linker ignores LD_PRELOAD anyway.
@@ -284,7 +281,7 @@ fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
 /// True if this tracer is a preloaded library; false if it is linked into the program.
 const IS_LOADED: bool = cfg!(not(dxt_static));
 
-/// True if the program header names an existing dynamic linker that differs from this process's.
+/// True if the program header `header` names an existing dynamic linker that differs from this process's.
 fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
     let Some((place, length)) = content_of(file, header) else { return false };
     let Ok(wanted) = CStr::from_bytes_with_nul(&place[..length]) else { return false };
@@ -306,11 +303,10 @@ fn own_linker() -> Option<&'static CStr> {
     None
 }
 
-/// Returns device and inode of the file at `path`.
 fn identity(path: &CStr) -> Option<(u64, u64)> {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the path ends in NUL, the structure is ours.
+    // SAFETY: the path ends in NUL, and the structure is a local variable.
     let known = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), &raw mut stat, 0) } == 0;
     known.then_some((stat.st_dev, stat.st_ino))
 }
@@ -322,7 +318,7 @@ fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
             .is_some_and(|(place, length)| place[..length].windows(LINKED_NOTE.len()).any(|part| part == LINKED_NOTE))
 }
 
-/// Returns the file content to which a program header points, and its length; `None` if it does not fit the buffer.
+/// Returns the file content to which a program header points, and its length in bytes; `None` if the content does not fit the buffer.
 fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));
     let (offset, length) = (word(8), usize::try_from(word(32)).ok()?);
@@ -333,7 +329,7 @@ fn content_of(file: c_int, header: &[u8]) -> Option<(Loan, usize)> {
 
 /// Fills `into` with file content from offset `at`; returns false if fewer bytes are available.
 fn read(file: c_int, at: u64, into: &mut [u8]) -> bool {
-    // SAFETY: the buffer is ours.
+    // SAFETY: the buffer is a Rust slice.
     let length = unsafe { sys::syscall!(libc::SYS_pread64, file, into.as_mut_ptr(), into.len(), at) };
     usize::try_from(length) == Ok(into.len())
 }

@@ -1,4 +1,4 @@
-//! Wrappers of fread(3) and fwrite(3).
+//! Wraps fread(3) and fwrite(3).
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::transfers::{Moved, transferring};
@@ -17,10 +17,10 @@ fn items(stream: *mut FILE, op: &'static Op, size: size_t, count: size_t, call: 
 }
 
 hooks! { BLOCKS, missing = none();
-    /// fread(3). The segment's length includes a last item that was read only in part.
+    /// Wraps fread(3). The segment's length includes a last item that was read only in part.
     [fread, fread_unlocked, _IO_fread](buffer: *mut c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_READ, size, count, || real(buffer, size, count, stream));
-    /// fread(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps fread(3) as compiled with _FORTIFY_SOURCE.
     [__fread_chk, __fread_unlocked_chk](buffer: *mut c_void, room: size_t, size: size_t, count: size_t, stream: *mut FILE) -> size_t
         = |real| items(stream, &STDIO_READ, size, count, || real(buffer, room, size, count, stream));
     [fwrite, fwrite_unlocked, _IO_fwrite](buffer: *const c_void, size: size_t, count: size_t, stream: *mut FILE) -> size_t

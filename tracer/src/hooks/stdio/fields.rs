@@ -1,5 +1,5 @@
-//! Public fields of a C stream, as declared by glibc's <bits/types/struct_FILE.h>. They belong to glibc's binary interface, since inlined
-//! functions such as getc_unlocked(3) use them in programs. For other C libraries, the tracer calls functions instead.
+//! Public fields of a C stream, as declared by glibc's <bits/types/struct_FILE.h>. The fields belong to glibc's binary interface, since
+//! inlined functions such as getc_unlocked(3) use them in programs. For other C libraries, the tracer calls functions instead.
 #![expect(unsafe_code, reason = "fields of a C structure")]
 
 use super::numbers;
@@ -10,12 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static GLIBC: AtomicBool = AtomicBool::new(false);
 
-/// Determines if the C library is glibc. Called by the library's constructor.
 pub(crate) fn prepare() {
     GLIBC.store(!global!("gnu_get_libc_version").is_null(), Ordering::Relaxed);
 }
 
-/// Fields of glibc's `struct _IO_FILE`.
 #[repr(C)]
 struct Layout {
     flags: c_int,
@@ -55,16 +53,16 @@ const _: () = {
     assert!(std::mem::offset_of!(Layout, mode) == 192);
 };
 
-/// Magic number in the upper half of the flags (_IO_MAGIC).
+/// Magic number in the upper half of the flags of a stream (_IO_MAGIC).
 const MAGIC: c_int = 0xFBAD_0000_u32 as c_int;
-/// Flag: ungetc(3) has put a backup buffer in front (_IO_IN_BACKUP).
+/// Flag of a stream: ungetc(3) has put a backup buffer in front (_IO_IN_BACKUP).
 const IN_BACKUP: c_int = 0x100;
-/// Flag: a call has failed, and the error was not cleared (_IO_ERR_SEEN).
+/// Flag of a stream: a call has failed, and the error was not cleared (_IO_ERR_SEEN).
 const ERROR: c_int = 0x20;
-/// Flag: the stream is open for appending (_IO_IS_APPENDING).
+/// Flag of a stream: it is open for appending (_IO_IS_APPENDING).
 const APPENDING: c_int = 0x1000;
 
-/// Snapshot of a stream's fields; read one by one, so another thread may be changing them.
+/// Snapshot of a stream's fields. Fields are read one at a time, so another thread may be changing them.
 #[derive(Clone, Copy)]
 pub(super) struct Fields {
     flags: c_int,
@@ -88,7 +86,7 @@ pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
         ($name:ident) => {{
             // SAFETY: the program's own open stream; glibc's streams begin with this structure.
             let place = unsafe { &raw const (*layout).$name };
-            // SAFETY: aligned and inside the structure; volatile, since another thread may write it.
+            // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
             unsafe { place.read_volatile() }
         }};
     }
@@ -108,19 +106,19 @@ pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
     })
 }
 
-/// True for a stream of wide characters. If it appends, its ftello(3) already returns the position at which bytes will be appended.
+/// True for a stream of wide characters. If the stream appends, ftello(3) already returns the position at which bytes will be appended.
 pub(super) fn is_wide(stream: *mut FILE) -> bool {
     if !GLIBC.load(Ordering::Relaxed) {
         return false;
     }
-    // SAFETY: as in `of`.
+    // SAFETY: the program's own open stream; glibc's streams begin with this structure.
     let place = unsafe { &raw const (*stream.cast_const().cast::<Layout>()).mode };
-    // SAFETY: as in `of`.
+    // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
     unsafe { place.read_volatile() > 0 }
 }
 
 impl Fields {
-    /// Returns the stream's position, equal to the result of ftello(3); `None` if the stream does not know the kernel's position.
+    /// Returns the stream's position in bytes, equal to the result of ftello(3); `None` if the stream does not know the kernel's position.
     #[inline(always)]
     pub(super) fn position(&self) -> Option<i64> {
         if self.offset < 0 || self.flags & APPENDING != 0 {
@@ -129,7 +127,7 @@ impl Fields {
         if self.buf_base == 0 {
             return Some(self.offset);
         }
-        // The kernel's position is the end of the input: pending output lies after it, unread input before it.
+        // The kernel's position is at the end of the input: pending output lies after this position, unread input before it.
         let here = if self.write_ptr > self.write_base { self.write_ptr } else { self.read_ptr };
         Some(self.offset + (here as i64 - self.read_end as i64)).filter(|position| *position >= 0)
     }
@@ -151,9 +149,9 @@ impl Fields {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
     }
 
-    /// Returns the number of bytes that one call, which reads at most `limit` bytes, has read between the snapshots `self` and `after`.
-    /// `None` if the call may have refilled the buffer: its bounds changed, the read position has not advanced, or `limit` exceeds the
-    /// buffer's content. (If a refill leaves the bounds unchanged and the position advanced, the call has read more than that content.)
+    /// Returns the bytes that one call, which reads at most `limit` bytes, has read between the snapshots `self` and `after`. `None` if the
+    /// call may have refilled the buffer: its bounds changed, the read position has not advanced, or `limit` exceeds the buffer's content.
+    /// (A refill that keeps the bounds and advances the position means that the call has read more than that content.)
     #[inline(always)]
     pub(super) fn read_until(&self, after: &Self, limit: usize) -> Option<u64> {
         let same =
@@ -163,15 +161,15 @@ impl Fields {
     }
 }
 
-/// Returns the stream's descriptor; negative for streams without one (fmemopen, fopencookie). Does not call fileno(3), since its wrapper
-/// would treat the call as the program's.
+/// Returns the stream's descriptor; negative for streams without a descriptor (fmemopen, fopencookie). Does not call fileno(3), since the
+/// wrapper of fileno(3) would treat the call as the program's.
 #[inline(always)]
 pub(super) fn number_of(stream: *mut FILE) -> c_int {
     if !GLIBC.load(Ordering::Relaxed) {
         return numbers::ask(stream);
     }
-    // SAFETY: as in `of`.
+    // SAFETY: the program's own open stream; glibc's streams begin with this structure.
     let place = unsafe { &raw const (*stream.cast_const().cast::<Layout>()).fileno };
-    // SAFETY: as in `of`.
+    // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
     unsafe { place.read_volatile() }
 }

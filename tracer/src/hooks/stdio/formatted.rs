@@ -1,6 +1,5 @@
-//! Wrappers of formatted input and output functions that take a `va_list`. A printing call is recorded as one write of the bytes that it
-//! reports; a scanning call as one read of the bytes by which the stream has moved. A `va_list` is passed on unchanged, since all supported
-//! processors pass it by address.
+//! Wraps formatted input and output functions that take a `va_list`. A printing call is recorded as one write of the bytes that it reports;
+//! a scanning call as one read of the bytes by which the stream has moved. All supported processors pass a `va_list` by address.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -14,7 +13,6 @@ use crate::real::hooks;
 use crate::record::Call;
 use libc::{FILE, c_char, c_int, c_void};
 
-/// `va_list`, as passed to a function.
 type List = *mut c_void;
 
 /// Runs and records `call`, which prints to `stream` and returns the number of bytes.
@@ -23,13 +21,13 @@ fn printing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_WRITE, call, |&bytes| u64::try_from(bytes).map_or(Moved::AtLeast(0), Moved::Bytes))
 }
 
-/// Runs and records `call`, which scans `stream` and returns the number of converted items, not of bytes.
+/// Runs and records `call`, which scans `stream` and returns the number of converted items (not of bytes).
 #[inline(always)]
 fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&items| if items < 0 { Moved::AtLeast(0) } else { Moved::Unknown })
 }
 
-/// Runs `call`, which prints to a descriptor; recorded as a write(2) at the POSIX layer.
+/// Runs `call`, which prints to a descriptor, and records it as a write(2) at the POSIX layer.
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -60,22 +58,22 @@ hooks! { FORMATTED, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| printing(stream, || real(stream, format, list));
     [vprintf](format: *const c_char, list: List) -> c_int
         = |real| printing(output(), || real(format, list));
-    /// vdprintf(3). Recorded as a write at the POSIX layer.
+    /// Wraps vdprintf(3), recorded as a write at the POSIX layer.
     [vdprintf](number: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing_to(number, || real(number, format, list));
-    /// vfscanf(3), in all its versions.
+    /// Wraps vfscanf(3), in all its versions.
     [vfscanf, __vfscanf, __isoc99_vfscanf, __isoc23_vfscanf](stream: *mut FILE, format: *const c_char, list: List) -> c_int
         = |real| scanning(stream, || real(stream, format, list));
-    /// vscanf(3), in all its versions.
+    /// Wraps vscanf(3), in all its versions.
     [vscanf, __isoc99_vscanf, __isoc23_vscanf](format: *const c_char, list: List) -> c_int
         = |real| scanning(input(), || real(format, list));
-    /// vfprintf(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps vfprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vfprintf_chk](stream: *mut FILE, flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing(stream, || real(stream, flag, format, list));
-    /// vprintf(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps vprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vprintf_chk](flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing(output(), || real(flag, format, list));
-    /// vdprintf(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps vdprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vdprintf_chk](number: c_int, flag: c_int, format: *const c_char, list: List) -> c_int
         = |real| printing_to(number, || real(number, flag, format, list));
 }

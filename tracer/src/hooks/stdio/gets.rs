@@ -1,5 +1,4 @@
-//! Wrapper of gets(3), which current C no longer has but old programs call. Not wrapped when linked statically, since linkers warn about
-//! its name.
+//! Wraps gets(3), which only old programs call. Not wrapped if the tracer is linked statically, since linkers warn about the name.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::characters::reading_line;
@@ -10,7 +9,7 @@ use libc::{c_char, size_t};
 hooks! { GETS, missing = none();
     [gets, _IO_gets](line: *mut c_char) -> *mut c_char
         = |real| reading_line(input(), usize::MAX, || real(line));
-    /// gets(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps gets(3) as compiled with _FORTIFY_SOURCE.
     [__gets_chk](line: *mut c_char, space: size_t) -> *mut c_char
         = |real| reading_line(input(), usize::MAX, || real(line, space));
 }

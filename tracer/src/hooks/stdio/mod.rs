@@ -1,5 +1,5 @@
-//! Wrapped functions of C streams (stdio). The C library moves bytes between a stream's buffer and the file by internal calls that cannot
-//! be wrapped, so these hooks record what the program requested from the stream.
+//! Wraps functions on C streams (stdio). The C library moves bytes between a stream's buffer and the file by internal calls that cannot be
+//! wrapped, so these hooks record the bytes that the program requested from the stream.
 
 mod blocks;
 mod characters;

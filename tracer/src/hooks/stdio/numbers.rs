@@ -1,11 +1,11 @@
-//! Wrapper of fileno(3). It is not recorded, but from then on the program may move the descriptor's file position itself.
+//! Wraps fileno(3), which is not recorded; from then on the program may move the descriptor's file position itself.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::{self, Trust};
 use crate::real::{hooks, none};
 use libc::{FILE, c_int};
 
-/// Returns the stream's descriptor by calling the real fileno(3); -1 if it has none. Preserves errno.
+/// Returns the stream's descriptor by calling the real fileno(3); -1 if the stream has no descriptor. Preserves errno.
 #[cold]
 pub(super) fn ask(stream: *mut FILE) -> c_int {
     let address = slots::fileno.0.address();
@@ -22,7 +22,7 @@ pub(super) fn ask(stream: *mut FILE) -> c_int {
     number
 }
 
-fn told(number: c_int) -> c_int {
+fn reported(number: c_int) -> c_int {
     if let Some(description) = handles::known_description(number) {
         description.stream().trust(Trust::Others);
     }
@@ -31,5 +31,5 @@ fn told(number: c_int) -> c_int {
 
 hooks! { NUMBERS, missing = none();
     [fileno, fileno_unlocked](stream: *mut FILE) -> c_int
-        = |real| told(real(stream));
+        = |real| reported(real(stream));
 }

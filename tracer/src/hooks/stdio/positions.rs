@@ -1,5 +1,4 @@
-//! Position of a C stream, determined by the cheapest reliable method: the stream's fields, else the position after the last call, else
-//! ftello(3).
+//! Determines the position of a C stream in the cheapest reliable way: its fields, else the position after the last call, else ftello(3).
 #![expect(unsafe_code, reason = "fstat(2), C functions")]
 
 use super::fields::{self, Fields};
@@ -9,7 +8,7 @@ use libc::{FILE, size_t};
 use trace_format::segment::NO_OFFSET;
 
 unsafe extern "C" {
-    /// Bytes in the stream's output buffer (__fpending(3)).
+    /// Returns the number of bytes in the stream's output buffer (__fpending(3)).
     fn __fpending(stream: *mut FILE) -> size_t;
 }
 
@@ -21,7 +20,7 @@ pub(super) struct Before {
     pub(super) fields: Option<Fields>,
 }
 
-/// Determines the position and fields of a stream before a call moves it. Preserves errno.
+/// Determines position and fields of a stream before a call moves the stream. Preserves errno.
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
     let fields = fields::of(stream);
@@ -39,7 +38,7 @@ pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool)
     Before { offset: ask(stream, description, writes), fields }
 }
 
-/// Examines a stream whose position is about to change, to count bytes that the program has read or written without a recorded call.
+/// Examines a stream whose position is about to change, to count the bytes that the program has transferred without a recorded call.
 pub(super) fn look(stream: *mut FILE, description: &Description) {
     match fields::of(stream) {
         Some(fields) => drop(description.stream().take(fields.marks(), fields.waiting())),
@@ -47,7 +46,7 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// Returns the stream's current position by ftello(3) or fstat(2). Preserves errno.
+/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. Preserves errno.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) -> i64 {
@@ -65,11 +64,11 @@ pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) ->
     position.max(NO_OFFSET)
 }
 
-/// Returns the position of an appending stream's next byte: the file's size plus the bytes in the output buffer.
+/// Returns the position of an appending stream's next byte: the file size plus the bytes in the output buffer.
 fn end_of_file(stream: *mut FILE) -> i64 {
-    // SAFETY: an all-zero stat is a valid one.
+    // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is ours.
+    // SAFETY: the structure is a local variable.
     if unsafe { crate::sys::syscall!(libc::SYS_fstat, fields::number_of(stream), &raw mut stat) } != 0 {
         return NO_OFFSET;
     }
@@ -86,9 +85,9 @@ const fn nowhere() -> i64 {
 /// Caches `position`, at which a call has left the stream, if this thread still has its turn to move the position.
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
-    // The position of an appending stream is queried each time.
+    // The position of an appending stream is not cached, but queried each time.
     let position = if description.appends() { nowhere() } else { position };
-    // Check the turn after reading the fields: a thread that took it over may be moving them.
+    // Check the turn after reading the fields: a thread that took the turn over may be moving the stream.
     if let Some(fields) = fields::of(stream)
         && description.has_turn(mover)
     {

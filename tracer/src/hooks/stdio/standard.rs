@@ -18,6 +18,6 @@ pub(super) fn input() -> *mut FILE {
 /// Returns stdout, to which printf(3) and others write.
 #[inline(always)]
 pub(super) fn output() -> *mut FILE {
-    // SAFETY: as in `input`.
+    // SAFETY: the C library sets it before any constructor runs; a program that changes it must keep other threads from using it.
     unsafe { stdout }
 }

@@ -1,4 +1,4 @@
-//! Wrappers of fopen(3) to fclose(3), fflush(3), and of calls that move a stream's position without transferring bytes.
+//! Wraps fopen(3) to fclose(3), fflush(3), and calls that move a stream's position without transferring bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -18,27 +18,26 @@ use trace_format::segment::NO_OFFSET;
 /// Origin of the descriptor of a stream that was opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// The call created it; nothing else knows its number.
+    /// The call created the descriptor; nothing else knows its number.
     New,
-    /// The call created it, but the program may know its number.
+    /// The call created the descriptor, but the program may know its number.
     Reopened,
-    /// The program passed it.
+    /// The program passed the descriptor to the call.
     Given,
 }
 
-/// Object on which a stream is opened: a path, a descriptor, or something without a name.
+/// Object on which a stream is opened.
 #[derive(Clone, Copy)]
 enum Named {
     /// File path; null for freopen(3) without a new path.
     Path(*const c_char),
     Descriptor(c_int),
-    /// Something without a name.
+    /// Object without a name, such as a temporary file.
     Nothing,
 }
 
 impl Named {
-    /// Notes that the program opened the object as descriptor `number`: if that is standard error, the tracer's own messages must not go
-    /// there.
+    /// Notes that the program opened the object as descriptor `number`. If that is standard error, the tracer's messages must not go there.
     fn opened_as(self, number: c_int) {
         // freopen(3) without a name reopens the file that is open already.
         if self.asked().is_some() {
@@ -46,7 +45,7 @@ impl Named {
         }
     }
 
-    /// Returns the requested path as arguments of open(2), if any.
+    /// Returns the requested path as arguments of open(2), if the object has a path.
     fn asked(self) -> Option<Asked> {
         match self {
             Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
@@ -55,7 +54,6 @@ impl Named {
     }
 }
 
-/// Records a failed attempt to open a stream on the object `named`.
 #[cold]
 fn opening_failed(timer: Call, named: Named) {
     let errno = errno::save();
@@ -127,7 +125,6 @@ fn appends(mode: *const c_char) -> bool {
     !mode.is_null() && unsafe { *mode } == b'a' as c_char
 }
 
-/// Runs and records `call`, which closes the stream.
 fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if stream.is_null() || !record::is_on() || !is_own_process() {
         return call();
@@ -190,7 +187,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 }
 
 fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
-    // fflush(NULL) flushes every stream: it belongs to no file.
+    // fflush(NULL) flushes every stream, so it is not recorded on a file.
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = target_of(stream) else { return call() };
     let description = target.description;
@@ -230,19 +227,19 @@ fn reopening(path: *const c_char, stream: *mut FILE, append: bool, call: impl Fn
 hooks! { STREAMS, missing = none();
     [fopen, fopen64, _IO_fopen](path: *const c_char, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Path(path), appends(mode), Origin::New, || real(path, mode));
-    /// tmpfile(3). The file has no name, so it gets the one that /proc shows.
+    /// Wraps tmpfile(3). The file has no name, so it is recorded under the name that proc(5) shows.
     [tmpfile, tmpfile64]() -> *mut FILE
         = |real| opening(Named::Nothing, false, Origin::New, real);
-    /// fdopen(3). The descriptor continues to refer to its file.
+    /// Wraps fdopen(3). The descriptor continues to refer to its file.
     [fdopen, _IO_fdopen](number: c_int, mode: *const c_char) -> *mut FILE
         = |real| opening(Named::Descriptor(number), appends(mode), Origin::Given, || real(number, mode));
-    /// freopen(3). Closes the stream's file and opens another one, or the same one with another mode.
+    /// Wraps freopen(3), which closes the stream's file and opens another file, or the same file with another mode.
     [freopen, freopen64](path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE
         = |real| reopening(path, stream, appends(mode), || real(path, mode, stream));
-    /// fclose(3). The descriptor is closed too.
+    /// Wraps fclose(3), which closes the descriptor too.
     [fclose, _IO_fclose](stream: *mut FILE) -> c_int
         = |real| closing(stream, || real(stream));
-    /// fflush(3) of one stream.
+    /// Wraps fflush(3) of one stream.
     [fflush, fflush_unlocked, _IO_fflush](stream: *mut FILE) -> c_int
         = |real| flushing(stream, || real(stream));
     [fseek](stream: *mut FILE, offset: c_long, whence: c_int) -> c_int

@@ -1,5 +1,4 @@
-//! Wrappers of functions that are not recorded but change what the tracer knows about a stream: its descriptor (popen(3)), or its position,
-//! which unwrapped functions move.
+//! Wraps functions that are not recorded but change a stream's descriptor (popen(3)) or position, which the tracer must track.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, number_of};
@@ -49,7 +48,7 @@ fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_i
     byte
 }
 
-/// Runs `call`, which puts a byte back, so that the position decreases by one.
+/// Runs `call`, which puts a byte back, so that the stream's position decreases by one.
 fn putting_back(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let Some(Target { description, .. }) = target_of(stream) else { return call() };
     let mover = description.turn();
@@ -100,13 +99,13 @@ hooks! { TOUCHES, missing = none();
             handles::names_changed();
             status
         };
-    /// Called by inlined getc_unlocked(3) when the buffer is empty.
+    /// Wraps `__uflow`, which inlined getc_unlocked(3) calls when the buffer is empty.
     [__uflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 1, || real(stream));
-    /// Like `__uflow`, but the byte stays unread in the stream.
+    /// Wraps `__underflow`, which refills an empty buffer but leaves the next byte unread in the stream.
     [__underflow](stream: *mut FILE) -> c_int
         = |real| refilling(stream, 0, || real(stream));
-    /// Called by inlined putc_unlocked(3) when the buffer is full.
+    /// Wraps `__overflow`, which inlined putc_unlocked(3) calls when the buffer is full.
     [__overflow](stream: *mut FILE, byte: c_int) -> c_int
         = |real| refilling(stream, u64::from(byte != EOF), || real(stream, byte));
     [ungetc, _IO_ungetc](byte: c_int, stream: *mut FILE) -> c_int
@@ -125,10 +124,10 @@ hooks! { TOUCHES, missing = none();
         = |real| moving(stream, || real(stream, entry, buffer, size, result));
     [putgrent](entry: *const group, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
-    /// fgetspent(3), fgetsgent(3): read an entry from a stream.
+    /// Wraps fgetspent(3) and fgetsgent(3), which read an entry from a stream.
     [fgetspent, fgetsgent](stream: *mut FILE) -> *mut c_void
         = |real| moving(stream, || real(stream));
-    /// putspent(3), putsgent(3): write an entry to a stream.
+    /// Wraps putspent(3) and putsgent(3), which write an entry to a stream.
     [putspent, putsgent](entry: *const c_void, stream: *mut FILE) -> c_int
         = |real| moving(stream, || real(entry, stream));
     [getmntent](stream: *mut FILE) -> *mut libc::mntent

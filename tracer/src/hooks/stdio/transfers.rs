@@ -1,4 +1,4 @@
-//! Recording of all stdio calls that transfer bytes.
+//! Records all stdio calls that transfer bytes.
 #![expect(unsafe_code, reason = "ferror(3), feof(3)")]
 
 use super::fields::{self, Fields};
@@ -11,26 +11,23 @@ use crate::record::Call;
 use crate::tls::Thread;
 use libc::FILE;
 
-/// Number of bytes that a stdio call has transferred, by its result.
+/// Number of bytes that a stdio call has transferred, according to its result.
 pub(super) enum Moved {
-    /// Exactly this many bytes.
     Bytes(u64),
-    /// At least this many bytes. The stream's position gives the exact number, since more bytes may have been transferred before the call
-    /// failed or hit the end of file.
+    /// At least this many bytes; the stream's position gives the number. More may have moved before the call failed or hit the end of file.
     AtLeast(u64),
     /// Unknown from the result, only from the stream's position; the call has not failed.
     Unknown,
     /// Between `least` and `limit` bytes were read; the call does not report how many.
     Within {
-        /// Upper bound, in bytes.
         limit: usize,
-        /// Lower bound, in bytes, used for streams without a position.
+        /// Lower bound in bytes, used for streams without a position.
         least: u64,
     },
 }
 
 impl Moved {
-    /// Returns the lower bound of the bytes transferred; -1 if the call may have failed without transferring any.
+    /// Returns the lower bound of the bytes transferred; -1 if the call may have failed without transferring any byte.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -52,7 +49,7 @@ pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if number < 0 { None } else { handles::descriptor(number) }
 }
 
-/// Runs and records `call`, which transfers bytes of `stream`; `moved` extracts the number of bytes from its result.
+/// Runs and records `call`, which transfers bytes of `stream`; `moved` extracts the number of bytes from the result of `call`.
 #[inline(always)]
 pub(super) fn transferring<T>(
     stream: *mut FILE,
@@ -98,7 +95,7 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Returns `offset`, where a stdio call began, with the flags that mark it as exact or estimated, and with the open flags.
+/// Returns `offset`, where a stdio call began, with the flag for an estimated offset if others may have moved it, and the open flags.
 #[cold]
 fn placed(description: &Description, used: Used, op: &Op, offset: i64) -> Placed {
     let doubt = description.is_in_doubt(op.writes());
@@ -110,15 +107,15 @@ struct Short {
     thread: &'static Thread,
     start: u64,
     end: u64,
-    /// Stream position before the call.
+    /// Stream position before the call, in bytes; -1 if unknown.
     offset: i64,
     /// True if the stream's error flag was already set before the call.
     had_failed: bool,
     said: Moved,
 }
 
-/// Records a call whose result does not tell the number of bytes: one segment for the bytes transferred, and another one after it if the
-/// call failed. Returns the stream's position after the call.
+/// Records a call whose result does not tell the number of bytes: one segment for the bytes transferred, and another segment after it if
+/// the call failed. Returns the stream's position after the call.
 #[cold]
 #[inline(never)]
 fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'static Op, call: Short) -> i64 {
@@ -144,26 +141,26 @@ fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'sta
 }
 
 /// True if a call that transferred less than requested has failed. A short write is a failure; a short read may have found the end of file.
-/// Both set a flag of the stream that stays until cleared, so only a newly set error flag counts.
+/// Error and end of file each set a flag of the stream that stays until cleared, so only a newly set error flag counts.
 fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
     }
     // SAFETY: the program's own open stream.
     let error = unsafe { libc::ferror(stream) } != 0;
-    // SAFETY: as above.
+    // SAFETY: the program's own open stream.
     let end = unsafe { libc::feof(stream) } != 0;
     error && !had_failed || !end
 }
 
-/// Returns the number of bytes read by a call that needed only the stream's buffer; `None` if it may have refilled the buffer.
+/// Returns the bytes read by a call that needed only the stream's buffer; `None` if the call may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;
     before.fields.as_ref()?.read_until(&now, limit)
 }
 
-/// Returns the number of bytes transferred, computed from the stream's position (at least `least`).
+/// Returns the number of bytes transferred, computed from the stream's position; at least `least`.
 fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
     if before >= 0 {

@@ -1,7 +1,7 @@
-//! Wrappers of wide character functions. A call transfers the bytes that encode the characters, and only the stream's position reveals
-//! their number. So ftello(3) is called before and after each call. On a stream without a position, calls are recorded with length 0.
+//! Wraps wide character functions. A call transfers the bytes that encode the characters, and only the stream's position reveals the number
+//! of bytes. So ftello(3) is called before and after each call. On a stream without a position, calls are recorded with length 0.
 //!
-//! Compilers inline none of these functions into programs. fwide(3) transfers nothing.
+//! Compilers do not inline any of these functions. fwide(3) is not wrapped, since it transfers nothing.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};
@@ -10,15 +10,12 @@ use crate::ops::{Op, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
 use libc::{FILE, c_int, c_void, size_t, wchar_t};
 
-/// C type `wint_t`: a wide character, or WEOF.
 type Wide = u32;
-/// Result that means end of file or failure.
+/// Result of a wide character function that means end of file or failure.
 const WEOF: Wide = u32::MAX;
-/// `va_list`, as passed to a function.
 type List = *mut c_void;
 
-/// Runs and records `call`, which transfers characters of a stream. `failed` returns true for a result that may stand for a partial
-/// transfer.
+/// Runs and records `call`, which transfers characters of a stream. `failed` returns true for a result that may stand for a partial transfer.
 #[inline(always)]
 fn moving<T>(stream: *mut FILE, op: &'static Op, call: impl FnOnce() -> T, failed: impl FnOnce(&T) -> bool) -> T {
     transferring(stream, op, call, |result| if failed(result) { Moved::AtLeast(0) } else { Moved::Unknown })
@@ -67,19 +64,18 @@ impl<T> Missing for *mut T {
 }
 
 hooks! { WIDE, missing = { crate::errno::set(libc::ENOSYS); Missing::ANSWER };
-    /// fgetwc(3), getwc(3). The segment's length is the number of bytes that encode the character.
+    /// Wraps fgetwc(3) and getwc(3). The segment's length is the number of bytes that encode the character.
     [fgetwc, getwc, fgetwc_unlocked, getwc_unlocked](stream: *mut FILE) -> Wide
         = |real| reading(stream, || real(stream));
     [getwchar, getwchar_unlocked]() -> Wide
         = |real| reading(input(), real);
-    /// fputwc(3), putwc(3).
     [fputwc, putwc, fputwc_unlocked, putwc_unlocked](character: wchar_t, stream: *mut FILE) -> Wide
         = |real| writing(stream, || real(character, stream));
     [putwchar, putwchar_unlocked](character: wchar_t) -> Wide
         = |real| writing(output(), || real(character));
     [fgetws, fgetws_unlocked](text: *mut wchar_t, count: c_int, stream: *mut FILE) -> *mut wchar_t
         = |real| line(stream, || real(text, count, stream));
-    /// fgetws(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps fgetws(3) as compiled with _FORTIFY_SOURCE.
     [__fgetws_chk, __fgetws_unlocked_chk](text: *mut wchar_t, room: size_t, count: c_int, stream: *mut FILE) -> *mut wchar_t
         = |real| line(stream, || real(text, room, count, stream));
     [fputws, fputws_unlocked](text: *const wchar_t, stream: *mut FILE) -> c_int
@@ -88,16 +84,16 @@ hooks! { WIDE, missing = { crate::errno::set(libc::ENOSYS); Missing::ANSWER };
         = |real| printing(stream, || real(stream, format, list));
     [vwprintf](format: *const wchar_t, list: List) -> c_int
         = |real| printing(output(), || real(format, list));
-    /// vfwprintf(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps vfwprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vfwprintf_chk](stream: *mut FILE, flag: c_int, format: *const wchar_t, list: List) -> c_int
         = |real| printing(stream, || real(stream, flag, format, list));
-    /// vwprintf(3) as compiled with _FORTIFY_SOURCE.
+    /// Wraps vwprintf(3) as compiled with _FORTIFY_SOURCE.
     [__vwprintf_chk](flag: c_int, format: *const wchar_t, list: List) -> c_int
         = |real| printing(output(), || real(flag, format, list));
-    /// vfwscanf(3), in all its versions.
+    /// Wraps vfwscanf(3), in all its versions.
     [vfwscanf, __isoc99_vfwscanf, __isoc23_vfwscanf](stream: *mut FILE, format: *const wchar_t, list: List) -> c_int
         = |real| scanning(stream, || real(stream, format, list));
-    /// vwscanf(3), in all its versions.
+    /// Wraps vwscanf(3), in all its versions.
     [vwscanf, __isoc99_vwscanf, __isoc23_vwscanf](format: *const wchar_t, list: List) -> c_int
         = |real| scanning(input(), || real(format, list));
 }

@@ -14,11 +14,11 @@ use crate::registry::File;
 use crate::tls::Thread;
 use trace_format::segment::NO_OFFSET;
 
-/// Entry flag IOSQE_FIXED_FILE: the descriptor is an index into the registered files.
+/// Entry flag IOSQE_FIXED_FILE: the descriptor field is an index into the registered files.
 const REGISTERED: u8 = 1 << 0;
-/// Entry flag IOSQE_CQE_SKIP_SUCCESS: a completion reports only failure.
+/// Entry flag IOSQE_CQE_SKIP_SUCCESS: the kernel posts a completion only on failure.
 const SILENT: u8 = 1 << 6;
-/// Completion flags IORING_CQE_F_MORE (further completions of the entry will follow) and IORING_CQE_F_NOTIF (this is one of them).
+/// Completion flags IORING_CQE_F_MORE (more completions of the entry will follow) and IORING_CQE_F_NOTIF (notification after the result).
 const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
 
 /// Offset and open flags of an operation that has no offset.
@@ -34,47 +34,44 @@ const OF_NO_FILE: &[u8] = &[
 enum Asked {
     /// Transfers bytes; the completion reports their number.
     Data(&'static Op),
-    /// Acts on a range of the file (offset, length); 0 for all of it.
+    /// Acts on a range of the file: offset and length in bytes; length 0 for the whole file.
     Range(&'static Op, i64, u64),
-    /// Opens a file.
     Open,
-    /// Closes a descriptor.
     Close,
     /// Changes the list of files registered with the ring.
     Registers,
-    /// Involves no file.
     Nothing,
-    /// Acts on files, but is not recorded.
+    /// Acts on files in a way that is not recorded.
     Unseen,
 }
 
 fn asked(entry: &Entry) -> Asked {
     let length = u64::from(entry.length);
     match entry.opcode {
-        // IORING_OP_READV, READ_FIXED, READ.
+        // IORING_OP_READV, IORING_OP_READ_FIXED, IORING_OP_READ.
         1 | 4 | 22 => Asked::Data(&POSIX_IO_URING_READ),
-        // WRITEV, WRITE_FIXED, WRITE.
+        // IORING_OP_WRITEV, IORING_OP_WRITE_FIXED, IORING_OP_WRITE.
         2 | 5 | 23 => Asked::Data(&POSIX_IO_URING_WRITE),
-        // FSYNC, with and without IORING_FSYNC_DATASYNC.
+        // IORING_OP_FSYNC, with and without IORING_FSYNC_DATASYNC.
         3 if entry.operation_flags & 1 != 0 => Asked::Range(&POSIX_IO_URING_DATA_SYNC, NO_OFFSET, 0),
         3 => Asked::Range(&POSIX_IO_URING_SYNC, NO_OFFSET, 0),
-        // SYNC_FILE_RANGE.
+        // IORING_OP_SYNC_FILE_RANGE.
         8 => Asked::Range(&POSIX_IO_URING_SYNC_RANGE, entry.offset as i64, length),
-        // FALLOCATE: has the length in the address field.
+        // IORING_OP_FALLOCATE, which has the length in the address field.
         17 => Asked::Range(&POSIX_IO_URING_ALLOCATE, entry.offset as i64, entry.address),
-        // OPENAT, OPENAT2.
+        // IORING_OP_OPENAT, IORING_OP_OPENAT2.
         18 | 28 if entry.file_index == 0 => Asked::Open,
-        // CLOSE.
+        // IORING_OP_CLOSE.
         19 => Asked::Close,
-        // FILES_UPDATE.
+        // IORING_OP_FILES_UPDATE.
         20 => Asked::Registers,
         opcode if OF_NO_FILE.contains(&opcode) => Asked::Nothing,
         _ => Asked::Unseen,
     }
 }
 
-/// Adds an entry that the program submits, with sequence number `turn`, to the pending operations. Returns its target if the file is
-/// recorded and the entry transfers bytes or acts on a range.
+/// Adds an entry that the program submits, with sequence number `turn`, to the pending operations. Returns the entry's target if its file
+/// is recorded and the entry transfers bytes or acts on a range.
 pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<Sent> {
     let note = |to: Sent, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
@@ -102,7 +99,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
             if let Some(place) = entry.file_index.checked_sub(1) {
                 ring.set_file(place as usize, None);
             } else {
-                // Once the kernel has closed it, another thread may get the number.
+                // Take the number before the kernel closes it: afterwards another thread may get it.
                 let taken = handles::take(entry.descriptor);
                 if let Some(file) = taken.file() {
                     note(Sent::To(file), &POSIX_IO_URING_CLOSE, NOWHERE, 0);
@@ -117,7 +114,7 @@ pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Op
     None
 }
 
-/// Returns the target of an entry if its file is recorded, and the open flags of the file.
+/// Returns the target of an entry and the open flags of its file, if the file is recorded.
 fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     if entry.flags & REGISTERED == 0 {
         let target = handles::descriptor(entry.descriptor)?;
@@ -133,14 +130,14 @@ fn sent(ring: &Ring, entry: &Entry) -> Option<(Sent, Manner)> {
     }
 }
 
-/// Marks the descriptor's position as shared if the offset has all bits set, which makes the kernel use and move that position.
+/// Marks the descriptor's file position as shared if all bits of the entry's offset are set: the kernel then uses and moves the position.
 fn share_position(entry: &Entry) {
     if entry.offset == u64::MAX && entry.flags & REGISTERED == 0 {
         handles::descriptor(entry.descriptor).into_iter().for_each(|target| target.description.share());
     }
 }
 
-/// Confirms the target of an entry: the kernel has accepted it and resolved its descriptor.
+/// Confirms the target of an entry: the kernel has accepted the entry and resolved its descriptor.
 pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
     pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
@@ -150,7 +147,7 @@ pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// Records the operation of a completion that `thread` saw at time `end`; returns its target if the file is recorded.
+/// Records the operation of a completion that `thread` saw at time `end` (clock ticks); returns the target if its file is recorded.
 pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Completion, end: u64) -> Option<Sent> {
     if completion.flags & NOT_THE_END != 0 {
         return None;

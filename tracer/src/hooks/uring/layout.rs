@@ -1,28 +1,28 @@
-//! Memory layouts of the kernel's io_uring structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>). Inline
-//! functions of liburing's headers compile them into programs, so both are binary interfaces. The tracer never writes to any of them.
+//! Memory layouts of the kernel's io_uring structures (<linux/io_uring.h>) and of liburing 2's `struct io_uring` (<liburing.h>). liburing's
+//! headers compile the layouts into programs, so both are binary interfaces. The tracer never writes to any of the structures.
 #![expect(unsafe_code, reason = "memory that the program shares with the kernel")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Setup flags of a ring (IORING_SETUP_...).
 pub(super) mod setup {
-    /// The kernel polls for new entries (SQPOLL).
+    /// Flag SQPOLL: the kernel polls for new entries.
     pub(crate) const POLLED: u32 = 1 << 1;
-    /// Submission queue entries have 128 bytes each (SQE128).
+    /// Flag SQE128: each submission queue entry has 128 bytes.
     pub(crate) const LONG_ENTRIES: u32 = 1 << 10;
-    /// Completions have 32 bytes each (CQE32).
+    /// Flag CQE32: each completion has 32 bytes.
     pub(crate) const LONG_COMPLETIONS: u32 = 1 << 11;
-    /// The program provides the memory of the queues (NO_MMAP).
+    /// Flag NO_MMAP: the program provides the memory of the queues.
     pub(crate) const OWN_MEMORY: u32 = 1 << 14;
-    /// The ring has no file descriptor (REGISTERED_FD_ONLY).
+    /// Flag REGISTERED_FD_ONLY: the ring has no file descriptor.
     pub(crate) const NO_DESCRIPTOR: u32 = 1 << 15;
-    /// Submission queue entries are taken in memory order, without an index array (NO_SQARRAY).
+    /// Flag NO_SQARRAY: submission queue entries are taken in memory order, without an index array.
     pub(crate) const NO_ARRAY: u32 = 1 << 16;
-    /// Known setup flags; any other flag may change the memory layout.
+    /// Mask of the known setup flags; any other flag may change the memory layout.
     pub(crate) const KNOWN: u32 = (1 << 18) - 1;
 }
 
-/// First 64 bytes of `struct io_uring_sqe`, a submission queue entry.
+/// First 64 bytes of a submission queue entry (`struct io_uring_sqe`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
@@ -43,7 +43,7 @@ pub(super) struct Entry {
 }
 const _: () = assert!(size_of::<Entry>() == 64);
 
-/// `struct io_uring_cqe`, a completion queue entry.
+/// Completion queue entry (`struct io_uring_cqe`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Completion {
@@ -52,7 +52,7 @@ pub(super) struct Completion {
     pub(super) flags: u32,
 }
 
-/// `struct io_uring_params`: parameters and layout of a ring, filled in by io_uring_setup(2).
+/// Parameters and layout of a ring, filled in by io_uring_setup(2) (`struct io_uring_params`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Parameters {
@@ -67,7 +67,7 @@ pub(super) struct Parameters {
 }
 const _: () = assert!(size_of::<Parameters>() == 120);
 
-/// `struct io_sqring_offsets`. In `struct io_cqring_offsets`, the completions take the place of flags, followed by the array.
+/// Field offsets of a queue (`struct io_sqring_offsets`). In `struct io_cqring_offsets`, completions replace flags, followed by the array.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Offsets {
@@ -81,7 +81,7 @@ pub(super) struct Offsets {
     reserved: [u32; 3],
 }
 
-/// liburing's `struct io_uring_sq` and `struct io_uring_cq`, which differ in the fields between `entries` and `memory`.
+/// liburing's queues `struct io_uring_sq` and `struct io_uring_cq`, which differ in the fields between `entries` and `memory`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LibrarySubmission {
@@ -131,7 +131,7 @@ const _: () = {
     assert!(std::mem::offset_of!(LibraryRing, flags) == 192);
 };
 
-/// Addresses of a ring's submission and completion queue.
+/// Addresses and sizes of a ring's submission and completion queue.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Queues {
@@ -153,7 +153,7 @@ impl Queues {
     /// # Safety
     /// `ring` must point to a ring that liburing has set up and that the program passes to one of liburing's functions.
     pub(super) unsafe fn of_library(ring: *const LibraryRing) -> Option<(Self, usize, u32)> {
-        // SAFETY: the caller's promise; liburing is about to read it.
+        // SAFETY: the caller's promise; liburing is about to read the ring.
         let ring = unsafe { ring.as_ref() }?;
         let (submission, completion) = (&ring.submission, &ring.completion);
         if submission.head.is_null() || completion.tail.is_null() || ring.flags & !setup::KNOWN != 0 {
@@ -162,21 +162,21 @@ impl Queues {
         let queues = Self {
             submission_head: submission.head,
             submission_tail: submission.tail,
-            // liburing fills entries and array in the same order, from the start.
+            // liburing fills entries and array in the same order, from the start, so the array is not needed.
             array: std::ptr::null(),
             entries: submission.memory.cast(),
             completion_tail: completion.tail,
             completions: completion.memory.cast(),
             // SAFETY: points into the ring, as the head does.
             submission_mask: unsafe { submission.mask.read() },
-            // SAFETY: as above.
+            // SAFETY: points into the ring, as the tail does.
             completion_mask: unsafe { completion.mask.read() },
             flags: ring.flags,
         };
         Some((queues, submission.head.addr(), submission.entry_tail))
     }
 
-    /// Returns the queues of a ring that has these parameters and is mapped at these addresses.
+    /// Returns the queues of a ring that has the parameters `about` and is mapped at these addresses.
     ///
     /// # Safety
     /// The addresses must be mappings of this ring, of the sizes that its parameters require.
@@ -222,17 +222,15 @@ impl Queues {
         Self::load(self.completion_tail)
     }
 
-    /// Returns the capacity of the submission queue, in entries.
     pub(super) fn most_entries(&self) -> u32 {
         self.submission_mask.wrapping_add(1)
     }
 
-    /// Returns the capacity of the completion queue, in completions.
     pub(super) fn most_completions(&self) -> u32 {
         self.completion_mask.wrapping_add(1)
     }
 
-    /// Returns a copy of the entry at this index of the submission queue.
+    /// Returns a copy of the entry at this index of the submission queue; `None` if the index array points outside the queue.
     pub(super) fn entry(&self, index: u32) -> Option<Entry> {
         let mut place = index & self.submission_mask;
         if !self.array.is_null() {

@@ -1,5 +1,4 @@
-//! Wrappers of liburing 2's functions that may submit entries, examine completions, or register files. The inline functions of its headers
-//! call them when they need the kernel.
+//! Wraps liburing 2's functions that may submit entries, examine completions, or register files; inline functions call them too.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::layout::{LibraryRing, Queues};
@@ -13,7 +12,6 @@ use crate::{clock, errno};
 use libc::{c_int, c_uint, c_ulong, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Resolves liburing's real functions if the library is loaded.
 pub(in crate::hooks) fn resolve() {
     if LIBURING.first().is_some_and(|slot| !slot.address().is_null()) {
         LIBURING.iter().for_each(|slot| _ = slot.address());
@@ -55,7 +53,7 @@ fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) 
     let timer = Call::begin(thread);
     let result = thread.in_library(call);
     let (end, errno) = (clock::of_call(), errno::save());
-    // SAFETY: as in `ring_of`: the function has just used the ring.
+    // SAFETY: the program's own ring, which the function has just used.
     if let Some((queues, _, _)) = unsafe { Queues::of_library(ring) } {
         let handed_over = entries.and_then(|entries| watch::handed_over(known, &queues, entries));
         let ended = watch::look(thread, known, &queues);
@@ -65,10 +63,10 @@ fn using(ring: *const LibraryRing, submits: bool, call: impl FnOnce() -> c_int) 
     result
 }
 
-/// Runs `call`, which destroys the ring; records its last completions before.
+/// Runs `call`, which destroys the ring; records the ring's last completions before.
 fn leaving(ring: *const LibraryRing, call: impl FnOnce()) {
     if record::is_on() && is_known() {
-        // SAFETY: the program's own ring, before it is destroyed.
+        // SAFETY: the program's own ring, before the call destroys it.
         let found = unsafe { Queues::of_library(ring) };
         if let Some((queues, name, _)) = found
             && let Some(known) = rings::find(Name::Address(name))
@@ -87,7 +85,7 @@ fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     if result < 0 || !is_known() {
         return result;
     }
-    // SAFETY: the call has initialized it.
+    // SAFETY: the call has initialized the ring.
     let found = unsafe { Queues::of_library(ring) };
     if let Some((_, name, _)) = found
         && let Some(known) = rings::find(Name::Address(name))
@@ -100,8 +98,7 @@ fn starting(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs `call`, which registers the listed descriptors with the ring, from index `at` on. It returns 0 or, if `counts` is true, their
-/// number.
+/// Runs `call`, which registers `files` with the ring from index `at` on, and returns 0 or, if `counts` is true, the number of files.
 fn registering(
     ring: *const LibraryRing,
     at: c_uint,
@@ -161,27 +158,27 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| using(ring, true, || real(ring, least));
     [io_uring_submit_and_wait_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, true, || real(ring, found, least, timeout, mask));
-    /// io_uring_submit_and_wait_min_timeout(3) (liburing 2.8 and later).
+    /// Wraps io_uring_submit_and_wait_min_timeout(3) (liburing 2.8 and later).
     [io_uring_submit_and_wait_min_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, wait: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, true, || real(ring, found, least, timeout, wait, mask));
-    /// io_uring_submit_and_wait_reg(3) (liburing 2.9 and later).
+    /// Wraps io_uring_submit_and_wait_reg(3) (liburing 2.9 and later).
     [io_uring_submit_and_wait_reg](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, index: c_int) -> c_int
         = |real| using(ring, true, || real(ring, found, least, index));
-    /// __io_uring_get_cqe, called by the inline io_uring_wait_cqe(3) when there is no completion yet.
+    /// Wraps __io_uring_get_cqe, which the inline io_uring_wait_cqe(3) calls when there is no completion yet.
     [__io_uring_get_cqe](ring: *mut LibraryRing, found: *mut *mut c_void, submit: c_uint, least: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, submit > 0, || real(ring, found, submit, least, mask));
-    /// io_uring_wait_cqes(3). On kernels before 5.11 it also submits prepared entries, which the tracer does not see.
+    /// Wraps io_uring_wait_cqes(3). On kernels before 5.11 it also submits prepared entries, which the tracer does not see.
     [io_uring_wait_cqes](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, mask));
-    /// io_uring_wait_cqes_min_timeout(3) (liburing 2.8 and later).
+    /// Wraps io_uring_wait_cqes_min_timeout(3) (liburing 2.8 and later).
     [io_uring_wait_cqes_min_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint, timeout: *mut c_void, wait: c_uint, mask: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, least, timeout, wait, mask));
     [io_uring_wait_cqe_timeout](ring: *mut LibraryRing, found: *mut *mut c_void, timeout: *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found, timeout));
-    /// io_uring_wait_cqe(3) and io_uring_peek_cqe(3), exported by liburing-ffi.
+    /// Wraps io_uring_wait_cqe(3) and io_uring_peek_cqe(3), exported by liburing-ffi.
     [io_uring_wait_cqe, io_uring_peek_cqe](ring: *mut LibraryRing, found: *mut *mut c_void) -> c_int
         = |real| using(ring, false, || real(ring, found));
-    /// io_uring_wait_cqe_nr(3), exported by liburing-ffi.
+    /// Wraps io_uring_wait_cqe_nr(3), exported by liburing-ffi.
     [io_uring_wait_cqe_nr](ring: *mut LibraryRing, found: *mut *mut c_void, least: c_uint) -> c_int
         = |real| using(ring, false, || real(ring, found, least));
     [io_uring_peek_batch_cqe](ring: *mut LibraryRing, found: *mut *mut c_void, most: c_uint) -> c_uint
@@ -192,12 +189,12 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| starting(ring, || real(entries, ring, flags));
     [io_uring_queue_init_params](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters));
-    /// io_uring_queue_init_mem(3) (liburing 2.5 and later).
+    /// Wraps io_uring_queue_init_mem(3) (liburing 2.5 and later).
     [io_uring_queue_init_mem](entries: c_uint, ring: *mut LibraryRing, parameters: *mut c_void, memory: *mut c_void, bytes: usize) -> c_int
         = |real| starting(ring, || real(entries, ring, parameters, memory, bytes));
     [io_uring_queue_mmap](descriptor: c_int, parameters: *mut c_void, ring: *mut LibraryRing) -> c_int
         = |real| starting(ring, || real(descriptor, parameters, ring));
-    /// io_uring_queue_exit(3). The ring's remaining completions are recorded before.
+    /// Wraps io_uring_queue_exit(3). The ring's remaining completions are recorded before.
     [io_uring_queue_exit](ring: *mut LibraryRing) -> ()
         = |real| leaving(ring, || real(ring));
     [io_uring_register_files](ring: *mut LibraryRing, files: *const c_int, count: c_uint) -> c_int
@@ -210,16 +207,16 @@ hooks! { LIBURING, missing = Missing::ANSWER;
         = |real| registering(ring, at, files, count, true, || real(ring, at, files, tags, count));
     [io_uring_register_files_sparse](ring: *mut LibraryRing, count: c_uint) -> c_int
         = |real| unregistering(ring, || real(ring, count));
-    /// io_uring_setup(2), exported by liburing 2.3 and later.
+    /// Wraps io_uring_setup(2), exported by liburing 2.3 and later.
     [io_uring_setup](entries: c_uint, about: *mut c_void) -> c_int
         = |real| setting_up(about, || by_library(|| real(entries, about))) as c_int;
-    /// io_uring_enter(2), exported by liburing 2.3 and later.
+    /// Wraps io_uring_enter(2), exported by liburing 2.3 and later.
     [io_uring_enter](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask))) as c_int;
-    /// io_uring_enter(2) with a size argument, exported by liburing 2.3 and later.
+    /// Wraps io_uring_enter(2) with a size argument, exported by liburing 2.3 and later.
     [io_uring_enter2](ring: c_uint, count: c_uint, least: c_uint, flags: c_uint, mask: *mut c_void, bytes: usize) -> c_int
         = |real| entering(ring as c_int, count, flags, || by_library(|| real(ring, count, least, flags, mask, bytes))) as c_int;
-    /// io_uring_register(2), exported by liburing 2.3 and later.
+    /// Wraps io_uring_register(2), exported by liburing 2.3 and later.
     [io_uring_register](ring: c_uint, what: c_uint, argument: *const c_void, count: c_uint) -> c_int
         = |real| registering_any(ring as c_int, what, argument, count, || by_library(|| real(ring, what, argument, count))) as c_int;
     [io_uring_unregister_files](ring: *mut LibraryRing) -> c_int

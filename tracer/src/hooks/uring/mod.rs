@@ -1,9 +1,9 @@
-//! Tracing of io_uring(7), used through liburing's functions or through syscall(2).
+//! Traces io_uring(7), used through liburing's functions or through syscall(2).
 //!
 //! A program submits entries and reads completions in memory shared with the kernel, mostly by code inlined from liburing's headers. The
-//! tracer sees entries when a call submits them to the kernel. It reads completions from the completion queue, by an index of its own,
-//! whenever a wrapped function runs. So an operation's end is the time when its completion was first seen there, possibly some time after
-//! the program has seen it. Entries that the kernel took without a visible call are counted.
+//! tracer sees entries when a call submits them to the kernel. Whenever a wrapped function runs, the tracer reads new completions from the
+//! completion queue, by an index of its own. So an operation's end is the time when the tracer first saw its completion, possibly some time
+//! after the program. Entries that the kernel took without a visible call are counted.
 
 mod entries;
 mod layout;

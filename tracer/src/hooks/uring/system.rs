@@ -1,5 +1,5 @@
-//! io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), through syscall(2) or liburing's functions of these names. The tracer
-//! maps such a ring itself, read-only, until its descriptor is closed, because it cannot know where the program has mapped it.
+//! Wraps io_uring_setup(2), io_uring_enter(2) and io_uring_register(2), called through syscall(2) or liburing. The tracer maps each of
+//! these rings itself, read-only, until its descriptor is closed, since it cannot know where the program has mapped the ring.
 #![expect(unsafe_code, reason = "mmap(2), structures of the kernel")]
 
 use super::layout::{Parameters, Queues, setup};
@@ -12,7 +12,7 @@ use crate::record::{self, Call};
 use crate::{clock, errno, handles, sys};
 use libc::{c_int, c_long, c_uint, c_void};
 
-// mmap(2) offsets of the parts of a ring (IORING_OFF_...).
+// Offsets for mmap(2) of the parts of a ring (IORING_OFF_...).
 const RING_AT: i64 = 0;
 const COMPLETIONS_AT: i64 = 0x800_0000;
 const ENTRIES_AT: i64 = 0x1000_0000;
@@ -21,7 +21,6 @@ const ONE_MAPPING: u32 = 1 << 0;
 /// Flag IORING_ENTER_REGISTERED_RING: the descriptor is an index into the thread's registered rings.
 const REGISTERED_RING: c_uint = 1 << 4;
 
-/// The tracer's own read-only mapping of a ring.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Mapping {
@@ -30,20 +29,20 @@ struct Mapping {
 }
 const _: () = assert!(size_of::<Mapping>() <= size_of::<Mapped>() && align_of::<Mapping>() <= align_of::<Mapped>());
 
-/// Lets the table of rings count entries that the kernel accepted but the tracer never examined.
+/// Sets the callback with which the table of rings counts entries that the kernel accepted but the tracer never examined.
 pub(in crate::hooks) fn prepare() {
     rings::count_unseen_by(|ring, mapped| watch::unseen(ring, &of(mapped).queues));
 }
 
 fn of(mapped: &Mapped) -> Mapping {
-    // SAFETY: written by `kept`; any bits left over are not part of it.
+    // SAFETY: written by `kept`; any bits left over are not part of the mapping.
     unsafe { std::ptr::from_ref(mapped).cast::<Mapping>().read() }
 }
 
 /// Stores `mapping` in a record that is never freed, since another thread may still read it when the ring no longer exists.
 fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
-    // SAFETY: the record has room for it and is aligned; see the assertion.
+    // SAFETY: the record has room for a `Mapping` and is aligned; see the assertion.
     unsafe { std::ptr::from_mut(&mut record).cast::<Mapping>().write(mapping) };
     rings::keep(record)
 }
@@ -51,7 +50,7 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
 /// Maps `bytes` bytes of a ring read-only; forked children do not inherit the mapping. Returns (address, bytes).
 fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
     let nowhere = std::ptr::null_mut::<u8>();
-    // SAFETY: a new mapping touches nothing that exists.
+    // SAFETY: a new mapping replaces no existing one.
     let address = unsafe { sys::syscall!(libc::SYS_mmap, nowhere, bytes, libc::PROT_READ, libc::MAP_SHARED, ring, at) };
     if address == -1 {
         return None;
@@ -68,7 +67,6 @@ fn unmap(mapping: &Mapping) {
     }
 }
 
-/// Maps a newly created ring into the tracer's memory.
 fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     let unseen = setup::OWN_MEMORY | setup::NO_DESCRIPTOR | !setup::KNOWN;
     if about.flags & unseen != 0 || !about.entries.is_power_of_two() || !about.completions.is_power_of_two() {
@@ -85,7 +83,7 @@ fn mapped(ring: c_int, about: &Parameters) -> Option<Mapping> {
     let second = if one { (first.0, 0) } else { piece(ring, COMPLETIONS_AT, completions as usize).unwrap_or_default() };
     let third = piece(ring, ENTRIES_AT, entry_bytes * about.entries as usize).unwrap_or_default();
     let address = std::ptr::with_exposed_provenance::<u8>;
-    // SAFETY: the pieces are those that the kernel has reported, of the sizes that it has reported.
+    // SAFETY: the kernel has reported these parts of the ring and their sizes.
     let queues = unsafe { Queues::mapped(about, address(first.0), address(second.0), address(third.0)) };
     let mapping = Mapping { queues, pieces: [first, second, third] };
     if second.0 == 0 || third.0 == 0 {
@@ -104,7 +102,7 @@ pub(in crate::hooks) fn setting_up(about: *const c_void, call: impl FnOnce() -> 
     }
     let errno = errno::save();
     thread.while_busy(|| {
-        // SAFETY: the call succeeded, so the kernel has filled it in.
+        // SAFETY: the call succeeded, so the kernel has filled in the structure.
         let about = unsafe { about.cast::<Parameters>().read_unaligned() };
         if let Some(old) = rings::find(Name::Descriptor(number)) {
             old.end(|mapped| unmap(&of(mapped)));
@@ -151,7 +149,7 @@ pub(in crate::hooks) fn entering(number: c_int, count: c_uint, flags: c_uint, ca
     result
 }
 
-/// `struct io_uring_rsrc_update2`, which updates registered files; the older structures begin with the same fields.
+/// Update of registered files (`struct io_uring_rsrc_update2`); the older structures begin with the same fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Update {
@@ -162,7 +160,7 @@ struct Update {
     count: u32,
 }
 
-/// `struct io_uring_rsrc_register`, which registers files.
+/// Registration of files (`struct io_uring_rsrc_register`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Register {
@@ -194,9 +192,9 @@ pub(in crate::hooks) fn registering(
         3 => ring.forget_files(),
         // IORING_REGISTER_FILES_UPDATE, which returns the number of files.
         6 => {
-            // SAFETY: the kernel has read its first 16 bytes.
+            // SAFETY: the kernel has read the first 16 bytes of the argument.
             let at = unsafe { argument.cast::<u32>().read_unaligned() };
-            // SAFETY: as above.
+            // SAFETY: the kernel has read the first 16 bytes of the argument.
             let files = unsafe { argument.cast::<u64>().wrapping_add(1).read_unaligned() };
             registered(ring, at, list(files), result as c_uint);
         }
@@ -217,9 +215,9 @@ pub(in crate::hooks) fn registering(
     result
 }
 
-/// Records which descriptors were registered with the ring, from index `at` on.
+/// Records the descriptors `files`, which were registered with the ring from index `at` on.
 pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) {
-    /// IORING_REGISTER_FILES_SKIP: this index keeps its registered file.
+    /// Value of IORING_REGISTER_FILES_SKIP: this index keeps its registered file.
     const STAYS: c_int = -2;
     if files.is_null() {
         return;
@@ -237,7 +235,7 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
     errno.restore();
 }
 
-/// Ends the ring with descriptor `number`, which is about to be closed: records its last completions and unmaps it.
+/// Ends the ring with descriptor `number`, which is about to be closed: records the ring's last completions and unmaps it.
 pub(in crate::hooks) fn closing(number: c_int) {
     if rings::any() && record::is_on() && crate::process::is_own() {
         ending_range(number as c_uint, number as c_uint);
@@ -258,7 +256,7 @@ pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     errno.restore();
 }
 
-/// Runs a liburing function such that a system call that it makes through syscall(2) is not recorded a second time; returns its result.
+/// Runs a liburing function such that its system call through syscall(2) is not recorded a second time; returns its result.
 pub(super) fn by_library(call: impl FnOnce() -> c_int) -> c_long {
     crate::tls::current().in_library(call).into()
 }

@@ -16,12 +16,12 @@ use std::ops::Range;
 pub(super) struct HandedOver {
     from: u64,
     to: u64,
-    /// Target of the last entry on a recorded file.
+    /// Target of the last entry in the range that is on a recorded file.
     to_file: Option<Sent>,
 }
 
 /// Records the time that a call blocked its thread: as a wait if the call returned the completion of a file operation (`ended`), else as a
-/// submission if it submitted one (`handed_over`).
+/// submission if the call submitted a file operation (`handed_over`).
 pub(super) fn kept(timer: Call, end: u64, ended: Option<Sent>, handed_over: Option<Sent>) {
     if let Some(sent) = ended {
         timer.kept_for(end, sent, &POSIX_WAIT);
@@ -35,7 +35,7 @@ fn turn_of(index: u32, turn: u64) -> u64 {
     turn + u64::from(index.wrapping_sub(turn as u32))
 }
 
-/// Returns how far `index` is ahead of `turn`; 0 if it is not ahead.
+/// Returns the number of entries by which `index` is ahead of `turn`; 0 if `index` is not ahead.
 fn behind(index: u32, turn: u64) -> u32 {
     let distance = index.wrapping_sub(turn as u32);
     if distance.cast_signed() > 0 { distance } else { 0 }
@@ -44,7 +44,7 @@ fn behind(index: u32, turn: u64) -> u32 {
 /// Adds the entries up to index `to`, which a call is about to submit, to the pending operations.
 pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver {
     let mut from = ring.submitted();
-    // The kernel has taken entries that were never inspected.
+    // Count entries that the kernel has taken but the tracer never inspected.
     let unseen = behind(queues.taken(), from);
     if unseen > 0 {
         Note::RingOperation.count_many(unseen.into());
@@ -68,7 +68,7 @@ pub(super) fn handing_over(ring: &Ring, queues: &Queues, to: u32) -> HandedOver 
 pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> Option<Sent> {
     let taken = queues.taken();
     if queues.flags & setup::POLLED != 0 {
-        // The kernel takes them at any time, without notice.
+        // The kernel polls, so it takes the entries at any time, without notice.
         settle(ring, queues, entries.from..entries.to);
         return entries.to_file;
     }
@@ -94,7 +94,7 @@ fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
     }
 }
 
-/// Records all completions that are in the queue and were not seen before; returns the target of the last recorded one.
+/// Records all completions in the queue that were not seen before; returns the target of the last recorded one.
 pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Option<Sent> {
     let mut file = None;
     let behind = queues.completed();
@@ -108,8 +108,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
             return file;
         }
         let completion = queues.completion(index);
-        // The program may consume completions without a call, and the kernel may overwrite their slots: reading continues at the oldest
-        // completion that is still present.
+        // The program may consume completions without a call, and the kernel then overwrites them: continue at the oldest one still present.
         let now = queues.completed();
         if now.wrapping_sub(index) > queues.most_completions() {
             ring.has_lost();
@@ -120,7 +119,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// Ends a ring that is about to be destroyed; its remaining completions are recorded now or never.
+/// Ends a ring that is about to be destroyed. This is the last chance to record its remaining completions.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);

@@ -9,17 +9,11 @@ use std::sync::Mutex;
 /// Compiler for a test program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Compiler {
-    /// The system's C compiler.
     Cc,
-    /// The system's C++ compiler.
     Cxx,
-    /// MPICH's wrapper for the C compiler.
     Mpich,
-    /// Open MPI's wrapper for the C compiler.
     OpenMpi,
-    /// MPICH's wrapper for gfortran.
     MpichFortran,
-    /// Open MPI's wrapper for gfortran.
     OpenMpiFortran,
 }
 
@@ -54,7 +48,6 @@ impl Compiler {
     }
 }
 
-/// Returns the path of a file in testdata/workloads.
 pub(crate) fn workload_source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/workloads").join(name)
 }

@@ -20,7 +20,6 @@ pub(crate) struct Launch<'a> {
     variables: Vec<(OsString, Option<OsString>)>,
 }
 
-/// Result of a program's run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Exit code, or 128 + signal.
@@ -30,7 +29,7 @@ pub(crate) struct Outcome {
 }
 
 impl<'a> Launch<'a> {
-    /// Returns a launch of `program` with the tracer preloaded, and outputs in the scratch directory.
+    /// Returns a launch of `program` with the tracer preloaded and all output in the scratch directory.
     pub(crate) fn new(scratch: &'a Scratch, program: impl AsRef<Path>) -> Self {
         let (command, directory) = (vec![program.as_ref().into()], scratch.root().to_owned());
         let launch = Self { scratch, command, mpi: None, preload: true, directory, variables: Vec::new() };
@@ -58,7 +57,6 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Unsets an environment variable.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.variables.push((name.into(), None));
         self
@@ -81,14 +79,14 @@ impl<'a> Launch<'a> {
         command.args(["--kill-after=5", LIMIT_SECONDS]);
         if let Some((mpi, ranks)) = self.mpi {
             command.args(launcher(mpi)).args(["-n", &ranks.to_string()]);
-            // Open MPI refuses to run as root unless both are set; others ignore them.
+            // Open MPI refuses to run as root unless both variables are set; other launchers ignore them.
             if is_root() {
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
             }
         }
-        // Set by env(1) in front of the program, so that launchers are not preloaded.
+        // env(1), started by the launcher, sets the variables, so that launchers are not preloaded.
         command.arg("env");
-        // The last setting of a variable wins; env(1) requires options before assignments.
+        // The last setting of a variable wins. env(1) requires options before assignments.
         let variables: BTreeMap<_, _> = self.variables.iter().map(|(name, value)| (name, value)).collect();
         for name in variables.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name) {
             command.arg("-u").arg(name);
@@ -106,8 +104,7 @@ impl<'a> Launch<'a> {
         command.args(&self.command);
         command.current_dir(&self.directory).stdin(Stdio::null()).env_remove("LD_PRELOAD");
         let mut output = command.output().expect("failed to run timeout(1)");
-        // If two launchers of Open MPI 4 run at once, one may remove the other's new directory (orte/util/session_dir.c), before the
-        // program starts.
+        // If two launchers of Open MPI 4 run at once, one may remove the other's new directory (orte/util/session_dir.c) before the program starts.
         for _ in 0..5 {
             if !output.stderr.windows(13).any(|words| words == b"session_dir.c") {
                 break;
@@ -120,7 +117,7 @@ impl<'a> Launch<'a> {
         Outcome { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
-    /// Runs the program and asserts exit code 0. Returns the operations in its own log, and its traces.
+    /// Runs the program and asserts exit code 0. Returns the operations in the program's own log, and its traces.
     pub(crate) fn traced(self) -> (Vec<super::Op>, Traces) {
         let scratch = self.scratch;
         let outcome = self.run();
@@ -150,7 +147,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 impl Compiler {
-    /// Returns true if this MPI is installed; otherwise reports the skipped test.
+    /// True if this MPI is installed; otherwise reports the skipped test.
     pub(crate) fn available(self) -> bool {
         let missing = [self.program(), launcher(self)[0]].into_iter().find(|program| !have(program));
         if let Some(program) = missing {

@@ -34,7 +34,7 @@ pub(crate) fn skip_here(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped here: {name}: {why}");
 }
 
-/// Returns true if an executable of this name is in `PATH`.
+/// True if an executable of this name is in `PATH`.
 pub(crate) fn have(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
@@ -50,7 +50,7 @@ pub(crate) fn library() -> &'static Path {
     })
 }
 
-/// Returns the path of libdxt_static.a beside the library under test. It is built if the library was.
+/// Returns the path of libdxt_static.a beside the library under test. Builds it if the library was built.
 pub(crate) fn static_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -68,7 +68,6 @@ pub(crate) fn analyzer() -> PathBuf {
     profile_dir().join("dxt-analyze")
 }
 
-/// Returns cargo's output directory for the profile of the tests.
 fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("failed to find this test's path");
     exe.ancestors().nth(2).expect("a test lies in <target>/<profile>/deps").to_owned()

@@ -1,4 +1,4 @@
-//! Reader of the logs that test programs write of their own operations (testdata/workloads/oplog.h), and comparison with the traces.
+//! Reads the logs that test programs write of their own operations (testdata/workloads/oplog.h), and compares them with the traces.
 
 use super::Scratch;
 use std::collections::BTreeMap;
@@ -19,13 +19,12 @@ pub(crate) struct Op {
 }
 
 impl Op {
-    /// Returns true if the call submits asynchronous operations or waits for them, and so transfers no data itself.
+    /// True if the call submits asynchronous operations or waits for them, and so transfers no data itself.
     pub(crate) fn keeps(&self) -> bool {
         matches!(self.name.as_str(), "submit" | "wait") && ["POSIX", "MPIIO"].contains(&self.layer.as_str())
     }
 }
 
-/// Returns all lines logged by the programs.
 pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     let dir = scratch.log();
     let dir = dir.parent().expect("the log prefix has a directory");
@@ -38,14 +37,12 @@ pub(crate) fn log_lines(scratch: &Scratch) -> Vec<String> {
     files.iter().flat_map(|path| read(path).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Returns the operations logged by the programs.
 pub(crate) fn read_log(scratch: &Scratch) -> Vec<Op> {
     log_lines(scratch).iter().filter_map(|line| parse(line.strip_prefix("OP ")?)).collect()
 }
 
-/// Returns the failed operations logged by the programs.
 pub(crate) fn read_failures(scratch: &Scratch) -> Vec<Op> {
-    // The error number takes the place of the length.
+    // In a FAILED line, the error number is in the place of the length.
     let failed = |line: &String| parse(line.strip_prefix("FAILED ")?);
     log_lines(scratch).iter().filter_map(failed).map(|op| Op { errno: op.length as u16, length: 0, ..op }).collect()
 }
@@ -74,12 +71,12 @@ pub(crate) fn read_ranks(scratch: &Scratch) -> BTreeMap<u32, i32> {
     words.map(|(pid, rank)| (pid.parse().expect("a pid"), rank.parse().expect("a rank"))).collect()
 }
 
-/// Order that program log and trace must share.
+/// Order that program log and trace must have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Same order of all operations of a thread.
+    /// Order of all operations of a thread.
     Thread,
-    /// Same order of a thread's operations on one file through one layer, since some programs log an operation late.
+    /// Order of a thread's operations on one file through one layer, since some programs log an operation late.
     File,
 }
 
@@ -98,24 +95,29 @@ pub(crate) fn assert_same(order: Order, program: &[Op], trace: &[Op]) {
     let mut faults = Vec::new();
     for group in program.keys().chain(trace.keys().filter(|group| !program.contains_key(*group))) {
         let none = Vec::new();
-        let (did, told) = (program.get(group).unwrap_or(&none), trace.get(group).unwrap_or(&none));
-        if did.len() != told.len() || !did.iter().zip(told).all(|(did, told)| agree(did, told)) {
-            faults.push(difference(group, did, told));
+        let (did, reported) = (program.get(group).unwrap_or(&none), trace.get(group).unwrap_or(&none));
+        if did.len() != reported.len() || !did.iter().zip(reported).all(|(did, reported)| agree(did, reported)) {
+            faults.push(difference(group, did, reported));
         }
     }
     assert!(faults.is_empty(), "{} groups differ:\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
 }
 
-/// Returns true if the recorded operation equals the logged one. The recorded offset may be unknown in two cases only: ordered MPI-IO calls
-/// in which one rank writes another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
-fn agree(did: &Op, told: &Op) -> bool {
-    let by_others = told.mode == "ordered" || told.name.ends_with("_ordered") || told.name.ends_with("_shared");
-    let unknown = told.offset == -1 && by_others;
-    did == told || unknown && *did == Op { offset: did.offset, ..told.clone() }
+/// True if the recorded operation equals the logged one. The recorded offset may be unknown in two cases only: ordered MPI-IO calls in
+/// which one rank writes another's bytes (Open MPI), and nonblocking shared-pointer calls carried out by another thread.
+fn agree(did: &Op, reported: &Op) -> bool {
+    let by_others =
+        reported.mode == "ordered" || reported.name.ends_with("_ordered") || reported.name.ends_with("_shared");
+    let unknown = reported.offset == -1 && by_others;
+    did == reported || unknown && *did == Op { offset: did.offset, ..reported.clone() }
 }
 
-fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
-    let at = did.iter().zip(told).position(|(did, told)| !agree(did, told)).unwrap_or(did.len().min(told.len()));
+fn difference(group: &(u32, u32, String), did: &[Op], reported: &[Op]) -> String {
+    let at = did
+        .iter()
+        .zip(reported)
+        .position(|(did, reported)| !agree(did, reported))
+        .unwrap_or(did.len().min(reported.len()));
     let show = |ops: &[Op]| {
         let from = at.saturating_sub(2);
         let lines = ops.iter().enumerate().skip(from).take(6).map(|(i, op)| {
@@ -131,8 +133,8 @@ fn difference(group: &(u32, u32, String), did: &[Op], told: &[Op]) -> String {
         group.1,
         group.2,
         did.len(),
-        told.len(),
+        reported.len(),
         show(did),
-        show(told)
+        show(reported)
     )
 }

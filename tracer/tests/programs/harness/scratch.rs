@@ -8,7 +8,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates an empty scratch directory.
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -24,7 +23,6 @@ impl Scratch {
         &self.root
     }
 
-    /// Returns the directory for the program's files, `data/`.
     pub(crate) fn data(&self) -> PathBuf {
         self.root.join("data")
     }

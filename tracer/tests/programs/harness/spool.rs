@@ -11,7 +11,7 @@ use trace_format::read::{Source, Trace};
 use trace_format::spool::{Cut, Spool, spill_name};
 use trace_format::write::{self, Encoder};
 
-/// Sparse spool file. Only ranges with data are read.
+/// Sparse spool file, of which only ranges with data are read.
 struct Sparse(File);
 
 impl Source for Sparse {
@@ -69,8 +69,7 @@ fn wait_until_gone(folder: &Path) {
     }
 }
 
-/// Converts each non-empty spool of an ended process to a trace, and removes the spool. Returns the number of calls that may be counted
-/// twice.
+/// Converts each non-empty spool of an ended process to a trace, and removes the spool. Returns the number of calls that may be counted twice.
 pub(crate) fn recover(scratch: &Scratch) -> u64 {
     let mut uncertain = 0;
     wait_until_gone(scratch.root());
@@ -93,7 +92,7 @@ pub(crate) fn recover(scratch: &Scratch) -> u64 {
     uncertain
 }
 
-/// Returns true if the trace exists that the process was writing when it was killed, under its own name or with a number appended.
+/// True if the trace that the process was writing when it was killed exists, under its own name or with a number appended.
 fn is_there(cut: &Cut) -> bool {
     let path = PathBuf::from(OsString::from_vec(cut.path.clone()));
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem()) else { return false };

@@ -1,4 +1,4 @@
-//! Number and bytes of the calls on each file as the kernel sees them, by strace(1).
+//! Determines, by strace(1), the number and bytes of the calls on each file as the kernel sees them.
 
 use super::{Launch, Outcome, Scratch, have, library, skip, skip_here};
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 /// Number of calls and bytes, by path and by the tracer's name of the operation (`read`, `write`).
 pub(crate) type Calls = BTreeMap<(String, String), (u64, u64)>;
 
-/// Returns a launch of `program` under `strace -f` with these options, the library preloaded into the program only; `None`, after
-/// saying so, if strace cannot run here.
+/// Returns a launch of `program` under `strace -f` with these options, and the library preloaded into the program only. If strace cannot
+/// run here, prints a message and returns `None`.
 pub(crate) fn under_strace<'a>(
     scratch: &'a Scratch,
     options: &[&str],

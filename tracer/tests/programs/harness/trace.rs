@@ -1,4 +1,4 @@
-//! Reads all traces of a run with the format's own reader, and checks the invariants of every trace.
+//! Reads all traces of a run with the format's own reader, and checks invariants that hold for every trace.
 
 use super::{Calls, Op};
 use std::collections::{BTreeMap, HashMap};
@@ -13,13 +13,11 @@ use trace_format::spread::Spread;
 /// Recorded call (segment), with IDs replaced by names.
 #[derive(Clone, Debug)]
 pub(crate) struct Seg {
-    /// Operation, file, offset and length of the call.
     pub(crate) op: Op,
-    /// True if made inside an MPI-IO call.
+    /// True if the call was made inside an MPI-IO call.
     pub(crate) nested: bool,
-    /// True if made inside an HDF5 call.
+    /// True if the call was made inside an HDF5 call.
     pub(crate) in_hdf5: bool,
-    /// True if the offset is only an estimate.
     pub(crate) estimated: bool,
     /// Start, in ns since the process's epoch.
     pub(crate) start_ns: u64,
@@ -32,18 +30,15 @@ pub(crate) struct Seg {
 pub(crate) struct MissingOps {
     /// Operation and file of the calls. Offset and length are 0.
     pub(crate) op: Op,
-    /// True if made inside an MPI-IO call.
+    /// True if the calls were made inside an MPI-IO call.
     pub(crate) nested: bool,
-    /// Number of calls, bytes, and times.
     pub(crate) counters: Counters,
 }
 
 /// Data of one process (a process region) in a trace.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTrace {
-    /// Description of the process: rank, pid, node, times.
     pub(crate) info: ProcessInfo,
-    /// Calls that have no segments.
     pub(crate) missing: Vec<MissingOps>,
     pub(crate) notes: Vec<Note>,
     /// Process block as decoded from the trace.
@@ -52,20 +47,16 @@ pub(crate) struct ProcessTrace {
     pub(crate) paths: Vec<String>,
     /// Access profiles, by layer and path.
     pub(crate) profiles: BTreeMap<(String, String), Profile>,
-    /// Number of ranks reduced into this record (0: none), and their spreads by layer and path.
+    /// Number of ranks reduced into this record (0: none), and the spreads by layer and path.
     pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
 /// Contents of all traces in a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// Paths of complete trace files.
     pub(crate) files: Vec<PathBuf>,
-    /// Paths of incomplete trace files.
     pub(crate) unfinished: Vec<PathBuf>,
-    /// Job blocks of the trace files.
     pub(crate) jobs: Vec<Job>,
-    /// Process regions of all trace files.
     pub(crate) processes: Vec<ProcessTrace>,
     /// Segments of successful calls, per thread in order of recording.
     pub(crate) segments: Vec<Seg>,
@@ -74,14 +65,14 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Reads every trace in `dir`; asserts that none is incomplete.
+    /// Reads every trace in `dir`; asserts that all are complete.
     pub(crate) fn read(dir: &Path) -> Self {
         let traces = Self::read_finished(dir);
         assert_eq!(traces.unfinished, Vec::<PathBuf>::new());
         traces
     }
 
-    /// Reads every complete trace in `dir`. Others may be incomplete, since their process was killed.
+    /// Reads every complete trace in `dir`. Other traces may be incomplete, if their process was killed.
     pub(crate) fn read_finished(dir: &Path) -> Self {
         let listed = std::fs::read_dir(dir).expect("failed to list the traces");
         let mut files: Vec<PathBuf> = listed.map(|entry| entry.expect("failed to list the traces").path()).collect();
@@ -173,8 +164,8 @@ impl Traces {
         self.segments.iter().filter(of).map(|seg| (seg.start_ns, seg.end_ns)).collect()
     }
 
-    /// Returns the operations on files under `dir` through the given layers. Nested calls, and calls that submit asynchronous operations or
-    /// wait for them, are excluded.
+    /// Returns the operations on files under `dir` through the given layers, except nested calls and calls that submit asynchronous
+    /// operations or wait for them.
     pub(crate) fn own_ops(&self, layers: &[&str], dir: &Path) -> Vec<Op> {
         let mut segments: Vec<&Seg> = self
             .segments
@@ -191,8 +182,7 @@ impl Traces {
         failures.map(|seg| seg.op.clone()).collect()
     }
 
-    /// Returns number of calls and bytes at the POSIX layer, per file under `dir` and operation, for comparison with those seen by the
-    /// kernel.
+    /// Returns the number of calls and bytes at the POSIX layer, per operation and file under `dir`, for comparison with the kernel's view.
     pub(crate) fn calls(&self, dir: &Path) -> Calls {
         let mut calls = Calls::new();
         for op in self.own_ops(&["POSIX"], dir) {
@@ -217,12 +207,12 @@ impl Traces {
         on_record.chain(missing).fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 
-    /// Returns the number of writes to files in `dir`, and to files for whose names the job's budget has no room.
+    /// Returns the number of writes to files in `dir`, and to files for whose names the byte budget has no room.
     pub(crate) fn writes_within_budget(&self, dir: &Path) -> u64 {
         [dir, Path::new("<other files>")].iter().map(|place| self.totals(&["POSIX"], "write", place).0).sum()
     }
 
-    /// Returns the process region of this pid, of which there must be one.
+    /// Returns the process region of this pid, of which there must be exactly one.
     #[track_caller]
     pub(crate) fn process(&self, pid: u32) -> &ProcessTrace {
         let mut found = self.processes.iter().filter(|process| process.info.pid == pid);

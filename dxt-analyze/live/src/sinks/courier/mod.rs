@@ -1,7 +1,7 @@
 //! Queue and thread for a destination that may be slow or unreachable for a while, so that the agent never waits for it.
 //!
-//! The queue is bounded: if it is full, the oldest item is dropped and counted. Refused items are retried after growing pauses, so a
-//! carrier must tolerate receiving an item twice.
+//! The queue is bounded: if full, the oldest item is dropped and counted. Refused items are retried after growing pauses, so a carrier must
+//! tolerate receiving an item twice.
 
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
@@ -9,21 +9,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const BATCH: usize = 4096;
-/// Maximum parts into which a refused batch is split, to find the items that are permanently refused.
+/// Maximum number of parts into which a refused batch is split to find the permanently refused items.
 const MOST_PIECES: usize = 64;
-/// Pause before a retry: the first, and the longest.
+/// Pauses before a retry: the first one, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 /// Maximum time that a flush waits for queued items to arrive.
 const SHORT: Duration = Duration::from_millis(200);
-/// Maximum time without progress that the shutdown of an agent waits for queued items.
+/// Maximum time without progress that an agent's shutdown waits for queued items.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Reason for which a destination refused items.
+/// Reason why a destination refused items.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// Temporary: the destination may accept the items later.
+    /// Temporary refusal: the destination may accept the items later.
     ForNow(anyhow::Error),
-    /// Permanent: the destination will never accept the items.
+    /// Permanent refusal: the destination will never accept the items.
     #[cfg_attr(
         not(any(test, feature = "http", feature = "postgres")),
         expect(dead_code, reason = "NATS takes everything, sooner or later")
@@ -37,19 +37,19 @@ impl From<anyhow::Error> for Refused {
     }
 }
 
-/// Sender of items to one destination; runs in the courier's thread.
+/// Sender of items to one destination; runs in the thread of a [`Courier`].
 pub(crate) trait Carrier: Send + 'static {
     type Item: Send + 'static;
 
     /// Delivers all `items`, connecting first if needed. `lost` is the number of items dropped since the start. After a [`Courier::nudge`],
-    /// `items` may be empty: then the carrier only sends messages of its own.
+    /// `items` may be empty: the carrier then sends only its own messages.
     ///
     /// # Errors
-    /// Fails if not all items arrived.
+    /// Fails if not all items arrived at the destination.
     fn carry(&mut self, items: &[Self::Item], lost: u64) -> Result<(), Refused>;
 }
 
-/// The agent's handle of the queue.
+/// Agent's handle of a queue whose items a thread sends to a destination.
 pub(crate) struct Courier<T> {
     shared: Arc<Shared<T>>,
 }
@@ -62,9 +62,9 @@ struct Shared<T> {
 
 struct Queue<T> {
     waiting: VecDeque<T>,
-    /// Number of items that the thread has taken from the queue and that have not arrived yet.
+    /// Number of items that the thread has taken from the queue but that have not arrived yet.
     under_way: usize,
-    /// True if the carrier is asked to send messages of its own. The next field, `telling`, is true while it does so.
+    /// True if the carrier was asked to send its own messages; next field: true while it sends them.
     nudged: bool,
     telling: bool,
     lost: u64,
@@ -77,10 +77,7 @@ struct Queue<T> {
 }
 
 impl<T: Send + 'static> Courier<T> {
-    /// Starts a courier whose queue holds at most `most` items.
-    ///
-    /// # Errors
-    /// Fails if the system refuses a thread.
+    /// Starts a courier whose queue holds at most `most` items. Fails if the system refuses a thread.
     pub(crate) fn new(most: usize, carrier: impl Carrier<Item = T>) -> Result<Self> {
         let state = Queue {
             waiting: VecDeque::new(),
@@ -114,7 +111,7 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Asks the carrier to send its own messages, even without items; never waits. Unlike items, this request is never dropped.
+    /// Asks the carrier to send its own messages, even without items; never waits. Unlike an item, this request is never dropped.
     pub(crate) fn nudge(&self) {
         self.shared.lock().nudged = true;
         self.shared.changed.notify_all();
@@ -133,8 +130,7 @@ impl<T: Send + 'static> Courier<T> {
         }
     }
 
-    /// Waits for the queue to empty, as long as items keep arriving with gaps of up to [`LONG`]. Items that have not arrived by then are
-    /// lost.
+    /// Waits until all queued items have arrived, as long as items keep arriving with gaps of at most [`LONG`]. All other items are then lost.
     pub(crate) fn end(&self) {
         let mut state = self.shared.lock();
         let (mut arrived, mut until) = (state.arrived, Instant::now() + LONG);
@@ -196,8 +192,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Retries `things` until they are accepted or permanently refused. Refused batches are halved: part of a batch may be fine.
-    /// Returns false if the courier ends meanwhile.
+    /// Retries `things` until they are accepted or permanently refused. Halves refused batches, since a part may be acceptable. Returns
+    /// false if the courier ends meanwhile.
     fn deliver(&self, carrier: &mut impl Carrier<Item = T>, things: &[T], lost: u64, least: usize) -> bool {
         let mut pause = PAUSES[0];
         loop {
@@ -216,7 +212,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits for queued items; `None` if no more will be queued. Returns the items, and the number of items lost so far.
+    /// Waits for queued items and returns them with the number of items lost so far; `None` if no more items will be queued.
     fn take(&self) -> Option<(Vec<T>, u64)> {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.nudged && !state.closed {
@@ -250,7 +246,7 @@ impl<T> Shared<T> {
             }
             Err(Refused::ForGood(error)) => {
                 state.lost += count as u64;
-                // Failures are reported now and then, not for each batch.
+                // Failures are reported now and then rather than for each batch.
                 if state.said.len() < 3 {
                     state.said.push(format!("{error:#}; {count} were dropped"));
                 }
@@ -266,7 +262,7 @@ impl<T> Shared<T> {
         dealt_with
     }
 
-    /// Sleeps for `pause`; returns true if the courier ends meanwhile.
+    /// Sleeps for `pause`; returns true if the courier ended meanwhile.
     fn pause(&self, pause: Duration) -> bool {
         let until = Instant::now() + pause;
         let mut state = self.lock();

@@ -31,7 +31,7 @@ fn what_waits_is_bounded_and_the_rest_arrives_in_order() {
     while courier.messages().is_empty() {
         std::thread::yield_now();
     }
-    // The first item is being sent, so ten more may wait.
+    // The first item is being sent, so the queue has room for ten more.
     courier.give(100..125);
     courier.settle();
     assert!(courier.is_behind());
@@ -68,7 +68,7 @@ impl Carrier for Counter {
 }
 
 #[test]
-fn what_is_to_be_told_beside_things_is_no_thing_and_cannot_be_dropped() {
+fn what_is_to_be_reported_beside_things_is_no_thing_and_cannot_be_dropped() {
     let (open, came) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
     let courier = Courier::new(2, Counter(open.clone(), came.clone())).unwrap();
     courier.nudge();

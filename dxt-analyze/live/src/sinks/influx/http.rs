@@ -1,4 +1,4 @@
-//! Sender of lines by HTTP POST.
+//! Sender of InfluxDB lines by HTTP POST.
 
 use crate::shown::{self, plain};
 use crate::sinks::courier::{Carrier, Refused};
@@ -21,15 +21,12 @@ pub(super) struct Post {
     agent: ureq::Agent,
     url: String,
     who: Option<String>,
-    /// Passwords and tokens to remove from messages: some servers quote what they refuse.
+    /// Passwords and tokens to remove from messages, since some servers quote the requests that they refuse.
     secrets: Vec<String>,
 }
 
 impl Post {
-    /// Parses the URL. Credentials come from it, else from the environment.
-    ///
-    /// # Errors
-    /// Fails if `url` is not an HTTP URL.
+    /// Parses the URL. Credentials are taken from the URL, else from the environment. Fails if `url` is not an HTTP URL.
     pub(super) fn new(url: &str) -> Result<Self> {
         if is_odd(url) {
             bail!(UsageError(format!("`{}`: {ODD}", shown::url(url))));
@@ -39,7 +36,7 @@ impl Post {
             bail!("influx takes http://HOST:PORT/PATH, https://... or udp://HOST:PORT");
         }
         let is_here = matches!(parsed.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        // For a loopback address, a proxy would reach the loopback of another machine.
+        // No proxy for a loopback address: a proxy would reach the loopback address of another machine.
         let proxy = if is_here { None } else { ureq::Proxy::try_from_env() };
         let config = ureq::Agent::config_builder()
             .tls_config(trust(parsed.scheme_str() == Some("https"))?)
@@ -71,7 +68,7 @@ impl Post {
     }
 }
 
-/// Returns the values in a URL's query that may be passwords.
+/// Returns the values in a URL's query that may be passwords or tokens.
 fn in_query(url: &str) -> Vec<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let parts = query.split('&').filter_map(|part| part.split_once('='));
@@ -79,7 +76,7 @@ fn in_query(url: &str) -> Vec<String> {
     secret.flat_map(|(_, value)| [value.to_owned(), plain(value)]).collect()
 }
 
-/// Splits a URL into its user info and the remaining URL.
+/// Splits a URL into its user info, if any, and the URL without it.
 fn without_userinfo(url: &str) -> (Option<String>, String) {
     let split = || {
         let (scheme, rest) = url.split_once("://")?;
@@ -116,7 +113,7 @@ impl Carrier for Post {
         let said = response.body_mut().with_config().limit(MOST_SHOWN as u64).read_to_string().unwrap_or_default();
         let said = self.secrets.iter().fold(said, |said, secret| said.replace(secret, "..."));
         let error = anyhow!("the server answered {status} {}", said.trim());
-        // These statuses mean that the server rejects these lines; other lines may be fine. All other failures may be temporary.
+        // A server with one of these statuses rejects these lines, while other lines may be fine. Any other failure may be temporary.
         Err(if matches!(status.as_u16(), 400 | 413 | 422) { Refused::ForGood(error) } else { Refused::ForNow(error) })
     }
 }

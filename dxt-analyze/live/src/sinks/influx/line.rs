@@ -1,8 +1,8 @@
-//! Lines in InfluxDB's line protocol: one point for each group and interval, and one for the gaps in what was observed.
+//! Lines in InfluxDB's line protocol: one point for each group and interval, and one for the gaps in the agent's observations.
 //!
-//! A point overwrites an earlier point with the same tags and time. But an interval is delivered again if calls arrive late, and both parts
-//! must count. So all points get different times: an offset below 2 ms is added to the interval's start. The offset depends on the agent
-//! and on the number of earlier parts of the interval.
+//! A point overwrites an earlier point with equal tags and time. But an interval is delivered in several parts if calls arrive late, and
+//! all parts must count. So all points get different times: an offset below 2 ms, which depends on the agent and on the number of earlier
+//! parts of the interval, is added to the interval's start.
 
 use crate::interval::{Group, Interval};
 use crate::names;
@@ -12,12 +12,12 @@ use dxt_base::text::signed::signed;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Maximum number of intervals for which the number of parts delivered so far is remembered (late calls arrive in later parts).
+/// Maximum number of intervals for which the number of delivered parts is remembered (late calls arrive in later parts).
 const MOST_INTERVALS: usize = 1000;
 
 pub(super) struct Lines {
     node: String,
-    /// Time offset of this agent's points, in ns: distinguishes them from points of other agents.
+    /// Time offset of this agent's points, in ns, which distinguishes them from other agents' points.
     offset_ns: i64,
     came: BTreeMap<i64, i64>,
 }
@@ -75,8 +75,8 @@ fn tags(group: &Group) -> String {
     .concat()
 }
 
-/// Formats a tag; returns an empty text for an empty value, which the protocol forbids. The protocol cannot express a line feed, nor a
-/// backslash before a comma.
+/// Formats a tag; returns an empty text for an empty value, which the protocol forbids. Replaces control characters and
+/// backslashes: the protocol cannot express a line feed, nor a backslash before a comma.
 fn tag(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Sums over intervals in InfluxDB's line protocol, which VictoriaMetrics, Telegraf and others accept as well: over HTTP or UDP.
+//! Sums of calls per interval in InfluxDB's line protocol, over HTTP or UDP; VictoriaMetrics, Telegraf and others accept it as well.
 
 #[cfg(feature = "http")]
 mod http;
@@ -16,31 +16,29 @@ use anyhow::{Context, Result};
 use line::Lines;
 use std::net::UdpSocket;
 
-/// Maximum lines waiting to be sent; each takes some 250 bytes.
+/// Maximum number of lines waiting to be sent; each takes some 250 bytes.
 const MOST_LINES: usize = 50_000;
-/// Maximum bytes of a datagram, small enough not to be fragmented.
+/// Maximum number of bytes per datagram, small enough to avoid fragmentation.
 const DATAGRAM: usize = 1400;
 
-/// Destination over UDP, without acknowledgement.
+/// Destination over UDP, which has no acknowledgements.
 pub(crate) struct Udp {
     socket: UdpSocket,
     lines: Lines,
     lost: u64,
 }
 
-/// Opens the destination `url`: lines are POSTed to `http://...`, or sent in datagrams to `udp://HOST:PORT`.
-///
-/// # Errors
-/// Fails if `url` has neither form, or this build has no HTTP.
+/// Opens the destination `url`: posts lines to `http://...`, or sends them in datagrams to `udp://HOST:PORT`. Fails if `url` has neither
+/// form, or if this build has no HTTP.
 pub(crate) fn open(url: &str) -> Result<Box<dyn Sink>> {
     if let Some(address) = url.strip_prefix("udp://") {
-        // UDP has no user names: text before an `@` would be a misplaced password, so it is removed.
+        // UDP has no user names, so text before an `@` is a misplaced password and is removed.
         let address = address.rsplit('@').next().unwrap_or_default();
         let failed = || format!("failed to send to {}", shown::url(address));
         let socket = UdpSocket::bind(if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" });
         let socket = socket.with_context(failed)?;
         socket.connect(address.trim_end_matches('/')).with_context(failed)?;
-        // Datagrams that do not fit into the socket buffer are lost, as are those that the network drops.
+        // Datagrams that do not fit into the socket buffer are lost, like datagrams that the network drops.
         socket.set_nonblocking(true).with_context(failed)?;
         return Ok(Box::new(Udp { socket, lines: Lines::new(), lost: 0 }));
     }
@@ -74,7 +72,7 @@ impl Sink for Udp {
     }
 }
 
-/// Packs as many whole lines into each datagram as fit.
+/// Packs lines into datagrams, as many whole lines into each as fit.
 fn datagrams(lines: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in lines {

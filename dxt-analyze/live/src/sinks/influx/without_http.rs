@@ -1,4 +1,4 @@
-//! Replacement for the HTTP sender in a build without the feature `live-http`.
+//! Replacement for the HTTP sender in builds without the feature `live-http`.
 
 use crate::sinks::courier::{Carrier, Refused};
 use anyhow::Result;
@@ -7,10 +7,7 @@ use dxt_base::exit::UsageError;
 pub(super) enum Post {}
 
 impl Post {
-    /// Returns the error that this build has no HTTP.
-    ///
-    /// # Errors
-    /// Always fails.
+    /// Returns the error that this build has no HTTP. Always fails.
     pub(super) fn new(_url: &str) -> Result<Self> {
         Err(UsageError("this dxt-analyze was built without HTTP: build it with --features live-http, or use influx:udp://HOST:PORT".into()).into())
     }

@@ -1,4 +1,4 @@
-//! Calls as rows of a PostgreSQL table. Each call is stored once, even if it is delivered twice.
+//! Calls as rows of a PostgreSQL table. Each call is stored once, even if delivered twice.
 
 mod row;
 mod schema;
@@ -11,13 +11,11 @@ use super::sent::{Calls, Sent};
 use anyhow::{Context, Result};
 use table::Table;
 
-/// Maximum calls waiting to be sent; each takes some 150 bytes.
+/// Maximum number of calls waiting to be sent; each takes some 150 bytes.
 const MOST_EVENTS: usize = 1 << 17;
 
-/// Opens the destination `url`: `postgres://USER@HOST:PORT/DATABASE`, or in keyword form, `host=... dbname=...`.
-///
-/// # Errors
-/// Fails if `url` has neither form.
+/// Opens the destination `url`: `postgres://USER@HOST:PORT/DATABASE`, or the keyword form `host=... dbname=...`. Fails if `url` has neither
+/// form.
 pub(crate) fn open(url: &str) -> Result<Sent<Calls>> {
     let table = Table::new(url).context("postgres takes postgres://USER@HOST:PORT/DATABASE")?;
     Ok(Sent::new(Courier::new(MOST_EVENTS, table)?, Calls))

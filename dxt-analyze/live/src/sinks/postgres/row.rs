@@ -1,4 +1,4 @@
-//! Call as a row in COPY's text format.
+//! Call as a row in the text format of PostgreSQL's COPY.
 
 use crate::event::Event;
 use crate::records::Selected;
@@ -59,7 +59,7 @@ fn number(out: &mut String, value: impl std::fmt::Display) {
     let _ = write!(out, "{value}\t");
 }
 
-/// Escapes a text for COPY; a zero byte, which PostgreSQL cannot store, becomes a question mark.
+/// Escapes a text for COPY. A zero byte, which PostgreSQL cannot store, becomes a question mark.
 fn text(out: &mut String, value: Option<&str>) {
     match value {
         None => out.push_str("\\N"),

@@ -1,14 +1,13 @@
 //! SQL schema of the table of calls, which has one row per call.
 //!
-//! Primary key of a call: its process (node, pid, start), its spool, and its position in the spool; every reader computes the same key. The
-//! call's time is not part of the key: a later reader knows the rate of the process's clock better, and may compute a time some ns off.
-//! PostgreSQL requires the partition column in every unique key. So the partition column is the start of tracing in the process, which the
-//! spool records.
+//! Primary key of a call: its process (node, pid, start), its spool, and its position in the spool; every reader computes this key. Times
+//! of calls are not part of it: a later reader knows the rate of the process's clock better, and may compute a time some ns off. PostgreSQL
+//! requires the partition column in every unique key, so this column is the start of tracing in the process, which the spool records.
 
-/// SQL statement that takes an advisory lock, held while tables are created.
+/// SQL statement that takes an advisory lock, which is held while tables are created.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(7239482)";
 
-/// SQL statements that create the table if missing. The view [`super::view`], `dxt_connector`, has the connector's columns.
+/// SQL statements that create the table of calls if missing. The view `dxt_connector` in [`super::view`] has the connector's columns.
 pub(super) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS dxt_events (
     time timestamptz NOT NULL,   -- when the call was made, in whole microseconds
@@ -62,8 +61,7 @@ ALTER TABLE dxt_events ADD COLUMN IF NOT EXISTS data_set text,
     ADD COLUMN IF NOT EXISTS ndims bigint, ADD COLUMN IF NOT EXISTS npoints bigint;
 ";
 
-/// SQL statement that creates the staging table, with the columns of [`super::row`]. Rows are copied there first, to find out which are
-/// new.
+/// SQL statement that creates the staging table, with the columns of [`super::row`]. Rows are first copied to this table, to find the new ones.
 pub(super) const STAGING: &str = "
 CREATE TEMPORARY TABLE dxt_new (
     start_ns bigint, end_ns bigint, job text, job_id bigint, rank integer, node text, pid bigint, started bigint, spool bigint,
@@ -74,7 +72,7 @@ CREATE TEMPORARY TABLE dxt_new (
 ) ON COMMIT DELETE ROWS;
 ";
 
-/// SQL statement that inserts the new rows from staging. Whole numbers of µs are exact in PostgreSQL's intervals.
+/// SQL statement that inserts the new rows from the staging table. Whole numbers of µs are exact in PostgreSQL's intervals.
 pub(super) const INSERT: &str = "
 INSERT INTO dxt_events (
     time, began, start_ns, end_ns, job, job_id, rank, node, pid, started, spool, thread, sequence, slot, job_start_ns, uid, exe,
@@ -90,7 +88,7 @@ FROM dxt_new
 ON CONFLICT DO NOTHING;
 ";
 
-/// Returns the name of, and the SQL that creates, the partition for processes whose tracing started on `day` (days since 1970-01-01).
+/// Returns name and SQL of the partition for processes whose tracing started on `day` (days since 1970-01-01).
 pub(super) fn partition(day: i64) -> Option<(String, String)> {
     let date = |day: i64| {
         let seconds = day.checked_mul(86_400)?;

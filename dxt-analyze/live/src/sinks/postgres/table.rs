@@ -1,4 +1,4 @@
-//! Database connection: copies batches of calls to staging, then inserts the new ones into the table, in one transaction.
+//! Database connection: copies batches of calls to staging, then inserts the new calls into the table, in one transaction.
 
 use super::tls::Tls;
 use super::{row, schema, view};
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-/// Timeout of connecting, and of unacknowledged data (TCP user timeout).
+/// Timeout for connecting, and for unacknowledged data (TCP user timeout).
 const PATIENCE: Duration = Duration::from_secs(10);
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// Table of calls on a server; reconnects when needed.
+/// Table of calls on a PostgreSQL server; reconnects when needed.
 pub(super) struct Table {
     config: Config,
-    /// TLS settings, if the URL has `sslmode=require`.
+    /// TLS settings; `None` unless the URL has `sslmode=require`.
     tls: Option<Tls>,
     client: Option<Client>,
-    /// Days (since 1970-01-01) that have a partition, or for which none can be created.
+    /// Days (since 1970-01-01) that have a partition, or for which no partition can be created.
     days: BTreeSet<i64>,
     text: String,
     /// True if a problem with the view was already reported.
@@ -31,12 +31,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Parses the URL and the environment; does not connect yet.
-    ///
-    /// # Errors
-    /// Fails if the URL is not valid, or TLS is required without certificates.
+    /// Parses the URL and the environment; does not connect yet. Fails if the URL is not valid, or TLS is required without certificates.
     pub(super) fn new(url: &str) -> Result<Self> {
-        // Certificates are verified in any case.
+        // Certificates are verified in any case, so the modes are equivalent.
         let url = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
         let mut config: Config = url.parse()?;
         let tls = (config.get_ssl_mode() == SslMode::Require).then(Tls::new).transpose()?;
@@ -54,7 +51,7 @@ impl Table {
             Some(tls) => self.config.connect(tls.clone()),
             None => self.config.connect(NoTls),
         }?;
-        // A user without the right to create tables may use existing ones.
+        // A user without the right to create tables may use an existing table.
         let is_made = "SELECT exists(SELECT FROM pg_attribute WHERE attrelid = to_regclass('dxt_events') AND attname = 'npoints')";
         if !client.query_one(is_made, &[])?.get::<_, bool>(0) {
             let mut transaction = client.transaction()?;
@@ -97,8 +94,8 @@ impl Table {
     }
 }
 
-/// Creates the partition for processes whose tracing started on `day`. If the default partition already has rows of that day, or this user
-/// may not create tables, all rows of the day go to the default partition.
+/// Creates the partition for processes whose tracing started on `day`. If the default partition has rows of that day, or this user may not
+/// create tables, all rows of the day go to the default partition.
 fn make_partition(client: &mut Client, day: i64) -> Result<(), postgres::Error> {
     let Some((name, sql)) = schema::partition(day) else { return Ok(()) };
     if client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&name])?.get(0) {
@@ -122,7 +119,7 @@ impl Carrier for Table {
         let Some(error) = error.chain().find_map(|error| error.downcast_ref::<postgres::Error>()) else {
             return Err(Refused::ForNow(error.context("failed to insert")));
         };
-        // Classes 22 and 23: these rows are invalid.
+        // Error classes 22 (data exception) and 23 (integrity constraint violation): the rows themselves are invalid.
         let for_good = error.code().is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23")));
         let why = match (error.as_db_error(), std::error::Error::source(error)) {
             (Some(said), _) => anyhow!("failed to insert: PostgreSQL said: {}", said.message()),

@@ -1,4 +1,4 @@
-//! TLS connections. The server's certificate and name are always verified, against the system's certificates or `SSL_CERT_FILE`.
+//! TLS connections to PostgreSQL. The server's certificate and name are always verified, by the system's certificates or `SSL_CERT_FILE`.
 
 use anyhow::{Context as _, Result};
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -12,15 +12,11 @@ use tokio_rustls::rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::{TlsConnector, client};
 
-/// Factory of TLS connections.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Loads the trusted certificates.
-    ///
-    /// # Errors
-    /// Fails if there are no certificates to verify servers with.
+    /// Loads the certificates that this system trusts. Fails if there are no certificates with which to verify servers.
     pub(super) fn new() -> Result<Self> {
         let mut roots = RootCertStore::empty();
         let (known, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -30,7 +26,7 @@ impl Tls {
     }
 }
 
-/// TLS handshake with the server of this name.
+/// TLS handshake with the server of a given name.
 pub(super) struct Handshake(TlsConnector, ServerName<'static>);
 
 pub(super) struct Stream<S>(client::TlsStream<S>);

@@ -1,11 +1,11 @@
-//! SQL view `dxt_connector`: the calls under the column names of the LDMS-Darshan connector. Users may have granted access to the view and
-//! built others on it, so it is never dropped. Rows are inserted even if something is wrong with it.
+//! SQL view `dxt_connector`: the calls under the LDMS-Darshan connector's column names. The view is never dropped, since users may have
+//! granted access to it and built other views on it. Rows are inserted even if the view has a problem.
 
 use super::schema::LOCK;
 use postgres::Client;
 use postgres::error::SqlState;
 
-/// Columns of the view: name, SQL type, SQL expression.
+/// Columns of the view `dxt_connector`: name, SQL type, SQL expression.
 const COLUMNS: [(&str, &str, &str); 26] = [
     ("uid", "bigint", "uid"),
     ("exe", "text", "exe"),
@@ -35,26 +35,23 @@ const COLUMNS: [(&str, &str, &str); 26] = [
     ("data_set", "text", "coalesce(nullif(data_set, ''), 'N/A')"),
 ];
 
-/// SQL statement that limits how long the creation of the view waits for users who read it.
+/// SQL statement that limits how long creating the view waits for users who read it.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
-/// SQL query that is true if the view already is as this version creates it.
+/// SQL query that is true if the view is as this version creates it.
 const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%AS data_set%', false)";
 /// SQL query for names and types of the view's existing columns.
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
     WHERE attrelid = to_regclass('dxt_connector') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
-/// Creates the view, or extends the view of an older version. Returns the reason if neither is possible; `None` if only the right is
-/// missing.
-///
-/// # Errors
-/// Fails if the connection is lost.
+/// Creates the view, or extends an older version's view. Returns the reason if neither is possible; `None` on success, or if the user lacks
+/// the right to create views. Fails if the connection is lost.
 pub(super) fn make(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     if client.query_one(IS_NEW, &[])?.get(0) {
         return Ok(None);
     }
     match try_making(client) {
         Ok(said) => Ok(said),
-        // A user without the right to create views uses the existing one.
+        // A user without the right to create views uses the existing view.
         Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(None),
         Err(error) => match error.as_db_error() {
             Some(said) if !error.is_closed() => Ok(Some(said.message().to_owned())),
@@ -79,7 +76,7 @@ fn try_making(client: &mut Client) -> Result<Option<String>, postgres::Error> {
     }
 }
 
-/// Returns the SQL that creates the view. Columns in `there` (name, type) keep their position and type; new ones are appended.
+/// Returns the SQL that creates the view. Existing columns `there` (name, type) keep position and type; new columns are appended.
 fn definition(there: &[(String, String)]) -> Result<String, String> {
     let mut columns = Vec::new();
     for (name, kind) in there {
@@ -88,7 +85,7 @@ fn definition(there: &[(String, String)]) -> Result<String, String> {
             own.ok_or_else(|| format!("it has a column {name}, which the connector does not have"))?;
         columns.push(match kind.as_str() {
             kind if kind == *own => format!("{value} AS \"{name}\""),
-            // Older views, whose values were all -1, have integer columns, so values are capped; the table has the full number.
+            // Older views have integer columns, whose values were all -1, so values are capped there; the table has the full number.
             "integer" => format!("least({value}, 2147483647)::integer AS \"{name}\""),
             kind => format!("({value})::{kind} AS \"{name}\""),
         });

@@ -1,4 +1,4 @@
-//! Which calls are held against those on the same file only.
+//! Decides which calls are compared only with calls on the same file.
 
 use super::steps::steps;
 use super::{Entry, Group};
@@ -6,8 +6,8 @@ use crate::model::{FileId, ProcessId};
 use crate::topics::causes::reading::usual::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Files whose calls of a kind are held against each other only: those of which a process uses several. Where each uses one, what a file's processes share
-/// would be what is usual for them; nor files of which each step has one.
+/// Returns the groups that are compared within their file: files of which a process uses several. If each process uses one file, a comparison
+/// within it would hide what its users have in common; files that are used in one time step only are left out, too.
 pub(super) fn compared_on_a_file(entries: &[Entry], groups: &[Group]) -> FxHashSet<Group> {
     let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
     let mut out: FxHashSet<Group> = FxHashSet::default();
@@ -17,7 +17,7 @@ pub(super) fn compared_on_a_file(entries: &[Entry], groups: &[Group]) -> FxHashS
             out.extend([(*kind, one), (*kind, *file)]);
         }
     }
-    // What is usual in a step would be what that step is: those are held against each other.
+    // Within a file of one time step, that step would be the norm: such files are compared with each other.
     let mut kinds: FxHashMap<Kind, Vec<(u16, FileId, u64)>> = FxHashMap::default();
     for (entry, group) in entries.iter().zip(groups).filter(|(_, group)| out.contains(group)) {
         kinds.entry(group.0).or_default().push((entry.slot, group.1, entry.cell.calls));

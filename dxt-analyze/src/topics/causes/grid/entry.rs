@@ -1,51 +1,51 @@
-//! A cell of a run, and how its calls differ from their like.
+//! A cell of a run, with its slowdown.
 
 use crate::model::{Class, FileId, ProcessId, StreamIx};
 use crate::topics::causes::reading::cell::Cell;
 
-/// A cell and what it is of.
+/// Calls of one process, time window, stream, size and set of targets.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Index into [`Run::processes`].
+    /// Index into [`crate::model::Run::processes`].
     pub process: ProcessId,
-    /// Slot of the run.
+    /// Time window of the run.
     pub slot: u16,
     /// Index into the process's streams.
     pub stream: StreamIx,
-    /// Index into [`Run::files`].
+    /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Octave of the length.
+    /// Size octave: bit length of the bytes per call.
     pub size: u8,
-    /// Storage targets that the calls reach, as far as these are few of the file's.
+    /// Storage targets that the calls reach, if these are few of the file's.
     pub targets: Vec<u32>,
-    /// What its calls do.
+    /// Class of the calls.
     pub class: Class,
-    /// Whether they reach the system: calls of POSIX and C streams, and of libraries whose inner calls are not on record.
+    /// True if the calls reach the kernel: POSIX and C streams, and libraries whose inner calls are not recorded.
     pub leaf: bool,
-    /// Made inside MPI-IO or HDF5.
+    /// True if made inside MPI-IO or HDF5.
     pub inside: bool,
-    /// Calls in which ranks meet.
+    /// True for collective MPI-IO calls.
     pub collective: bool,
-    /// The calls.
+    /// Sums over the calls.
     pub cell: Cell,
-    /// What is usual for each of them, ns.
+    /// Usual duration of a call, ns.
     pub usual_ns: f64,
-    /// The same of all calls of their kind and size, on whatever file and though nothing but counters tells of them, ns.
+    /// Usual duration of calls of the kind and size on any file, including calls with counters only, ns.
     pub usual_of_kind_ns: f64,
-    /// Spread of their logarithm, and how far it leans to the fast side.
+    /// Spread of log durations, and their skew to the fast side.
     pub spread: (f64, f64),
-    /// How far the logarithm of their time is above that of their like, without the longest call where there are several.
+    /// Log slowdown against peers, without the longest call if there are several.
     pub above: f64,
-    /// The same against all calls of their kind and size, on whatever file.
+    /// Log slowdown against all calls of the kind and size, on any file.
     pub above_kind: f64,
-    /// Whether `above` is against those on the same file.
+    /// True if `above` is against calls on the same file.
     pub by_file: bool,
-    /// Their time that nothing explains yet, ns.
+    /// Time that nothing explains yet, ns.
     pub left_ns: f64,
 }
 
 impl Entry {
-    /// Time of the calls that are far from their like beyond `times` what is usual, ns: single calls, whatever else is slow about these.
+    /// Returns the time of outliers beyond `times` their usual duration, ns.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         let with_the_rest = self.cell.far_calls as f64 * self.usual_ns * times;

@@ -1,11 +1,11 @@
-//! The folders that files lie in.
+//! Folders of files.
 
 use crate::model::{FileId, Run};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Fewest files in a folder that is more than its files.
+/// Fewest files of a folder that is a unit.
 const FEWEST_FILES: u32 = 2;
 /// Folders with several files.
 #[derive(Debug, Default)]
@@ -15,12 +15,12 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Of the files of `run`.
+    /// Collects the folders of the files of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let mut by: BTreeMap<&Path, Vec<FileId>> = BTreeMap::new();
         for file in (0..run.files.len() as u32).map(FileId) {
-            // What is no path lies in no folder.
+            // A name that is no path has no folder.
             let folder = Path::new(run.file_name(file)).parent().filter(|folder| !folder.as_os_str().is_empty());
             if let Some(folder) = folder {
                 by.entry(folder).or_default().push(file);
@@ -35,13 +35,13 @@ impl Folders {
         out
     }
 
-    /// The folder of a file, if it is one of several there.
+    /// Returns the folder of a file, if it has several files.
     #[must_use]
     pub fn of(&self, file: FileId) -> Option<u32> {
         self.of.get(&file).copied()
     }
 
-    /// What a folder is called.
+    /// Returns the name of a folder.
     #[must_use]
     pub fn name(&self, folder: u32) -> &str {
         self.names.get(folder as usize).map_or("", String::as_str)

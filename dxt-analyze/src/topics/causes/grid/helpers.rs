@@ -1,19 +1,20 @@
-//! Processes that work for another one of the same program, as those that load data for a training do. Whether it waits for what they bring
-//! is not on record: those that have time left keep up with it.
+//! Helper processes that work for another one of the same program, such as data loaders of a training. It is not recorded whether that process
+//! waits for their data: helpers with time left keep up with it.
 
 use crate::model::{Process, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// Part of its life that a helper is in calls at most if it has time left.
+/// Largest part of its life in calls of a helper with time left.
 const HAS_TIME: f64 = 0.25;
-/// The same of one by itself: who waits for all waits for the busiest.
+/// Largest part of its life in calls of a single helper with time left: a process that waits for all helpers waits for the busiest.
 const BUSY: f64 = 0.5;
-/// Part of its life that it is left alone at the end, from which the others wait for it.
+/// Part of its life that a helper is left alone at the end, from which others wait for it.
 const ALONE: f64 = 0.1;
-/// Part of its life in which the process that it works for runs on, at least.
+/// Least part of a helper's life in which the process that it works for runs, too.
 const LIVES_ON: f64 = 0.9;
 
-/// By process: whether it works for another one that lives on, and has time left. Each is `in_calls` for so long, ns; the last one is left `alone` since a moment.
+/// By process: true if it is a helper with time left. `in_calls`: time in calls by process, ns; `alone`: process left alone at the end, and since
+/// when, ns.
 pub fn with_time_left(run: &Run, in_calls: &[f64], alone: Option<(ProcessId, u64)>) -> Vec<bool> {
     if run.ranks() > 0 {
         return vec![false; run.processes.len()];
@@ -27,7 +28,7 @@ pub fn with_time_left(run: &Run, in_calls: &[f64], alone: Option<(ProcessId, u64
             && together as f64 >= until.saturating_sub(from) as f64 * LIVES_ON
     };
     let helps = |process: &Process| run.processes.iter().any(|parent| is_of(process, parent));
-    // Those of one process share the work: together they have time left, or none.
+    // Helpers of one process share the work: they have time left together, or none.
     let mut of_parent: FxHashMap<(u32, u32), (f64, f64)> = FxHashMap::default();
     for (process, ns) in run.processes.iter().zip(in_calls).filter(|(process, _)| helps(process)) {
         let (from, until) = lives(process);

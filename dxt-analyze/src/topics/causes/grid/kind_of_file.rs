@@ -1,27 +1,28 @@
-//! What most of the time lies on, where that is one of several folders or one of several endings of names.
+//! Finds the folder or file name suffix with most of the time, if there are others.
 
 use super::{Entry, Grid};
 use crate::model::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Part of what calls cost that files of a kind have at least.
+/// Least part of the cost on files of one kind.
 const MOST: f64 = 0.8;
-/// Times longer that each of their calls costs than one on other files, at least: who has most of the calls is no worse for it.
+/// Least cost per call on these files, relative to other files: most of the calls alone is not enough.
 const DEARER: f64 = 3.0;
 
-/// Calls on other files, as a part of those on it, at least: else there is nothing to tell it from.
+/// Least number of calls on other files, as a part of those on these, to compare with.
 const OTHERS: f64 = 0.1;
 
-/// `files in DIR`, or `files *.END`, if the calls of which `counts` is true cost most there (`shortened`), and each of them far more than on others.
+/// Returns `files in DIR` or `files *.END`, if these have most of `savings` and a far larger cost per call than other files. `counts`: cells to
+/// consider.
 #[must_use]
-pub fn dearest(grid: &Grid<'_>, shortened: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
+pub fn dearest(grid: &Grid<'_>, savings: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
     let mut calls: BTreeMap<FileId, f64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| counts(entry)) {
         *calls.entry(entry.file).or_default() += entry.cell.calls as f64;
     }
     let mut costs: BTreeMap<FileId, f64> = BTreeMap::new();
-    for (index, ns) in shortened {
+    for (index, ns) in savings {
         if let Some(entry) = grid.entries.get(*index as usize) {
             *costs.entry(entry.file).or_default() += ns;
         }
@@ -32,7 +33,7 @@ pub fn dearest(grid: &Grid<'_>, shortened: &[(u32, f64)], counts: impl Fn(&Entry
     one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))
 }
 
-/// The kind that nearly all costs are of.
+/// Returns the kind with nearly all of the cost.
 fn one_of(
     calls: &BTreeMap<FileId, f64>,
     costs: &BTreeMap<FileId, f64>,
@@ -46,7 +47,7 @@ fn one_of(
     let all = by.values().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
     let (name, (calls, costs, files)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let each = |costs: f64, calls: f64| costs / calls.max(1.0);
-    // A single file is named as it is.
+    // A single file is named itself.
     let is = files > 1
         && all.0 - calls >= calls * OTHERS
         && costs >= all.1 * MOST

@@ -1,4 +1,4 @@
-//! How the cells of a run are put together of what was read.
+//! Makes the cells of a run from the results of the passes.
 
 use super::compared::compared_on_a_file;
 use super::folders::Folders;
@@ -18,23 +18,23 @@ use crate::topics::causes::reading::threads::Threads;
 use crate::topics::causes::reading::usual::{Kind, Usual};
 use crate::topics::causes::replay::kept_waiting::KeptWaiting;
 use crate::topics::causes::replay::known::Known;
-use crate::topics::causes::replay::meetings::Meetings;
+use crate::topics::causes::replay::sync_points::SyncPoints;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// Processes from which on calls on a file are compared among themselves rather than with those on other files.
+/// Fewest processes on a file for its calls to be compared with each other, not with those on other files.
 const SHARED_BY: usize = 3;
 
-/// Part of the run that a process is in calls from which it holds up who waits for its messages.
+/// Part of the run that a process is in calls, from which it blocks ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
 
-/// What is compared with each other.
+/// Calls that are compared with each other: kind, and file if compared by file.
 pub(super) type Group = (Kind, FileId);
 
 impl<'a> Grid<'a> {
-    /// Of what was read, and of calls that have only counters.
+    /// Makes cells of recorded calls (`read`) and of calls with counters only.
     #[must_use]
     pub fn new(
         run: &'a Run,
@@ -73,7 +73,7 @@ impl<'a> Grid<'a> {
             threads.push(of.threads);
             at_work.push(of.at_work);
             at_once.push(of.threads.at_once());
-            for (phase, ns) in crate::topics::causes::replay::meetings::with_counted(process, &slots, of.waits) {
+            for (phase, ns) in crate::topics::causes::replay::sync_points::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
                     waits.insert(number, ns);
                 }
@@ -143,10 +143,10 @@ impl<'a> Grid<'a> {
         }
         let collective = entries.iter().any(|entry| entry.collective);
         let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
-        let meetings = if collective {
-            Meetings::default()
+        let sync_points = if collective {
+            SyncPoints::default()
         } else {
-            Meetings::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
+            SyncPoints::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
         };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
@@ -165,7 +165,7 @@ impl<'a> Grid<'a> {
             at_once,
             threads,
             at_work,
-            meetings,
+            sync_points,
             regions,
             folders: Folders::new(run),
             kept_waiting: KeptWaiting::default(),
@@ -186,18 +186,18 @@ impl<'a> Grid<'a> {
         grid.set_above(&groups);
         let in_calls = grid.in_calls_by_phase();
         grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
-        let meetings = std::mem::take(&mut grid.meetings);
+        let sync_points = std::mem::take(&mut grid.sync_points);
         let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
         let several =
             |(process, _): &(ProcessId, &Process)| grid.threads.get(process.index()).is_some_and(|of| of.count > 1);
         let threaded = run.numbered_processes().filter(several).map(|(process, _)| process).collect();
-        grid.meetings = meetings.with_calls(run, &grid.slots, threaded, time);
+        grid.sync_points = sync_points.with_calls(run, &grid.slots, threaded, time);
         grid
     }
 
     fn hold_up(&self) -> Option<Vec<bool>> {
         let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
-        // Who is no rank is not known to wait for others either.
+        // Processes without MPI are not known to wait for others.
         let ranks = self.run.ranks() > 0;
         if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
             return None;
@@ -206,7 +206,7 @@ impl<'a> Grid<'a> {
         Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
     }
 
-    /// Subtracts what is usual for the like of each cell.
+    /// Subtracts the usual log duration of each cell's peers.
     fn set_above(&mut self, groups: &[Group]) {
         let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
         for (entry, group) in self.entries.iter().zip(groups) {
@@ -214,7 +214,7 @@ impl<'a> Grid<'a> {
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
-        // Next to memory any storage is slow.
+        // Files in memory are compared separately: any storage is slow next to memory.
         let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
         let like = |entry: &Entry, kind: Kind| (kind, in_memory.get(entry.file.index()).copied().unwrap_or_default());
         let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
@@ -232,20 +232,20 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// Whether a stream's calls are a library's, and whether they are collective ones of MPI-IO.
+/// Returns whether calls of a stream are a library's, and whether they are collective MPI-IO calls.
 fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
     (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
 }
 
-/// Whether a call on such a file is one of those that make a split collective one.
+/// True if a call on a file with split collective calls is part of one.
 fn is_of_split(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
 }
 
-/// Files that several processes have data or other calls on.
+/// Returns the files that several processes make any calls on.
 fn shared_files(run: &Run) -> FxHashSet<FileId> {
     let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
     for process in &run.processes {

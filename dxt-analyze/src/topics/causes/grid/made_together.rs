@@ -1,5 +1,5 @@
-//! Where ranks wait for each other in calls of MPI-IO that all make together and that move nothing: to open a file, to close it, to sync. What is not in system calls inside of them
-//! is waiting, as it is in MPI's own.
+//! Waits in collective MPI-IO calls that move no bytes (open, close, sync): time outside of system calls inside them is waiting, as in MPI's own
+//! collective calls.
 
 use super::Entry;
 use crate::model::{Class, FileId, ProcessId, Run, Within};
@@ -8,7 +8,7 @@ use crate::topics::layers::parts::is_made_together;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A call: its slot, when it begins and ends, ns since the job's start, and what of it is in no system call, ns.
+/// A call: time window, begin and end, ns since the job's start, and time in no system call, ns.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     slot: u16,
@@ -17,10 +17,10 @@ struct Call {
     waits: f64,
 }
 
-/// By file and operation, and by process in the order of time; `None` where several calls are one cell, of which nobody knows when each was.
+/// Calls by file and operation, and by process in time order; `None` if a cell has several calls, whose times are unknown.
 type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
 
-/// What each process waits so, by phase, ns, where all ranks make such calls and none leaves one before the last has come.
+/// Returns the waits of each process, by phase, ns, if all ranks make such calls and none leaves one before the last has arrived.
 #[must_use]
 pub fn waits(run: &Run, entries: &[Entry], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
     let mut waits = vec![FxHashMap::default(); slots.phases()];

@@ -1,8 +1,9 @@
-//! All cells of a run, ready to be compared: what each is of, and how its calls differ from their like.
+//! All cells of a run, with the slowdown of their calls against peers.
 //!
-//! * [`regions`]: parts of files; [`folders`]: those that files lie in; [`kind_of_file`]: what files most of something is on.
-//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: what counters of whole runs tell of waiting;
-//!   [`made_together`]: where ranks wait in calls of MPI-IO; [`compared`]: which calls are held against those on their file only; [`steps`]: files of a time of their own; [`on_targets`]: which storage targets calls reach.
+//! * [`regions`]: parts of files; [`folders`]; [`kind_of_file`]: folder or name suffix with most of the cost.
+//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: waits and stalls in counters; [`made_together`]: waits in
+//! MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
+//! calls.
 
 mod compared;
 mod entry;
@@ -27,7 +28,7 @@ use super::reading::slots::Slots;
 use super::reading::threads::Threads;
 use super::replay::kept_waiting::KeptWaiting;
 use super::replay::known::Known;
-use super::replay::meetings::Meetings;
+use super::replay::sync_points::SyncPoints;
 use crate::model::{Class, FileId, Process, ProcessId, Run, Stream};
 use folders::Folders;
 use made::Group;
@@ -41,58 +42,59 @@ use trace_format::op::{Layer, OpMode};
 pub struct Grid<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Its slots.
+    /// Time windows.
     pub slots: Slots,
-    /// Slots from one cell of a kind to the next: more than one where there are too many.
+    /// Number of time windows per cell: more than one if there would be too many cells.
     pub slots_of_cell: usize,
-    /// The cells, by process.
+    /// Cells, sorted by process.
     pub entries: Vec<Entry>,
-    /// Time of all cells of calls that reach the system, ns.
+    /// Summed time of cells whose calls reach the kernel, ns.
     pub(super) leaf_ns: u64,
-    /// Time of all cells of calls that the program makes itself, ns.
+    /// Summed time of cells of the program's own calls, ns.
     pub(super) called_ns: u64,
-    /// Spread of the logarithm of single durations, mean over calls.
+    /// Spread of log durations, median over kinds of calls.
     pub spread: f64,
-    /// By process: part of the time of its calls that the process is in them; less than 1 where threads are in calls at once.
+    /// By process: wall time in calls as a part of their summed time; below 1 if threads are in calls at once.
     pub at_once: Vec<f64>,
-    /// By process: its threads.
+    /// Threads by process.
     pub threads: Vec<Threads>,
-    /// By process: what these do, where they can be compared.
+    /// Work of the threads by process, if comparable.
     pub at_work: Vec<Option<AtWork>>,
-    /// Who waits for whom.
-    pub meetings: Meetings,
+    /// Waits at synchronization points.
+    pub sync_points: SyncPoints,
     /// Parts of files.
     pub regions: Regions,
     /// Folders of files.
     pub folders: Folders,
-    /// Who keeps others waiting where not all are known to meet.
+    /// Ranks that block others although not all ranks are known to synchronize.
     kept_waiting: KeptWaiting,
-    /// What is known of whether others go on during calls.
+    /// Cached answers to whether other processes continue during calls.
     pub(super) pace: Known,
-    /// By storage target: processes that begin a request on it together, mean over requests; of targets that most processes use.
+    /// By storage target: processes that begin a request on it in the same time window, mean over requests; only targets of files that most
+    /// processes use.
     pub begin_together: BTreeMap<u32, f64>,
-    /// Files that processes asked for before they were there, by process.
+    /// Files that processes queried before they existed, sorted by process.
     pub found: Vec<Found>,
-    /// Blocks that processes read and overwrite at once, by file.
+    /// Blocks that processes overwrite right after reading them, by file.
     pub read_before: read_before::Partial,
-    /// By file: its stripes, where its layout is known and it has any.
+    /// Stripe count by file, if the layout is known.
     pub stripes: FxHashMap<FileId, u32>,
-    /// Reads, or writes, if these take the longer the more others they find on their storage target.
+    /// Classes, of reads and writes, whose calls take longer with more calls in flight on their storage target.
     pub grow_with_depth: Vec<Class>,
-    /// By class: how many calls storage targets serve by how many they have.
+    /// By class: calls that storage targets serve, by number of calls in flight.
     pub served: BTreeMap<Class, Served>,
-    /// By class: for how long each storage target has calls that begin on it in flight, ns.
+    /// By class: time that calls beginning on a storage target are in flight, by target, ns.
     pub busy: BTreeMap<Class, BTreeMap<u32, f64>>,
-    /// Who is left alone at the end, and since when, ns since the job's start.
+    /// Process that is left alone at the end, and since when, ns since the job's start.
     pub last_alone: Option<(ProcessId, u64)>,
-    /// By process: whether it works for another, and has time left.
+    /// By process: true if it works for another process and has time left.
     has_time_left: Vec<bool>,
-    /// By process: whether it is in calls for so much of the run that who waits for its messages is held up. `None` if nothing tells whether ranks
-    /// meet, or all do in collective calls of MPI-IO.
+    /// By process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if it is not recorded
+    /// whether ranks synchronize, or if they do in collective MPI-IO calls.
     hold_up: Option<Vec<bool>>,
 }
 
-/// Weighted quantile of values in any order; `None` of nothing.
+/// Returns a quantile of (value, weight) pairs in any order; `None` without values.
 #[must_use]
 pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -106,7 +108,7 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
 }
 
 impl<'a> Grid<'a> {
-    /// Time of each process in calls of each phase, ns.
+    /// Returns the time in calls by phase and process, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
         for entry in self.entries.iter().filter(|entry| entry.leaf) {
@@ -115,7 +117,7 @@ impl<'a> Grid<'a> {
         of
     }
 
-    /// By process: for how long it is in calls, ns.
+    /// Returns the time in calls by process, ns.
     fn in_calls(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.run.processes.len()];
         for entry in self.entries.iter().filter(|entry| entry.leaf) {
@@ -126,12 +128,12 @@ impl<'a> Grid<'a> {
         out
     }
 
-    /// Time that its process is in calls of an entry for, where they take `ns`.
+    /// Returns the wall time of a cell's process for `ns` of its calls, ns.
     #[must_use]
     pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
         let at_once = self.at_once.get(entry.process.index()).copied().unwrap_or(1.0);
         match self.run.process(entry.process) {
-            // Ranks with one record together are as long as the mean of those that use the file.
+            // One record of several ranks: mean over the ranks that use the file.
             Some(process) if !process.reduction.is_none() => {
                 ns / self.run.ranks_of(process, entry.file, None).max(1) as f64
             }
@@ -139,7 +141,7 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Longest time that one process is in calls inside of others on a file between `from` and `length` ns later, as far as slots tell.
+    /// Upper bound, at window resolution, of any one process's nested I/O time on `file` in [from, from + length), ns.
     #[must_use]
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
@@ -152,50 +154,49 @@ impl<'a> Grid<'a> {
         by.values().copied().fold(0.0, f64::max).min(length)
     }
 
-    /// Whether others wait for a process at the end of a phase, as far as that is on record: ranks that meet again and again do. Of others that seldom
-    /// meet, but send each other messages, which are not on record, only what takes most of the run is known to hold them up. Who waits for nobody where
-    /// all others do holds them up for that long ([`Meetings::wait_for`]).
+    /// True if others wait for a process at the end of a phase, or if that is unknown: with frequent synchronization points, or if its calls take
+    /// most of the run, since ranks may wait for its messages, which are not recorded. [`SyncPoints::wait_for`] finds single waits.
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
         let known = self.hold_up.as_ref();
         known.is_none_or(|of| {
-            holds_up(of) || self.meetings.after(phase).is_some() || self.kept_waiting.by(process, phase)
+            holds_up(of) || self.sync_points.after(phase).is_some() || self.kept_waiting.by(process, phase)
         })
     }
 
-    /// Whether the run is no shorter if a process's calls are, as far as that is on record.
+    /// True if the run is known not to get shorter with a process's calls.
     #[must_use]
     pub fn has_time_left(&self, process: ProcessId) -> bool {
         self.has_time_left.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Whether its calls list a folder.
+    /// True if a cell's calls list a folder.
     #[must_use]
     pub fn lists(&self, entry: &Entry) -> bool {
         self.stream(entry).is_some_and(|stream| self.run.op(stream).name == "opendir")
     }
 
-    /// The stream of an entry.
+    /// Returns the stream of a cell.
     #[must_use]
     pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
         self.run.process(entry.process)?.stream(entry.stream)
     }
 
-    /// The interface of an entry's calls.
+    /// Returns the interface of a cell's calls.
     #[must_use]
     pub fn layer(&self, entry: &Entry) -> Option<Layer> {
         self.run.op(self.stream(entry)?).layer
     }
 
-    /// Phase of an entry.
+    /// Returns the phase of a cell.
     #[must_use]
     pub fn phase(&self, entry: &Entry) -> usize {
         self.slots.phase(usize::from(entry.slot))
     }
 }
 
-/// Files that a process uses split collective calls on: in those it waits for others, in the one that begins them or in the one that ends them.
+/// Returns files with split collective calls of a process: it waits for others in the call that begins one, or in the one that ends it.
 pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
     process.streams.iter().filter(is).map(|stream| stream.file).collect()

@@ -1,4 +1,4 @@
-//! Which storage targets files lie on and calls reach.
+//! Storage targets that files lie on and calls reach.
 
 use super::Grid;
 use crate::model::{FileId, FileLayout, Run, Stream};
@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 impl Grid<'_> {
-    /// What begins together on storage targets, also for those that the same requests reach behind the first.
+    /// Extends the number of processes that begin requests together from the first target of requests to the others that they reach.
     #[must_use]
     pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         let mut all = together.clone();
@@ -23,7 +23,7 @@ impl Grid<'_> {
     }
 }
 
-/// The stripes of each file whose layout is known, of its largest component.
+/// Returns the largest stripe count of each file's layout components, if known.
 pub(super) fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<FileId, u32> {
     let of = |layout: &FileLayout| layout.layout.components.iter().map(|one| one.targets.len()).max();
     let known = run.numbered_files().zip(layouts).filter_map(|((file, _), layout)| Some((file, of(layout.as_ref()?)?)));
@@ -33,14 +33,14 @@ pub(super) fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<Fi
         .collect()
 }
 
-/// Targets of all files.
+/// Returns the number of targets of all files.
 pub(super) fn known_targets(layouts: &[Option<FileLayout>]) -> usize {
     let all = layouts.iter().flatten().flat_map(|of| &of.layout.components).flat_map(|one| one.targets.iter().copied());
     all.collect::<FxHashSet<u32>>().len()
 }
 
-/// The targets that a call of `length` bytes reaches which begins on `first`, of `known` ones; none if those are most of the file's and it is on half of
-/// them all: then they tell nothing.
+/// Returns the targets of a call of `length` bytes that begins on `first`. None if they are most of the file's targets and the file is on more
+/// than half of all `known` ones: they show nothing then.
 pub(super) fn targets(
     layouts: &[Option<FileLayout>],
     known: usize,
@@ -60,7 +60,7 @@ pub(super) fn targets(
     (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
 }
 
-/// The target that all bytes of a file lie on, if it is one.
+/// Returns the target of all bytes of a file, if there is only one.
 pub(super) fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
     let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
     let one = layout.and_then(|layout| match layout.layout.components.as_slice() {

@@ -1,38 +1,38 @@
-//! Parts of files: whether calls that begin in one take longer than those of the same processes in the others.
+//! Parts of files, to compare calls of a process on one part with its calls on the others.
 
 use crate::model::{Class, FileId, ProcessId, Run, StreamIx};
 use crate::topics::causes::reading::parts::{PARTS, Part, Parts};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Bytes of a file from which on its parts are told apart, as the logarithm of a part's length.
+/// Logarithm of the least length of a part, bytes.
 const LEAST: u32 = 16;
 
-/// Calls in a part on the mean, at least, while there are more parts than so many: fewer say little of a part.
+/// Fewest calls per part, on average, while there are more than `FEW` parts.
 const CALLS: u64 = 4;
 const FEW: u64 = 8;
 
-/// Parts of a file from one up to the other.
+/// Range of parts of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// The first part.
+    /// First part.
     pub from: u8,
-    /// The last one.
+    /// Last part.
     pub until: u8,
 }
 
-/// A part of a file as one process sees it.
+/// Calls of a process on a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// How far the logarithm of its calls' times is above those of the process's calls in the other parts.
+    /// Log slowdown against the process's calls on the other parts.
     pub above: f64,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
 }
 
-/// By how many doublings parts with these calls have enough of them.
+/// Returns how often parts must be doubled in length to have enough calls.
 fn coarser(calls: &[u64]) -> u32 {
     let (mut calls, mut times) = (calls.to_vec(), 0);
     loop {
@@ -45,18 +45,18 @@ fn coarser(calls: &[u64]) -> u32 {
     }
 }
 
-/// The parts of the files of a run.
+/// Parts of the files of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
-    /// By file: logarithm of a part's length.
+    /// By file: logarithm of a part's length, bytes.
     shifts: FxHashMap<FileId, u32>,
     streams: FxHashMap<(ProcessId, StreamIx), Parts>,
-    /// Those that are known to be slow.
+    /// Regions known to be slow, by class.
     taken: Vec<(Region, Class)>,
 }
 
 impl Regions {
-    /// Of the streams of a run.
+    /// Collects the parts of all streams.
     #[must_use]
     pub fn new(run: &Run, streams: FxHashMap<(ProcessId, StreamIx), Parts>) -> Self {
         let mut shifts: FxHashMap<FileId, u32> = FxHashMap::default();
@@ -74,7 +74,7 @@ impl Regions {
                 of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
             }
         }
-        // Where several processes write step by step, a part with the calls of one step is that step.
+        // With several processes that write in steps, parts of one step cannot be merged: the part is the step.
         let alone = run.processes.len() == 1;
         for (file, parts) in all {
             if let Some(shift) = shifts.get_mut(&file).filter(|_| alone) {
@@ -84,7 +84,7 @@ impl Regions {
         Self { shifts, streams, taken: Vec::new() }
     }
 
-    /// Looks no more at a region's calls of these classes.
+    /// Excludes a region's calls of these classes from now on.
     pub fn take(&mut self, region: Region, classes: &[Class]) {
         self.taken.extend(classes.iter().map(|class| (region, *class)));
     }
@@ -95,8 +95,8 @@ impl Regions {
         self.taken.iter().any(has)
     }
 
-    /// By file and part: what each process that has calls of the class in several parts sees. Of a file that one of several processes goes through
-    /// nothing tells its parts from moments of that process.
+    /// Returns log slowdowns by file and part, for each process with calls of the class in several parts. Files that only one of several
+    /// processes uses are left out: their parts cannot be distinguished from time windows.
     #[must_use]
     pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
         let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
@@ -121,7 +121,7 @@ impl Regions {
             }
             let (calls, logs) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.calls, sum.1 + part.log()));
             for (at, part) in (0_u8..).zip(&parts) {
-                // Of who is in one part only nothing tells the part.
+                // A process in one part only cannot be compared.
                 if part.calls > 0 && part.calls < calls && !self.is_taken(file, at, class) {
                     let others = (logs - part.log()) / (calls - part.calls) as f64;
                     let above = part.log() / part.calls as f64 - others;
@@ -132,7 +132,7 @@ impl Regions {
         out
     }
 
-    /// Part of the time of a stream's calls that is in a region of its file.
+    /// Returns the part of a stream's time that is in a region of its file.
     #[must_use]
     pub fn share(&self, region: Region, process: ProcessId, stream: StreamIx) -> f64 {
         let (Some(parts), Some(&shift)) = (self.streams.get(&(process, stream)), self.shifts.get(&region.file)) else {
@@ -143,7 +143,7 @@ impl Regions {
         inside.iter().map(|part| part.time_ns as f64).sum::<f64>() / parts.time_ns().max(1) as f64
     }
 
-    /// Bytes of a region.
+    /// Returns first byte and end of a region.
     #[must_use]
     pub fn range(&self, region: Region) -> Option<(u64, u64)> {
         let shift = *self.shifts.get(&region.file)?;

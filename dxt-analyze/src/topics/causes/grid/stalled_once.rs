@@ -1,4 +1,4 @@
-//! Single calls that stalled in records of counters, which have no more of them than how long the longest took.
+//! Single stalled calls in counter records, which only have the duration of the longest call.
 
 use crate::model::Run;
 use crate::shared::stats::median;
@@ -6,21 +6,20 @@ use crate::topics::causes::reading::cell::Cell;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 
-/// Records of counters with one call far longer than the others up to which each is an event: where there are more, who they are of is slow.
+/// Most counter records with one call far longer than the rest, for these to be single stalls: with more, a unit is slow.
 const FEW_STALLS: usize = 3;
-/// Times the usual mean of an operation that the other calls of such a record take at most: else they are slow, and the longest is one of them.
+/// Largest mean of the record's other calls, relative to the operation's usual mean: above, all calls are slow.
 const LIKE_ALL: f64 = 3.0;
 
-/// Single calls that stalled, of records of counters.
+/// Single stalled calls of a run's counter records.
 pub struct Stalls {
-    /// By operation: the median of the means of records, ns, the longest call of each left out.
+    /// By operation: median over records of the mean duration without the longest call, ns.
     usual: BTreeMap<u16, f64>,
-    /// Whether there are few.
     few: bool,
 }
 
 impl Stalls {
-    /// Of a run's records of counters.
+    /// Finds stalled calls of a run's counter records.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let mut means: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
@@ -41,7 +40,7 @@ impl Stalls {
         out
     }
 
-    /// Whether the longest call of such a record stalled.
+    /// True if the longest call of a counter record stalled.
     #[must_use]
     pub fn has(&self, op: u16, cell: &Cell) -> bool {
         let usual = self.usual.get(&op).copied().unwrap_or_default();
@@ -49,7 +48,7 @@ impl Stalls {
     }
 }
 
-/// Calls that have only counters.
+/// Makes a cell of calls with counters only.
 #[must_use]
 pub fn counted_cell(of: &Counters) -> Cell {
     Cell::counted(of.segments, of.bytes, of.duration, of.max_duration)

@@ -1,17 +1,17 @@
-//! Files, or folders, of which a program makes or reads one in each step: each is used when no other is, and by about as many calls. Nothing tells such a one
-//! from the time of its step.
+//! Files, or folders, of which a program uses one per step: each when no other is in use, and with about as many calls. They cannot be
+//! distinguished from the time of their step.
 
 use crate::shared::stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest that are steps: of two, one may be read at first, and the other written later.
+/// Fewest items that are steps: of two, one may be an input and the other an output.
 const FEWEST: usize = 3;
-/// Part of the calls in the slots of one that others have at most.
+/// Largest number of calls on other items in an item's time windows, as a part of its own.
 const BESIDE: f64 = 0.1;
-/// Times the median of their calls that each has at most, and at least one part in so many.
-const ALIKE: f64 = 2.0;
+/// Largest ratio of an item's calls to the median, either way.
+const SIMILAR: f64 = 2.0;
 
-/// Those that are steps, of calls with the slot in which they begin, what they are on, and how many.
+/// Returns the items that are steps. `calls`: time window, item, number of calls.
 pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTreeSet<T> {
     let mut slots: BTreeMap<u16, BTreeMap<T, f64>> = BTreeMap::new();
     for (slot, what, calls) in calls {
@@ -27,7 +27,7 @@ pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTree
     }
     of.retain(|_, (mine, others)| *others <= *mine * BESIDE);
     let usual = median(&mut of.values().map(|(mine, _)| *mine).collect::<Vec<f64>>()).unwrap_or_default();
-    of.retain(|_, (mine, _)| *mine <= usual * ALIKE && *mine * ALIKE >= usual);
+    of.retain(|_, (mine, _)| *mine <= usual * SIMILAR && *mine * SIMILAR >= usual);
     if of.len() >= FEWEST { of.into_keys().collect() } else { BTreeSet::new() }
 }
 

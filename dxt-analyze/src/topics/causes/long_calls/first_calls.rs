@@ -1,5 +1,5 @@
-//! Long calls that are the first of their process: connections are made, memory and blocks are got, caches are cold. In a longer run they are of no matter.
-//! And those that are the first of a burst: all begin at once, and the first calls wait for each other; nobody and nothing is to blame for that.
+//! Outliers that are the first call of their process (connections, memory, cold caches), which do not matter in a longer run, or the first of a
+//! burst, where all ranks begin at once and wait for each other.
 
 use super::tails::Tail;
 use crate::findings::{Code, Finding, Severity};
@@ -9,27 +9,27 @@ use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::calls as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Processes whose first call is long, at least, and part of those that make such calls.
+/// Fewest processes whose first call is an outlier, and least part of the processes with such calls.
 const FEWEST: usize = 3;
 const MOST_PROCESSES: f64 = 0.5;
-/// Part of what long calls cost that is lost in first ones, at least: first calls of all cost the run once, others each time.
+/// Least part of the outliers' excess that is in first calls of processes.
 const NEARLY_ALL: f64 = 0.98;
-/// The same of first calls of bursts.
+/// Least part of the outliers' excess that is in first calls of bursts.
 const MOSTLY: f64 = 0.8;
-/// Bursts of each process on the mean, at least.
+/// Least mean number of bursts per process.
 const BURSTS: usize = 2;
-/// What takes longer is no matter of setting up, ns.
+/// Longest first call: longer ones are not due to setting up, ns.
 const LONGEST_NS: u64 = 1_000_000_000;
-/// Calls of each process on the mean, at least.
+/// Least mean number of calls per process or burst.
 const CALLS: u64 = 4;
 
-/// A tail that is the first calls of processes, or of bursts.
+/// Returns a claim if a tail consists of first calls of processes or of bursts.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     of_run(grid, tail).or_else(|| of_bursts(grid, tail))
 }
 
-/// A tail that is mostly the first calls of processes behind a time without I/O, or a point where all meet.
+/// Returns a claim if a tail is mostly first calls of processes after a pause without I/O or a synchronization point.
 fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let is = |entry: &&Entry| entry.leaf && (entry.class == tail.class || tail.also.contains(&entry.class));
     let mut begins: BTreeMap<(usize, ProcessId), u64> = BTreeMap::new();
@@ -42,8 +42,8 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         entry.cell.far_calls == 1 && entry.cell.longest_began().is_some_and(|at| began(entry) == Some(at))
     };
     let first = |index: u32| grid.entries.get(index as usize).filter(is_first);
-    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
-    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let all: f64 = tail.savings.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.savings.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
     let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
     let of: Vec<&Entry> = firsts.iter().filter_map(|(index, _)| first(*index)).collect();
     let processes: BTreeSet<ProcessId> = of.iter().map(|entry| entry.process).collect();
@@ -62,7 +62,7 @@ fn of_bursts(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         longest_ns: longest,
         excess_ns: lost as u64,
     });
-    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), tail.shortened.clone());
+    let claim = Claim::new(Finding::new(Code::FIRST_CALLS, words.on(lost_on(grid, &firsts))), tail.savings.clone());
     Some(Claim { at_most: Severity::Warn, ..claim })
 }
 
@@ -77,8 +77,8 @@ fn of_run(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
             && entry.cell.longest_began().is_some_and(|at| begins.get(&entry.process) == Some(&at))
     };
     let first = |index: u32| grid.entries.get(index as usize).filter(|entry| is_first(entry));
-    let all: f64 = tail.shortened.iter().map(|(_, ns)| ns).sum();
-    let firsts: Vec<(u32, f64)> = tail.shortened.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
+    let all: f64 = tail.savings.iter().map(|(_, ns)| ns).sum();
+    let firsts: Vec<(u32, f64)> = tail.savings.iter().filter(|(index, _)| first(*index).is_some()).copied().collect();
     let lost: f64 = firsts.iter().map(|(_, ns)| ns).sum();
     let processes: BTreeSet<ProcessId> = firsts.iter().filter_map(|(index, _)| Some(first(*index)?.process)).collect();
     let most = processes.len() >= FEWEST && processes.len() as f64 >= begins.len() as f64 * MOST_PROCESSES;

@@ -1,29 +1,29 @@
-//! Waits for a file lock while a call of its holder stalls: these last for as long as that call does, and nothing about the lock is to blame.
+//! Waits for a file lock while a call of its holder stalls: they last as long as that call, and the lock is not to blame.
 
 use crate::model::Class;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::BTreeSet;
 
-/// Part of a stall that a wait for a lock goes on for, at least, after it has begun: what ends before the stall does was for another holder.
+/// Part of a stall after which a lock wait must end to count: one that ends earlier was for another holder.
 const UNTIL_ITS_END: f64 = 0.9;
 
-/// What others wait for locks on the file of calls that stalled at once (`stalled`), by entry: as long as the stall lasts.
+/// Returns lock waits of other processes on the file of `stalled` calls, per cell, limited to the duration of the stall, ns.
 #[must_use]
-pub fn waits(grid: &Grid<'_>, stalled: &[(u32, &Entry)]) -> Shortened {
+pub fn waits(grid: &Grid<'_>, stalled: &[(u32, &Entry)]) -> Savings {
     let span = |entry: &Entry| {
         let began = entry.cell.longest_began()?;
         Some((began, began.saturating_add(entry.cell.longest_ns)))
     };
     let longest = stalled.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
     let Some((holder, (from, until))) = longest.and_then(|entry| Some((entry, span(entry)?))) else {
-        return Shortened::new();
+        return Savings::new();
     };
     let is_lock = |entry: &Entry| entry.leaf && entry.class == Class::Lock && entry.file == holder.file;
     let who: BTreeSet<_> = stalled.iter().map(|(_, entry)| entry.process).collect();
     let takes_locks = grid.entries.iter().any(|entry| is_lock(entry) && who.contains(&entry.process));
     if holder.class == Class::Lock || !takes_locks {
-        return Shortened::new();
+        return Savings::new();
     }
     let least = ((until - from) as f64 * UNTIL_ITS_END) as u64;
     let waits = |(index, entry): (u32, &Entry)| {

@@ -1,8 +1,9 @@
-//! Calls that are far from their like as findings: one that stalled, those of one process, those of most at once, those of nobody in particular.
+//! Outliers (calls far longer than their peers) as findings: a stall, those of one process, of most processes at once, or of no unit in particular.
 //!
-//! * [`tails`]: single calls, [`scattered`]: of several kinds; [`stalls_in_a_row`]: some after another; [`stand_still`]: those of most processes at once.
-//! * [`first_calls`]: long calls that are the first of their process; [`once_each`]: one for each file.
-//! * [`held_lock`]: waits for a lock that its holder keeps while a call of it stalls.
+//! * [`tails`]: outliers of a class; [`scattered`]: of several classes; [`stalls_in_a_row`]: consecutive ones; [`stand_still`]: those of most
+//! processes at once.
+//! * [`first_calls`]: first calls of processes or bursts; [`once_each`]: one outlier per file.
+//! * [`held_lock`]: waits for a lock whose holder stalls.
 
 pub mod first_calls;
 pub mod held_lock;
@@ -26,7 +27,7 @@ use stand_still::{StandStill, TOGETHER};
 use std::collections::BTreeSet;
 use tails::Tail;
 
-/// Tails, or their calls one by one.
+/// Makes claims of tails, or of their calls separately.
 #[must_use]
 pub fn of_tails(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Claim> {
     scattered::joined(grid, tails).iter().flat_map(|tail| of_tail(grid, tail)).collect()
@@ -38,7 +39,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
         return vec![claim];
     }
     let is = |class: Class| tail.class == class || tail.also.contains(&class);
-    let kind = dearest(grid, &tail.shortened, |entry| entry.leaf && is(entry.class));
+    let kind = dearest(grid, &tail.savings, |entry| entry.leaf && is(entry.class));
     if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
         return vec![stands_still(grid, still)];
     }
@@ -65,7 +66,7 @@ fn of_tail(grid: &Grid<'_>, tail: &Tail) -> Vec<Claim> {
     at_once(&stalls).iter().map(|group| stalled(grid, tail, group)).collect()
 }
 
-/// Stalls in groups, of which each is of calls at the same time that end together: what one waits for, the others wait for.
+/// Groups stalls that overlap and end together: calls of a group wait for the same thing.
 fn at_once<'g>(stalls: &[(u32, &'g Entry)]) -> Vec<Vec<(u32, &'g Entry)>> {
     let span = |entry: &Entry| Some((entry.cell.longest_began()?, entry.cell.longest_ns));
     let together = |one: &Entry, other: &Entry| {
@@ -84,7 +85,7 @@ fn at_once<'g>(stalls: &[(u32, &'g Entry)]) -> Vec<Vec<(u32, &'g Entry)>> {
     groups
 }
 
-/// A call that stalled, or several at once, the longest first.
+/// Makes a claim about a stalled call or several at once.
 fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
     let less = |entry: &Entry| (entry.cell.longest_ns as f64 - entry.usual_ns).max(0.0);
     let longest = group.iter().map(|(_, entry)| *entry).max_by_key(|entry| entry.cell.longest_ns);
@@ -99,13 +100,13 @@ fn stalled(grid: &Grid<'_>, tail: &Tail, group: &[(u32, &Entry)]) -> Claim {
         waited: (!others.is_empty()).then_some((others.len() as u64, waited_ns)),
         worker: grid.run.worker_name(),
     });
-    let shortened = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
+    let savings = group.iter().map(|(index, entry)| (*index, less(entry))).chain(waits).collect();
     let mut found = Finding::new(Code::STALL, words);
     found.about.operation = Some(tail.class.plural().to_owned());
-    Claim::new(found, shortened)
+    Claim::new(found, savings)
 }
 
-/// Long calls on nobody in particular: the longest is an example, and accuses nobody.
+/// Makes a claim about outliers on no unit in particular; the longest is only an example.
 fn on_nobody(grid: &Grid<'_>, tail: &Tail, on: Where) -> Claim {
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),
@@ -115,11 +116,11 @@ fn on_nobody(grid: &Grid<'_>, tail: &Tail, on: Where) -> Claim {
         excess_ns: tail.extra_ns as u64,
         longest: longest(grid, tail),
     });
-    let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(grid, &tail.shortened))).with(facts(tail));
-    Claim::new(found, tail.shortened.clone())
+    let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(grid, &tail.savings))).with(facts(tail));
+    Claim::new(found, tail.savings.clone())
 }
 
-/// Facts of a tail on no process or node in particular.
+/// Facts about a tail on no process or node in particular.
 fn facts(tail: &Tail) -> About {
     About {
         calls: Some(tail.far),
@@ -129,7 +130,7 @@ fn facts(tail: &Tail) -> About {
     }
 }
 
-/// Long calls of most processes at the same time, again and again.
+/// Makes a claim about repeated outliers of most processes at the same time.
 fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
     let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
     let mean = lengths.iter().copied().sum::<Sum>().get() / lengths.len().max(1) as u64;
@@ -149,11 +150,11 @@ fn stands_still(grid: &Grid<'_>, still: &StandStill) -> Claim {
         workers: grid.run.workers_name(),
         about,
     });
-    let words = words.on(lost_on(grid, &still.shortened));
-    Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.shortened.clone())
+    let words = words.on(lost_on(grid, &still.savings));
+    Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.savings.clone())
 }
 
-/// Long calls that are all but all one process's or one node's.
+/// Makes a claim about outliers that are nearly all on one process or node.
 fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
     let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
     let (unit, about) = named(grid, unit);
@@ -173,10 +174,10 @@ fn at_times(grid: &Grid<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
         longest: longest(grid, tail),
         about,
     });
-    Claim::new(Finding::new(code, words.on(lost_on(grid, &tail.shortened))), tail.shortened.clone())
+    Claim::new(Finding::new(code, words.on(lost_on(grid, &tail.savings))), tail.savings.clone())
 }
 
-/// Takes what is said of long calls of a process or node that is slow anyway into what is said of that.
+/// Adds outliers of a process or node to its claim among `slow`, if there is one; returns the other tails.
 #[must_use]
 pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {
@@ -187,19 +188,18 @@ pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let mut apart = |tail: &Claim| {
         let same = slow.iter_mut().find(|slow| whose(tail).is_some() && whose(slow) == whose(tail));
         let Some(same) = same else { return true };
-        same.shortened.extend(tail.shortened.iter().copied());
+        same.savings.extend(tail.savings.iter().copied());
         same.finding.evidence.push(Evidence::from(tail.finding.title.to_string()));
         false
     };
     tails.into_iter().filter(&mut apart).collect()
 }
 
-/// The longest call of a tail.
 fn longest(grid: &Grid<'_>, tail: &Tail) -> Option<Call> {
     grid.entries.get(tail.longest as usize).map(|entry| call(grid, entry).0)
 }
 
-/// The longest call of an entry, as the subject of sentences and of findings.
+/// Returns the longest call of a cell, for sentences, and as a finding's subject.
 fn call(grid: &Grid<'_>, entry: &Entry) -> (Call, About) {
     let run = grid.run;
     let file = run.file_name(entry.file).to_owned();

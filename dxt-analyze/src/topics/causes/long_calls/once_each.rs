@@ -1,18 +1,18 @@
-//! Whether long calls are one for each file that a process uses: the first brings it from where it lies.
+//! Outliers that occur once for each file of a process: the first call fetches the file from where it lies.
 
 use super::tails::Tail;
 use crate::model::{FileId, ProcessId};
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 
-/// Fewest files of which it says something.
+/// Fewest files with an outlier.
 const FEWEST: usize = 5;
-/// Part of the files that have a long call, at least.
+/// Least part of the files that have an outlier.
 const MOST: f64 = 0.8;
-/// Calls of each on the mean, at least.
+/// Least mean number of calls per file.
 const CALLS: u64 = 2;
 
-/// How many files have one long call each, if nearly all have one and none has more.
+/// Returns the number of files with one outlier each, if nearly all files have one and none has more.
 #[must_use]
 pub fn once_each(grid: &Grid<'_>, tail: &Tail) -> Option<u64> {
     let mut by: BTreeMap<(ProcessId, FileId), (u64, u64)> = BTreeMap::new();

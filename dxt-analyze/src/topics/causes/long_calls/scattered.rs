@@ -1,4 +1,4 @@
-//! Long calls of several kinds that are few of each, but many in all and on several processes: a tail, not events of their own.
+//! Outliers of several classes, few of each but many in all and on several processes: one tail instead of single stalls.
 
 use super::first_calls;
 use super::once_each::once_each;
@@ -7,17 +7,17 @@ use super::tails::{FEW, MOST, Tail};
 use crate::model::{Class, ProcessId};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::grid::kind_of_file::dearest;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::BTreeSet;
 
-/// Part of what all of them cost that one call does at most: what takes more is an event beside the others.
+/// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own.
 const ONE: f64 = 1.0 / 3.0;
-/// The same that a kind of calls does at least, to be named.
+/// Least part of the excess of all outliers that a class must have to be named.
 const NAMED: f64 = 0.1;
-/// Processes that they are of, at least.
+/// Fewest processes with outliers.
 const PROCESSES: usize = 3;
 
-/// Tails that are nobody's in particular as one, if they are one, and all others.
+/// Merges tails on no unit in particular into one if they form a tail together; returns the other tails as well.
 #[must_use]
 pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     let (loose, mut out): (Vec<Tail>, Vec<Tail>) = tails.into_iter().partition(|tail| is_loose(grid, tail));
@@ -38,7 +38,7 @@ pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
         first.far = first.far.saturating_add(other.far);
         first.calls = first.calls.saturating_add(other.calls);
         first.extra_ns += other.extra_ns;
-        first.shortened.extend(other.shortened);
+        first.savings.extend(other.savings);
         if took(other.longest) > took(first.longest) {
             first.longest = other.longest;
         }
@@ -47,7 +47,7 @@ pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     out
 }
 
-/// Whether a tail is one of reads, writes or metadata calls of which nothing else is to say but how many there are.
+/// True for a tail of reads, writes or metadata calls that fits no special case.
 fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
     let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
     let whose = tail.of.is_some() || tail.at_once.is_some();
@@ -56,12 +56,12 @@ fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
         && first_calls::claim(grid, tail).is_none()
         && once_each(grid, tail).is_none()
         && stalls_in_a_row::claim(grid, tail).is_none()
-        && dearest(grid, &tail.shortened, |entry| entry.leaf && entry.class == tail.class).is_none()
+        && dearest(grid, &tail.savings, |entry| entry.leaf && entry.class == tail.class).is_none()
 }
 
-/// Whether no few calls make most of it, as of a tail of one kind.
+/// True if no few calls have most of the excess.
 fn is_tail(grid: &Grid<'_>, parts: &[Tail]) -> bool {
-    let mut each: Shortened = parts.iter().flat_map(|tail| tail.shortened.iter().copied()).collect();
+    let mut each: Savings = parts.iter().flat_map(|tail| tail.savings.iter().copied()).collect();
     each.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = each.iter().map(|(_, ns)| ns).sum();
     let longest: f64 = each.iter().take(FEW).map(|(_, ns)| ns).sum();

@@ -1,5 +1,5 @@
-//! Two or three calls that stalled one after another, with no quick one of their kind between them: storage was slow for a while, in which a program
-//! that seldom calls made no more calls.
+//! Two or three consecutive stalls with no fast call of their class between them: storage was slow for a while, in which the program rarely made
+//! calls.
 
 use super::tails::Tail;
 use crate::findings::{About, Code, Finding};
@@ -7,10 +7,10 @@ use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::calls as words;
 
-/// Times that the longest takes of the shortest, at most: what slows one thing slows another alike.
-const ALIKE: f64 = 3.0;
+/// Largest ratio of the longest stall to the shortest: one cause slows calls by similar times.
+const SIMILAR: f64 = 3.0;
 
-/// That, if it is so.
+/// Returns a claim if all stalls of the tail are consecutive.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let mut stalls: Vec<&Entry> = tail.stalls.iter().filter_map(|at| grid.entries.get(*at as usize)).collect();
@@ -23,13 +23,13 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
     let (from, until) = (first.cell.longest_at, end(last));
     let lengths = || stalls.iter().map(|entry| entry.cell.longest_ns);
     let long = lengths().fold(0_u64, u64::saturating_add).saturating_mul(2) >= until.saturating_sub(from);
-    let alike = long && lengths().max()? as f64 <= lengths().min()? as f64 * ALIKE;
+    let similar = long && lengths().max()? as f64 <= lengths().min()? as f64 * SIMILAR;
     let (first, last) = (grid.slots.of(from), grid.slots.of(until));
     let quick = grid.entries.iter().any(|entry| {
         let meanwhile = (first..=last).contains(&usize::from(entry.slot));
         entry.leaf && entry.class == tail.class && meanwhile && entry.cell.far_calls < entry.cell.calls
     });
-    if stalls.len() < 2 || tail.far as usize != stalls.len() || !alike || quick {
+    if stalls.len() < 2 || tail.far as usize != stalls.len() || !similar || quick {
         return None;
     }
     let mean = |of: &dyn Fn(&Entry) -> f64| stalls.iter().map(|entry| of(entry)).sum::<f64>() / stalls.len() as f64;
@@ -43,6 +43,6 @@ pub fn claim(grid: &Grid<'_>, tail: &Tail) -> Option<Claim> {
         usual_ns: usual as u64,
         about: About { span_ns: Some((from, until)), calls: Some(stalls.len() as u64), ..About::default() },
     });
-    let words = words.on(lost_on(grid, &tail.shortened));
-    Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.shortened.clone()))
+    let words = words.on(lost_on(grid, &tail.savings));
+    Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.savings.clone()))
 }

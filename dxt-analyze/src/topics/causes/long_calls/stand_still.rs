@@ -1,45 +1,45 @@
-//! Moments at which calls of most processes take far longer at once, again and again: storage that stands still, on nobody in particular.
+//! Repeated outliers of most processes at the same time: storage stops for all, on no particular rank or node.
 
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use std::collections::BTreeSet;
 
-/// Part of the processes with such calls that are in a long one at the same time.
+/// Least part of the processes with such calls that are in an outlier at the same time.
 const OF_PROCESSES: f64 = 0.6;
-/// Time in which they end, as a part of the longest, at most: storage that goes on answers all that wait for it. Calls that are long by chance may meet,
-/// and end when each does.
+/// Largest spread of the ends of calls, as a part of the longest call, for them to end together: storage that resumes answers all waiting calls
+/// at once, while chance outliers end independently.
 pub(super) const TOGETHER: f64 = 0.35;
-/// Part of what long calls cost that is lost at such moments.
+/// Least part of the outliers' excess that is in such stops.
 const OF_COST: f64 = 0.7;
-/// Processes from which on one such moment tells, if so large a part of them is in a long call then.
+/// Fewest processes of which a single stop counts, if at least the part `NEARLY_ALL` of them is in an outlier.
 const SEVERAL: usize = 3;
 const NEARLY_ALL: f64 = 0.9;
-/// Spread of the times between them, as a part of their mean, up to which they come regularly.
+/// Largest standard deviation of the intervals between stops, as a part of their mean, for stops to be regular.
 const REGULAR: f64 = 0.25;
 
-/// Storage that stands still.
+/// Stops of storage for most processes.
 #[derive(Clone, Debug)]
 pub struct StandStill {
-    /// What the calls do.
+    /// Class of the calls.
     pub class: Class,
-    /// When: from the first long call's begin to the last one's end, ns since the job's start.
+    /// Spans from the first outlier's begin to the last one's end, ns since the job's start.
     pub spans: Vec<(u64, u64)>,
-    /// Time from one to the next, if they come regularly, ns.
+    /// Mean interval between stops if they are regular, ns.
     pub every_ns: Option<u64>,
-    /// Calls, and time in them beyond what is usual, ns, summed over processes.
+    /// Number of outliers.
     pub far: u64,
-    /// See above.
+    /// Excess of the outliers, ns, summed over processes.
     pub extra_ns: f64,
-    /// What they would save if they took what their like take.
-    pub shortened: Shortened,
+    /// Saving per cell if outliers took as long as their peers, ns.
+    pub savings: Savings,
 }
 
-/// A cell's longest call, which is far from its like: begin, end, entry.
+/// Outlier of a cell: begin, end, index of the cell.
 type Long = (u64, u64, u32);
 
-/// Of the long calls (`cells`: entries, and what they take beyond what is usual) of a class that `processes` make.
+/// Finds stops among outliers of a class. `cells`: cells with their excess, ns; `processes`: number of processes with calls of the class.
 #[must_use]
 pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
     let entry = |index: u32| grid.entries.get(index as usize);
@@ -63,21 +63,21 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
     let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
-    let shortened: Shortened = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
-    let extra_ns: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+    let savings: Savings = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
+    let extra_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
     if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
         return None;
     }
-    let far = shortened.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
+    let far = savings.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
     let span = |group: &&[Long]| {
         let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
         (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
     };
     let spans: Vec<(u64, u64)> = groups.iter().map(span).collect();
-    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, shortened })
+    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, savings })
 }
 
-/// Calls in groups: one that begins before another of the group ends is of it.
+/// Groups outliers, sorted by begin: a call joins a group if it begins before another of the group ends.
 fn at_once(calls: &[Long]) -> Vec<&[Long]> {
     let (mut out, mut first, mut until) = (Vec::new(), 0, 0);
     for (at, call) in calls.iter().enumerate() {
@@ -91,18 +91,18 @@ fn at_once(calls: &[Long]) -> Vec<&[Long]> {
     out
 }
 
-/// The most processes of a group that are in a call at the same time.
+/// Returns the largest number of processes of a group in an outlier at the same time.
 fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
     let at = |moment: u64| -> usize {
         let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);
         inside.filter_map(|call| Some(entry(call.2)?.process)).collect::<BTreeSet<ProcessId>>().len()
     };
-    // Most are in calls where one begins; of many, a sample will do.
+    // The maximum is reached where a call begins; of many, a sample suffices.
     let step = group.len().div_ceil(64).max(1);
     group.iter().step_by(step).chain(group.last()).map(|call| at(call.0)).max().unwrap_or(0)
 }
 
-/// The most processes of a group whose calls end together.
+/// Returns the largest number of processes of a group whose outliers end together.
 fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let within = (longest as f64 * TOGETHER) as u64;
@@ -117,8 +117,8 @@ fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry
     ends.iter().enumerate().step_by(step).map(from).max().unwrap_or(0)
 }
 
-/// Whether as many calls of a class on the same files are as quick as ever while those of a group last: then these are long by chance, each for itself. As far as slots of
-/// time tell, and but for those who are answered first when storage goes on.
+/// True if as many calls of the class on the same files are fast during the group, at window resolution: then its outliers are independent.
+/// Windows at the end are left out: storage that resumes answers some calls first.
 fn go_on_meanwhile(grid: &Grid<'_>, class: Class, group: &[Long]) -> bool {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
@@ -135,7 +135,7 @@ fn go_on_meanwhile(grid: &Grid<'_>, class: Class, group: &[Long]) -> bool {
     quick.fold(0_u64, u64::saturating_add) >= group.len() as u64
 }
 
-/// The mean time from one to the next, if it is always about the same.
+/// Returns the mean interval between spans, if intervals are regular.
 fn every(spans: &[(u64, u64)]) -> Option<u64> {
     let between: Vec<f64> = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0) as f64).collect();
     if between.len() < FEWEST {

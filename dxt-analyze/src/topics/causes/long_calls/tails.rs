@@ -1,4 +1,4 @@
-//! Single calls that are far from their like, where no unit explains them: one that stalled, or a tail of many.
+//! Outliers that no slow unit explains: a single stall, or a tail of many.
 
 use super::stand_still::{StandStill, stand_still};
 use crate::model::ProcessId;
@@ -6,70 +6,70 @@ use crate::model::class::{CLASSES, Class};
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Up to so many calls that make most of what is lost to long ones are told one by one.
+/// Largest number of calls with most of the excess that are reported separately.
 pub(super) const FEW: usize = 3;
-/// Calls from which on they tell of who made them.
+/// Fewest outliers that may point to a unit.
 const SEVERAL: u64 = 4;
-/// Probability from which that may be chance.
+/// Probability of chance above which they do not.
 const CHANCE: f64 = 0.01;
-/// Share of it that they make, or that one process does.
+/// Least share of the excess in few calls, or of the outliers on one unit.
 pub(super) const MOST: f64 = 0.8;
-/// Share of a cell's time that a unit explains at most for its long calls to be a matter of their own.
+/// Largest share of a cell's time that slow units explain for its outliers to count.
 const EXPLAINED: f64 = 0.3;
 
-/// Part of many calls from which those far from their like are no tail, on nobody and nothing in particular.
+/// Part of at least `MANY` calls from which outliers are no tail: storage serves in two ways, as from cache and disk.
 const TWO_WAYS: f64 = 0.1;
 const MANY: u64 = 100;
 
-/// Octave of the longest requests that a C stream's buffer takes in: every so many of them one empties or fills it, by its nature.
+/// Largest size octave of requests that fit a C stream's buffer: one of several such requests fills or flushes the buffer.
 const BUFFERED: u8 = 16;
 
-/// Calls of a class far from their like.
+/// Outliers of a class of calls.
 #[derive(Clone, Debug)]
 pub struct Tail {
-    /// What they do.
+    /// Class of the calls.
     pub class: Class,
-    /// What others do of which it is as well.
+    /// Further classes whose outliers were merged into the tail.
     pub also: Vec<Class>,
-    /// How many, of how many.
+    /// Number of outliers.
     pub far: u64,
-    /// See above.
+    /// Number of all calls.
     pub calls: u64,
-    /// Time in them beyond what is usual, ns, summed over processes.
+    /// Excess of the outliers, ns, summed over processes.
     pub extra_ns: f64,
-    /// Entries of the grid with the longest, if few calls make most of it.
+    /// Indices of cells with the longest outliers, if few calls have most of the excess.
     pub stalls: Vec<u32>,
-    /// Entry with the longest.
+    /// Index of the cell with the longest outlier.
     pub longest: u32,
-    /// The process or node that nearly all of them are of, if it is one of several: how many are, and its calls.
+    /// Process or node with nearly all outliers, if it is one of several, its outliers and its calls.
     pub of: Option<(Unit, u64, u64)>,
-    /// The moments at which most processes are in such calls at once, if most of it is lost then.
+    /// Stops of storage for most processes, if most of the excess is in them.
     pub at_once: Option<StandStill>,
-    /// What they would save if they took what their like take.
-    pub shortened: Shortened,
+    /// Saving per cell if outliers took as long as their peers, ns.
+    pub savings: Savings,
 }
 
 impl Tail {
-    /// Whether so many calls are far from the others that storage serves them in two ways, as from a cache and from disks.
+    /// True if outliers are so many that storage serves in two ways, as from cache and disk.
     #[must_use]
     pub fn is_of_two_ways(&self) -> bool {
         self.calls >= MANY && self.far as f64 > self.calls as f64 * TWO_WAYS
     }
 
-    /// Classes of its calls.
+    /// Returns the classes of the calls.
     #[must_use]
     pub fn classes(&self) -> Vec<Class> {
         std::iter::once(self.class).chain(self.also.iter().copied()).collect()
     }
 }
 
-/// By class.
+/// Returns a tail per class of calls with outliers.
 #[must_use]
 pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
     CLASSES.into_iter().filter_map(|class| tail(grid, class)).collect()
@@ -77,7 +77,7 @@ pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
 
 fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
-    let mut shortened = Vec::new();
+    let mut savings = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
     let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
@@ -92,7 +92,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         far = far.saturating_add(entry.cell.far_calls);
         mine.0 = mine.0.saturating_add(entry.cell.far_calls);
         extra += more;
-        shortened.push((index, more));
+        savings.push((index, more));
         longest.push((entry.cell.longest_ns, index));
     }
     longest.sort_unstable_by(|a, b| b.cmp(a));
@@ -100,7 +100,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let few = longest.iter().take(FEW);
     let in_few: f64 = few.clone().map(|(ns, _)| *ns as f64).sum();
     let stalls = if in_few >= extra * MOST { few.map(|(_, index)| *index).collect() } else { Vec::new() };
-    // Some waits find an operation done, others do not: only one that takes far longer than all is odd.
+    // Some waits find their operation complete and others do not: only a single far longer one is an outlier.
     if matches!(class, Class::Wait | Class::HandOver) && stalls.is_empty() {
         return None;
     }
@@ -110,7 +110,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
             .and_then(|entry| Some((entry.size, grid.stream(entry)?)))
             .is_some_and(|(size, stream)| size <= BUFFERED && grid.run.op(stream).layer == Some(Layer::Stdio))
     };
-    let in_buffers: f64 = shortened.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
+    let in_buffers: f64 = savings.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
     if stalls.is_empty() && in_buffers >= extra * MOST {
         return None;
     }
@@ -123,19 +123,19 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     }
     let by: BTreeMap<Unit, (u64, u64)> = by.into_iter().map(|(process, of)| (Unit::Process(process), of)).collect();
     let of = nearly_all(&by, far).or_else(|| nearly_all(&of_nodes, far));
-    // Locks are waited for at once by their nature, and what collective calls do inside is done at once.
+    // Lock waits of several processes, and system calls inside collective calls, overlap in any case.
     let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
-    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || shortened.iter().any(inside);
-    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &shortened, by.len()) };
-    Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, shortened })
+    let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || savings.iter().any(inside);
+    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &savings, by.len()) };
+    Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, savings })
 }
 
-/// The one of several that nearly all calls far from their like are of: how many are, and its calls.
+/// Returns the unit with nearly all outliers, its outliers and its calls.
 fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u64)> {
     let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
     let is = by.len() >= FEWEST && far >= SEVERAL && of.0 as f64 >= far as f64 * MOST;
     let all: u64 = by.values().fold(0, |sum, of| sum.saturating_add(of.1));
-    // Of the few units of a run each makes many calls: a few that are far may all be one's by chance.
+    // Each of a few units makes many calls: a few outliers may all be on one by chance.
     let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, all)) * by.len() as f64;
     (is && by_chance() < CHANCE).then_some((*unit, of.0, of.1))
 }

@@ -1,5 +1,5 @@
-//! What each thread of a process reads and writes, and whether one takes longer for its calls than the others that do the same. Only of processes with so many threads that these can
-//! be compared; calls that are far from their like are left out, since a stall makes no thread slow.
+//! Reads and writes by thread of a process, and the thread that takes longer than others with the same work, if there are enough threads to
+//! compare. Outliers are left out: a stall makes no thread slow.
 
 use super::cell::Cell;
 use super::parts::LOG_BITS;
@@ -9,13 +9,13 @@ use crate::topics::causes::slow::odd::{FEWEST, odd};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Reads, or writes, of a thread, at least, to be compared.
+/// Fewest reads, or writes, of a thread to be compared.
 const CALLS: u64 = 16;
-/// Part of all reads, or writes, that a thread makes at least to be one of those that do them, in even shares.
+/// Least part of an even share of all reads, or writes, that a thread makes to count as one of those that do them.
 const COUNTS: f64 = 0.1;
-/// Times as many as the median of the threads, or as long on the mean: who makes more or longer ones does other work.
-const ALIKE: f64 = 1.25;
-/// Spread of the logarithm of single durations, as if they varied by half: what is more regular is only told more surely.
+/// Largest ratio of a thread's number of calls, and of their mean length, to the median, either way: beyond, it does other work.
+const SIMILAR: f64 = 1.25;
+/// Assumed spread of log durations of single calls; for more regular calls, the test is conservative.
 const SPREAD: f64 = 0.5;
 
 /// Reads, or writes, of a thread. Times in ns.
@@ -23,14 +23,14 @@ const SPREAD: f64 = 0.5;
 struct Calls {
     count: u64,
     bytes: u64,
-    /// Sum of the logarithms of their durations over what is usual for each, times 2^16.
+    /// Sum of the log slowdowns of calls, times 2^16.
     above: i64,
-    /// Time, by phase.
+    /// Time by phase, without outliers.
     phases: FxHashMap<u32, u64>,
-    /// The file of the first, and whether all are on it.
+    /// File of the first call, and true if all calls are on it.
     file: FileId,
     one_file: bool,
-    /// Bytes of files between which they lie.
+    /// First byte and end of the calls in their files.
     range: (u64, u64),
 }
 
@@ -48,15 +48,15 @@ impl Default for Calls {
     }
 }
 
-/// A thread.
+/// Reads and writes of a thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfThread([Calls; 2]);
 
-/// What threads do that are compared.
+/// Classes of calls that are compared.
 const CLASSES: [Class; 2] = [Class::Read, Class::Write];
 
 impl OfThread {
-    /// Adds calls of a class on a file in a phase, where such take so long: the logarithm, times 2^16. Of several the longest tells nothing.
+    /// Adds calls of a cell; `usual_log`: logarithm of the usual duration, times 2^16. The longest of several calls does not count.
     pub(super) fn add(&mut self, (class, file): (Class, FileId), phase: usize, cell: &Cell, usual_log: i64) {
         let near = cell.far_calls < cell.calls;
         let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| near) else { return };
@@ -74,7 +74,7 @@ impl OfThread {
         of.range = (of.range.0.min(cell.range.0), of.range.1.max(cell.range.1));
     }
 
-    /// Adds what the same thread did in another block.
+    /// Adds calls of the same thread in another block.
     pub(super) fn join(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             if theirs.count == 0 {
@@ -95,10 +95,10 @@ impl OfThread {
     }
 }
 
-/// What a thread has for itself, beside that it is slow.
+/// File or part of a file that a thread alone uses, which may be slow instead of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// Nothing: all go through the same bytes of the same files.
+    /// Nothing: all threads use the same bytes of the same files.
     Nothing,
     /// A file.
     File(FileId),
@@ -109,37 +109,37 @@ pub enum Own {
 /// A thread that takes longer for its calls than the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowThread {
-    /// What calls.
+    /// Class of the calls.
     pub class: Class,
-    /// Which of the threads that make them, from 0 on, in the order of their numbers; and how many there are.
+    /// Index among the threads that make such calls, in the order of thread ids.
     pub place: usize,
-    /// See above.
+    /// Number of threads that make such calls.
     pub of: usize,
-    /// Its number in its process.
+    /// Thread id.
     pub tid: u32,
-    /// How far the logarithm of its calls' times is above that of the others.
+    /// Log slowdown against the other threads.
     pub above: f64,
-    /// Probability of at least that by chance, for one of them.
+    /// Probability of at least this slowdown by chance, for any of the threads.
     pub p: f64,
-    /// Its calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in them beyond what they would take if it were as quick as the others, ns.
+    /// Excess over the other threads' speed, ns.
     pub beyond_ns: f64,
-    /// Whether something else may be slow.
+    /// File or part of one that may be slow instead.
     pub own: Own,
 }
 
-/// The threads of a process that read or write, and the slow one.
+/// Threads of a process that read or write, and the slow one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtWork {
-    /// The slow one.
+    /// The slow thread.
     pub slow: Option<SlowThread>,
-    /// By phase: time in calls of the thread with most, ns; and if the slow one took as long for its calls as the others.
+    /// By phase: phase, time in calls of the busiest thread, ns, and the same if the slow thread were as fast as the others.
     pub phases: Vec<(u32, u64, u64)>,
 }
 
 impl AtWork {
-    /// Of threads by their numbers; nothing of a process where none can be compared.
+    /// Compares threads, by thread id; `None` if there are too few.
     pub(super) fn of(threads: FxHashMap<u32, OfThread>) -> Option<Self> {
         let threads: BTreeMap<u32, OfThread> = threads.into_iter().collect();
         if threads.len() < FEWEST {
@@ -171,7 +171,7 @@ impl AtWork {
     }
 }
 
-/// The one thread that is slow among those that do the same.
+/// Returns the slow thread among those with the same work.
 fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let calls: u64 = all.iter().map(|(_, of)| of.count).sum();
     let counts = |of: &Calls| of.count as f64 * all.len() as f64 >= calls as f64 * COUNTS;
@@ -181,8 +181,8 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let count = |of: &Calls| of.count as f64;
     let length = |of: &Calls| of.bytes as f64 / of.count.max(1) as f64;
     let (usual_count, usual_length) = (middle(&count)?, middle(&length)?);
-    let alike = |value: f64, usual: f64| value <= usual * ALIKE && value * ALIKE >= usual;
-    let same = |of: &Calls| of.count >= CALLS && alike(count(of), usual_count) && alike(length(of), usual_length);
+    let similar = |value: f64, usual: f64| value <= usual * SIMILAR && value * SIMILAR >= usual;
+    let same = |of: &Calls| of.count >= CALLS && similar(count(of), usual_count) && similar(length(of), usual_length);
     if members.len() < FEWEST || !members.iter().all(|(_, of)| same(of)) {
         return None;
     }
@@ -197,7 +197,7 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let one_each = members.iter().all(|(_, of)| of.one_file);
     let apart = |of: &Calls| of.range.0 >= slow.range.1 || of.range.1 <= slow.range.0;
     let own = if one_each && others().all(|of| of.file != slow.file) {
-        // One that alone is on another file does other work; all that have one each do the same.
+        // A thread that alone uses another file does other work; threads with a file each do the same work.
         let mut each: Vec<FileId> = files().collect();
         each.sort_unstable();
         each.dedup();
@@ -220,12 +220,12 @@ mod tests {
     use super::*;
     use crate::topics::causes::reading::cell::log;
 
-    /// A call that takes so many ms.
+    /// A call of `ms` milliseconds.
     fn call(bytes: u64, ms: f64) -> Cell {
         Cell::counted(1, bytes, (1e6 * ms) as u64, 0)
     }
 
-    /// Four threads with so many calls of so many bytes each, on a file at a place, that take so many times what is usual.
+    /// Four threads; `of`: calls, bytes of each, file, and slowdown of a thread.
     fn threads(of: impl Fn(u32) -> (u64, u64, u32, f64)) -> Option<SlowThread> {
         let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
         for thread in 0..4_u32 {

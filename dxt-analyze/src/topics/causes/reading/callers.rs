@@ -1,11 +1,11 @@
-//! Who reads or writes a file in collective calls of MPI-IO, of whatever form: split and nonblocking ones have no cells of their own, since their time
-//! is not that of a call.
+//! Processes that read or write a file in collective MPI-IO calls of any form. Split and nonblocking calls have no cells, as their time is not
+//! that of one call.
 
 use crate::model::{Class, FileId, Op, ProcessId, Run, Within};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
 
-/// Processes that do, by file, whatever other library calls MPI-IO.
+/// Returns the callers by file, also where another library calls MPI-IO.
 #[must_use]
 pub fn collective_callers(run: &Run) -> BTreeMap<FileId, BTreeSet<ProcessId>> {
     let mut out: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();
@@ -18,7 +18,7 @@ pub fn collective_callers(run: &Run) -> BTreeMap<FileId, BTreeSet<ProcessId>> {
     out
 }
 
-/// Whether all processes of a file's communicator make such reads and writes together (MPI 4.0, 14.4).
+/// True for reads and writes that all processes of the file's communicator make together (MPI 4.0, 14.4).
 fn is_collective(op: &Op) -> bool {
     let form = match op.mode {
         OpMode::Collective | OpMode::Ordered | OpMode::Split => true,

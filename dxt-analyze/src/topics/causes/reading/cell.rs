@@ -1,53 +1,52 @@
-//! A cell: calls of a process that are of one stream, slot, size and storage target, summed up.
+//! A cell: sums over calls of a process of one stream, time window, size and storage target.
 
 use super::parts::LOG_BITS;
 use super::usual::FAR;
 use crate::model::StreamIx;
 
-/// Stands for no storage target.
+/// No storage target.
 pub const NO_TARGET: u32 = u32::MAX;
-/// Stands for a moment that is not known.
 const AT_SOME_TIME: u64 = u64::MAX;
-/// Calls besides the longest of which their mean tells what is usual, at least.
+/// Fewest calls besides the longest for their mean to be usual.
 const FEWEST_OTHERS: u64 = 3;
 
-/// What calls are of, within a process.
+/// Key of a cell within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// Slot of the run.
+    /// Time window.
     pub slot: u16,
     /// Index into the process's streams.
     pub stream: StreamIx,
-    /// Octave of the length.
+    /// Size octave: bit length of the bytes per call.
     pub size: u8,
     /// Storage target of the first byte, or [`NO_TARGET`].
     pub target: u32,
 }
 
-/// Calls. Times in ns.
+/// Sums over calls. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Time in them.
+    /// Time in the calls.
     pub time_ns: u64,
-    /// Sum of the natural logarithms of their durations, times 2^16.
+    /// Sum of the natural logarithms of the durations, times 2^16.
     logs: i64,
-    /// Calls far from their like.
+    /// Number of outliers.
     pub far_calls: u64,
-    /// Time in those.
+    /// Time in outliers.
     pub far_ns: u64,
-    /// The longest, and when it began since the job's start; [`AT_SOME_TIME`] if that is not known.
+    /// Longest duration.
     pub longest_ns: u64,
-    /// See above.
+    /// Begin of the longest call since the job's start, or [`AT_SOME_TIME`] if unknown.
     pub longest_at: u64,
-    /// The shortest; 0 if that is not known.
+    /// Shortest duration; 0 if unknown.
     pub shortest_ns: u64,
-    /// When the first began since the job's start, as [`Self::longest_at`].
+    /// Begin of the first call since the job's start, or [`AT_SOME_TIME`] if unknown.
     pub first_at: u64,
-    /// Bytes of the file between which they lie, as far as that is known; the first behind the second if not.
+    /// First byte and end of the calls in the file, if known; else the first is not below the second.
     pub range: (u64, u64),
 }
 
@@ -76,7 +75,7 @@ impl Cell {
         }
     }
 
-    /// Of one call.
+    /// Makes a cell of one call.
     pub(super) fn of_call(call: &Call) -> Self {
         let &Call { at, duration, logs, is_far, bytes, range } = call;
         Self {
@@ -94,14 +93,14 @@ impl Cell {
         }
     }
 
-    /// Adds a call. Shorter than [`Cell::add`], since what a call has is known.
+    /// Adds a call; cheaper than [`Cell::add`], since all values of a call are known.
     #[inline]
     pub(super) fn add_call(&mut self, call: &Call) {
         let &Call { at, duration, logs, is_far, bytes, range } = call;
         self.calls += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.time_ns = self.time_ns.saturating_add(duration);
-        // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+        // A logarithm takes 22 bits: no trace has enough calls for their sum to overflow.
         self.logs += logs;
         if is_far {
             self.far_calls += 1;
@@ -119,7 +118,7 @@ impl Cell {
         }
     }
 
-    /// Calls of which only sums are known, and how long the longest took (0: unknown).
+    /// Makes a cell of counters; `longest_ns`: longest duration, 0 if unknown.
     #[must_use]
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
@@ -139,14 +138,14 @@ impl Cell {
         }
     }
 
-    /// Mean time of the calls that are not far from their like.
+    /// Returns the mean duration without outliers, ns.
     #[must_use]
     pub fn mean_of_near_ns(&self) -> f64 {
         let near = self.calls.saturating_sub(self.far_calls).max(1);
         self.time_ns.saturating_sub(self.far_ns) as f64 / near as f64
     }
 
-    /// Whether the longest took far longer than the mean of all others, of [`Cell::counted`].
+    /// True if the longest call of a [`Cell::counted`] took far longer than the mean of the others.
     #[must_use]
     pub fn has_stalled(&self) -> bool {
         let others = self.calls.saturating_sub(1);
@@ -154,7 +153,7 @@ impl Cell {
         others >= FEWEST_OTHERS && self.longest_ns as f64 * others as f64 >= rest_ns as f64 * FAR && self.longest_ns > 0
     }
 
-    /// The same calls, the longest of which is no matter of all others: one call makes nothing slow.
+    /// Returns the cell with its longest call as an outlier: one call does not make the others slow.
     #[must_use]
     pub fn with_stall(self) -> Self {
         let others = self.calls.saturating_sub(1).max(1);
@@ -163,13 +162,13 @@ impl Cell {
         Self { logs: logs.saturating_add(log(self.longest_ns)), far_calls: 1, far_ns: self.longest_ns, ..self }
     }
 
-    /// When the longest began since the job's start, if that is known.
+    /// Returns the begin of the longest call since the job's start, ns, if known.
     #[must_use]
     pub fn longest_began(&self) -> Option<u64> {
         (self.longest_at != AT_SOME_TIME).then_some(self.longest_at)
     }
 
-    /// Mean logarithm of their durations, without the longest where there are several: one call makes nothing slow.
+    /// Returns the mean log duration, without the longest call if there are several: one call makes nothing slow.
     #[must_use]
     pub fn typical_log(&self) -> f64 {
         let (logs, calls) = if self.calls > 1 {
@@ -181,33 +180,33 @@ impl Cell {
     }
 }
 
-/// A call, as cells count it.
+/// A call to add to a cell.
 pub(super) struct Call {
-    /// Its beginning, ns since the job's start.
+    /// Begin, ns since the job's start.
     pub(super) at: u64,
     pub(super) duration: u64,
-    /// Logarithm of that.
+    /// Logarithm of `duration`, as by [`log`].
     pub(super) logs: i64,
     pub(super) is_far: bool,
     pub(super) bytes: u64,
-    /// As [`Cell::range`].
+    /// Like [`Cell::range`].
     pub(super) range: (u64, u64),
 }
 
-/// Natural logarithm of a duration, times 2^16, to 0.5 %: a straight line and a parabola between powers of two.
+/// Returns the natural logarithm of a duration times 2^16, to 0.5 %, by a line and a parabola between powers of two.
 #[inline]
 pub(crate) fn log(duration: u64) -> i64 {
     const LN_2: i64 = 45426;
     let duration = duration.max(1);
     let octave = duration.ilog2();
     let part = i64::try_from((duration << (63 - octave) << 1) >> 48).unwrap_or(0);
-    // log2(1 + x) = x + 0.344 x (1 - x), nearly.
+    // Approximation: log2(1 + x) = x + 0.344 x (1 - x).
     let curve = (part * ((1 << LOG_BITS) - part)) >> LOG_BITS;
     let octaves = (i64::from(octave) << LOG_BITS) + part + ((curve * 22544) >> LOG_BITS);
     (octaves * LN_2) >> LOG_BITS
 }
 
-/// What a cell is part of when slots are merged by two to the power of `merged`; beyond `whole`, targets and sizes go too.
+/// Returns the key after merging 2^`merged` time windows; above `whole`, targets and sizes are merged, too.
 #[inline]
 #[must_use]
 pub fn coarse(key: Key, merged: u32, whole: u32) -> Key {

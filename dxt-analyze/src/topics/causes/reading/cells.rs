@@ -1,5 +1,5 @@
-//! Time in calls by process, slot, stream, size and storage target: second reading. A call of the program that has others inside (of
-//! MPI-IO or HDF5) has a cell of its own beside theirs.
+//! Second pass: sums time in calls by process, time window, stream, size and storage target. A call of the program with inner calls (MPI-IO,
+//! HDF5) has a cell of its own beside theirs.
 
 use super::at_work::{self, AtWork};
 use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
@@ -21,13 +21,13 @@ use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Cells that each process may have at least.
+/// Least limit of cells per process.
 const FEWEST: usize = 16;
-/// Cells that take as much room as the parts of one stream's file, and streams of a process that have such parts at least.
+/// Cells that take as much memory as the file parts of one stream, and least number of streams per process with such parts.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
 
-/// Threads of a process, with those of MPI's own calls, from which what each does is kept.
+/// Fewest threads of a process, including that of MPI's own calls, for calls to be kept by thread.
 const FEWEST_THREADS: usize = 3;
 
 /// The analysis.
@@ -36,23 +36,22 @@ pub struct Cells<'a> {
     slots: &'a Slots,
     usual: &'a FxHashMap<Kind, Usual>,
     layouts: &'a [Option<FileLayout>],
-    /// Per process: whether each stream is looked at.
+    /// By process and stream: true if its calls count.
     looked_at: Vec<Vec<bool>>,
-    /// Per process: its communicators of all ranks, by number.
+    /// By process: its communicators of all ranks, by number.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
-    /// Cells that a process may have.
+    /// Most cells of a process.
     limit: usize,
 }
 
-/// Whether calls of a stream have a time that a process spends in them.
+/// True if calls of a stream have a duration that the process spends in them.
 #[must_use]
 pub fn looked_at(run: &Run, stream: &Stream) -> bool {
     stream.chosen && !stream.overview && Form::of(run.op(stream).mode) != Form::Unfinished
 }
 
 impl<'a> Cells<'a> {
-    /// Of `run`.
     #[must_use]
     pub fn new(
         run: &Run,
@@ -73,15 +72,15 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The phase that a wait for others ends: one that ends while it lasts, the last of several, since calls in which not all wait (a gather) may end
-    /// phases before. The last to come begins when the phase ends: it is of that phase, too.
+    /// Returns the phase that a wait ends: the last one that ends during the wait, since calls in which only some wait (a gather) may end phases
+    /// before. The last to arrive begins when the phase ends, and counts to it.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
         first.max(of(end).saturating_sub(1))
     }
 
-    /// Adds what a thread did, calls of one cell, where threads can be compared by such: reads and writes that reach the system.
+    /// Adds calls of a cell to their thread, if comparable: reads and writes that reach the kernel.
     fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, cell: &Cell) {
         let Some(stream) = block.process.stream(key.stream).filter(|stream| !stream.failed) else { return };
         let op = block.run.op(stream);
@@ -91,7 +90,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// What is usual for calls of a stream and size.
+    /// Returns the usual duration of calls of a stream and size.
     fn like(&self, stream: &Stream, size: u8) -> Like {
         let usual = self.usual.get(&Kind::of_size(stream, size));
         Like {
@@ -102,17 +101,16 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// What is usual for calls of one stream and size.
+/// Usual duration of calls of one stream and size.
 #[derive(Clone, Copy)]
 struct Like {
     size: u8,
-    /// From here on a call is far from its like, ns.
+    /// Duration from which a call is an outlier, ns.
     far_ns: u64,
-    /// Logarithm of what they take.
+    /// Logarithm of the median duration, times 2^16.
     log: i64,
 }
 
-/// Storage target of a call's first byte.
 #[inline]
 fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
     let offset = u64::try_from(row.offset).ok().filter(|_| row.length > 0);
@@ -120,26 +118,26 @@ fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
     place.and_then(|(_, target)| target).unwrap_or(NO_TARGET)
 }
 
-/// Cells of a process. Slots are merged in twos, fours, ... if there are too many.
+/// Cells of a process. Time windows are merged in twos, fours, ... if there are too many cells.
 #[derive(Clone, Debug, Default)]
 pub struct OfProcess {
-    /// By what they are of, in order.
+    /// Cells, sorted by key.
     pub cells: Vec<(Key, Cell)>,
-    /// Slots are merged by two to the power of this.
+    /// 2^`merged` time windows share a cell.
     pub merged: u32,
-    /// The parts of the files of its streams, as far as there is room.
+    /// File parts of its streams, as many as fit.
     pub parts: Vec<(StreamIx, Parts)>,
-    /// Its threads: several may be in calls at once.
+    /// Times of its threads, several of which may be in calls at once.
     pub threads: Threads,
-    /// What these do, where they can be compared.
+    /// Work of its threads, if comparable.
     pub at_work: Option<AtWork>,
-    /// By phase: time in MPI's calls in which processes meet, ns.
+    /// By phase: time in MPI's own synchronizing calls, ns.
     pub waits: FxHashMap<u32, u64>,
-    /// Phases in which any of these are calls that all ranks make.
+    /// Phases in which all ranks make such calls.
     pub met_all: FxHashSet<u32>,
 }
 
-/// What a thread keeps.
+/// State of a thread of the analysis.
 #[derive(Debug, Default)]
 pub struct Partial {
     done: FxHashMap<ProcessId, OfProcess>,
@@ -147,13 +145,13 @@ pub struct Partial {
     cells: FxHashMap<Key, Cell>,
     parts: FxHashMap<StreamIx, Parts>,
     merged: u32,
-    /// Each thread of the process that is being read.
+    /// Times of each thread of the current process, by thread id.
     threads: FxHashMap<u32, OfThread>,
-    /// And what it does, of processes with several.
+    /// Work of each thread, for processes with several.
     at_work: FxHashMap<u32, at_work::OfThread>,
-    /// By phase: time in MPI's calls in which processes meet, ns.
+    /// By phase: time in MPI's own synchronizing calls, ns.
     waits: FxHashMap<u32, u64>,
-    /// Phases in which any of these are calls that all ranks make.
+    /// Phases in which all ranks make such calls.
     met_all: FxHashSet<u32>,
     depths: depths::Partial,
 }
@@ -178,19 +176,19 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// How many calls others find on their target.
+    /// Returns the numbers of calls in flight.
     pub fn take_depths(&mut self) -> depths::Partial {
         std::mem::take(&mut self.depths)
     }
 
-    /// All of them, by process.
+    /// Returns the cells by process.
     #[must_use]
     pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
         self.end_process();
         self.done
     }
 
-    /// Makes room: fewer slots, then no targets, then no sizes.
+    /// Merges cells: time windows first, then targets, then sizes.
     fn coarser(&mut self, limit: usize) {
         while self.cells.len() > limit && self.merged < SLOTS.ilog2() + 2 {
             self.merged += 1;
@@ -204,7 +202,7 @@ impl Partial {
     }
 }
 
-/// The parts of a stream's file, if there is room.
+/// Returns the file parts of a stream, if there is room.
 fn parts_of(all: &mut FxHashMap<StreamIx, Parts>, stream: StreamIx, limit: usize) -> Option<&mut Parts> {
     let room = all.len() < limit;
     match all.entry(stream) {
@@ -252,7 +250,7 @@ impl Analysis for Cells<'_> {
         };
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
-                // MPI's calls in which processes meet bear a mark that no stream's number has.
+                // MPI's own synchronizing calls have a mark that no stream number has.
                 let stream = block.process.stream(stretch.stream.any());
                 let meets = stream.is_some_and(|stream| stream.meets);
                 let together = stream.is_some_and(|stream| all_meet(block.run.op(stream)));
@@ -262,7 +260,7 @@ impl Analysis for Cells<'_> {
                     let phase = u32::try_from(phase).unwrap_or(u32::MAX);
                     let wait = partial.waits.entry(phase).or_default();
                     *wait = wait.saturating_add(row.duration_ns());
-                    // Who sends its part for a sum goes on before others have come.
+                    // A rank that only sends its part of a reduction continues before others arrive.
                     let meets = |who: &Who| together || self.slots.met_in.contains(&(op, *who));
                     if of_all.get(&row.offset).is_some_and(meets) {
                         partial.met_all.insert(phase);

@@ -1,5 +1,5 @@
-//! How long calls take by how many are in flight on their storage target when they begin: where they queue, the more there are before a call the longer it takes.
-//! Second reading, of runs with few targets: which have queues. Calls are held against others of the same slot of time and their size's usual time.
+//! Second pass: durations of calls by number of calls in flight on their storage target at their begin; in a queue, duration grows with that
+//! number. Only for runs with few targets. Calls are compared within a time window, relative to the usual time of their size.
 
 use super::parts::LOG_BITS;
 use super::served::{InSlot, Served};
@@ -7,31 +7,30 @@ use super::slots::Slots;
 use crate::model::{Class, FileLayout};
 use std::collections::BTreeMap;
 
-/// Most targets that are looked at.
 const TARGETS: usize = 64;
-/// Parts of the run, in each of which calls that begin have as many before them, at most; and parts of all targets together.
+/// Most parts of the run, in each of which calls count as beginning at once; and most parts of all targets together.
 const PARTS: usize = 1 << 12;
 const ALL_PARTS: usize = 1 << 16;
 /// Fewest calls to judge by.
 const CALLS: f64 = 96.0;
-/// Least spread of the logarithm of how many are in flight, to tell what comes of it.
+/// Least spread of the logarithm of the calls in flight.
 const SPREAD: f64 = 0.4;
-/// Part of the growth of that logarithm by which that of durations grows at least; and how much of the durations' it explains, as a correlation.
+/// Least growth of log duration with the logarithm of the calls in flight, and their least correlation.
 const GROWS: f64 = 0.4;
 const CORRELATES: f64 = 0.5;
 
 /// A call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Its beginning, ns since the job's start.
+    /// Begin, ns since the job's start.
     pub at: u64,
-    /// Ns.
+    /// Duration, ns.
     pub duration: u64,
-    /// By how much it takes longer than its like, a difference of logarithms.
+    /// Log slowdown, times 2^16.
     pub above: i64,
 }
 
-/// A part of the run, and its time, ns since the job's start.
+/// A part of the run: number, begin and end, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     part: usize,
@@ -46,36 +45,35 @@ impl Near {
     }
 }
 
-/// What is looked at.
+/// Targets and parts of the run that are examined.
 #[derive(Clone, Debug, Default)]
 pub struct Depths {
-    /// In order; none if they are too many.
+    /// Targets, ascending; none if there are too many.
     targets: Vec<u32>,
-    /// Parts of the run.
+    /// Number of parts of the run.
     parts: usize,
-    /// Length of one, ns.
+    /// Length of a part, ns.
     width: u64,
 }
 
-/// Of a target in a part of the run.
+/// Calls on a target in a part of the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Calls that begin in it and end in a later one, less those that end in it and began before.
+    /// Calls that begin in the part and end later, less those that began before and end in it.
     more: i64,
-    /// Calls that begin in it, and the sum of the logarithms of their durations over what is usual for their size, as cells have them.
+    /// Calls that begin in the part, and the sum of their log slowdowns, times 2^16.
     calls: u64,
     logs: i64,
-    /// Calls that end in it.
+    /// Calls that end in the part.
     ends: u64,
-    /// Time of the calls that begin in it, ns.
+    /// Time of the calls that begin in the part, ns.
     time_ns: u64,
 }
 
-/// Of reads and of writes, by part of the run and target; nothing until a call is there.
+/// Reads and writes, by part of the run and target; empty without calls.
 #[derive(Debug, Default)]
 pub struct Partial([Vec<Sum>; 2]);
 
-/// Place of a class.
 const fn place(class: Class) -> Option<usize> {
     match class {
         Class::Read => Some(0),
@@ -85,7 +83,7 @@ const fn place(class: Class) -> Option<usize> {
 }
 
 impl Depths {
-    /// Of the targets of `layouts`, in a run of `length` ns.
+    /// Prepares sums for the targets of `layouts`, in a run of `length` ns.
     #[must_use]
     pub fn new(length: u64, layouts: &[Option<FileLayout>]) -> Self {
         let components = layouts.iter().flatten().flat_map(|of| &of.layout.components);
@@ -99,21 +97,21 @@ impl Depths {
         Self { targets, parts, width: length / parts as u64 + 1 }
     }
 
-    /// Place of a target. They are mostly numbered without gaps.
+    /// Returns the index of a target. Targets are mostly numbered without gaps.
     #[inline]
     fn place(&self, target: u32) -> Option<usize> {
         let place = target.checked_sub(*self.targets.first()?)? as usize;
         if self.targets.get(place) == Some(&target) { Some(place) } else { self.targets.binary_search(&target).ok() }
     }
 
-    /// The part that a moment lies in.
+    /// Returns the part of the run at a time.
     fn near(&self, at: u64) -> Near {
         let part = ((at / self.width) as usize).min(self.parts - 1);
         let from = (part as u64).saturating_mul(self.width);
         Near { part, from, until: if part + 1 < self.parts { from.saturating_add(self.width) } else { u64::MAX } }
     }
 
-    /// Adds a call; `near` is where the last one began.
+    /// Adds a call; `near`: part in which the previous call began.
     #[inline]
     pub fn add(&self, partial: &mut Partial, near: &mut Near, (class, target): (Class, u32), call: Call) {
         let Call { at, duration, above } = call;
@@ -130,7 +128,7 @@ impl Depths {
         let index = |part: usize| part * self.targets.len() + target;
         let Some(sum) = sums.get_mut(index(from)) else { return };
         sum.calls += 1;
-        // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+        // A logarithm takes 22 bits: no trace has enough calls for their sum to overflow.
         sum.logs += above;
         sum.time_ns = sum.time_ns.saturating_add(duration);
         let until = if near.holds(end) { from } else { self.near(end).part };
@@ -145,7 +143,7 @@ impl Depths {
         }
     }
 
-    /// For how long each target has calls of a class that begin on it in flight, ns, to a part of the run.
+    /// Returns the time that calls of a class beginning on a target are in flight, by target, ns, at the resolution of parts.
     #[must_use]
     pub fn busy(&self, partial: &Partial, class: Class) -> BTreeMap<u32, f64> {
         let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
@@ -162,7 +160,7 @@ impl Depths {
         self.targets.iter().enumerate().filter_map(of).collect()
     }
 
-    /// How many calls of a class targets serve, by how many they have.
+    /// Returns the calls of a class that targets serve, by number of calls in flight.
     #[must_use]
     pub fn served(&self, partial: &Partial, class: Class, slots: &Slots) -> Served {
         let mut out = Served::default();
@@ -193,7 +191,7 @@ impl Depths {
         out
     }
 
-    /// Whether calls of a class take the longer the more are before them.
+    /// True if calls of a class take longer with more calls in flight at their begin.
     #[must_use]
     pub fn grow(&self, partial: &Partial, class: Class, slots: &Slots) -> bool {
         let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
@@ -203,7 +201,7 @@ impl Depths {
         for target in 0..self.targets.len() {
             let (mut before, mut slot, mut of_slot) = (0_i64, 0, Regression::default());
             for (number, sum) in sums.iter().skip(target).step_by(self.targets.len()).enumerate() {
-                // Where all is slow for a while, more are in flight: that is no matter of other times.
+                // If storage is slow for a while, more calls are in flight: compare within time windows only.
                 let now = slots.of((number as u64).saturating_mul(self.width));
                 if now != slot {
                     all.add_apart(&std::mem::take(&mut of_slot));
@@ -223,7 +221,7 @@ impl Depths {
         }
         let mut apart = Regression::default();
         apart.add_apart(&rates);
-        // Storage that is slow at times does less while more wait for it.
+        // Storage that is slow at times completes fewer calls while more are waiting.
         let as_much = apart.xy >= 0.0;
         as_much
             && all.weight >= CALLS
@@ -234,7 +232,7 @@ impl Depths {
 }
 
 impl Partial {
-    /// Adds what another thread found.
+    /// Adds sums of another thread of the analysis.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             if mine.is_empty() {
@@ -252,7 +250,7 @@ impl Partial {
     }
 }
 
-/// Sums of values with weights, and of their squares and products.
+/// Weighted sums of values, their squares and products.
 #[derive(Clone, Copy, Debug, Default)]
 struct Regression {
     weight: f64,
@@ -273,7 +271,7 @@ impl Regression {
         self.yy += y * y * weight;
     }
 
-    /// Adds the values of a group less their means.
+    /// Adds the values of a group relative to the group's means.
     fn add_apart(&mut self, group: &Self) {
         if group.weight <= 0.0 {
             return;
@@ -295,18 +293,18 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// How calls are served.
+    /// Ways in which storage serves calls.
     #[derive(Clone, Copy, PartialEq)]
     enum Served {
         InTurn,
         AtOnce,
-        /// At once, and for half of the time four times as slowly.
+        /// At once, but at a quarter of the speed for half of the time.
         AtOnceBySlowStorage,
-        /// At once; every fifth call is 64 times as long, and all make these at the same time.
+        /// At once, with calls ten times as long in a quarter of the time, from all clients.
         BySize,
     }
 
-    /// Six clients that compute for a while between calls; each call takes some 10 ms, or that much for each that is before it, too.
+    /// Six clients compute between calls of about 10 ms; in a queue, a call also waits for those before it.
     fn grows(served: Served) -> bool {
         let layout = Layout::plain(1 << 20, 1, vec![4]);
         let layouts = [Some(FileLayout { layout, origin: LayoutOrigin::Given })];

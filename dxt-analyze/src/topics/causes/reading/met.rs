@@ -1,30 +1,30 @@
-//! When a process came to calls in which ranks meet, and what that says of all of them.
+//! Arrival times of processes at possible synchronization points, and evidence that these are ones.
 
-/// Meetings of one operation that are followed.
-pub(super) const MEETINGS: usize = 1 << 16;
-/// Part of calls that all ranks make in which nobody leaves before the last has come, from which they meet there.
+/// Most synchronization points of one operation that are followed.
+pub(super) const SYNC_POINTS: usize = 1 << 16;
+/// Least part of calls that nobody leaves before the last process arrives, for the calls to be synchronization points.
 const MET: f64 = 0.9;
 
-/// Meetings of one operation on one file.
+/// Calls of one operation on one file, or on one communicator, by all processes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meetings {
-    /// Latest beginning of each, ns since the job's start.
+pub(super) struct SyncPoints {
+    /// Latest begin of each call, ns since the job's start.
     pub(super) last: Vec<u64>,
-    /// Earliest end of each, if that has to tell whether they are meetings.
+    /// Earliest end of each call, if ends must show whether it is a synchronization point.
     pub(super) first_out: Vec<u64>,
-    /// Processes that took part, and in how many at least and at most.
+    /// Number of processes that took part; fewest and most calls of any process.
     pub(super) processes: u64,
     pub(super) fewest: usize,
     pub(super) most: usize,
 }
 
-impl Meetings {
+impl SyncPoints {
     pub(super) fn add(&mut self, of: &Begins) {
         let (last, first_out) = (of.begins.clone(), of.ends.clone());
         self.join(&Self { last, first_out, processes: 1, fewest: of.begins.len(), most: of.begins.len() });
     }
 
-    /// Whether nobody leaves before all have come, but for few by chance.
+    /// True if nobody leaves before all have arrived, apart from a few chance cases.
     pub(super) fn is_one(&self) -> bool {
         let met = self.last.iter().zip(&self.first_out).filter(|(last, out)| out >= last).count();
         self.first_out.is_empty() || met as f64 >= self.last.len() as f64 * MET
@@ -48,24 +48,24 @@ impl Meetings {
     }
 }
 
-/// Meetings of one process.
+/// Calls of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Begins {
     pub(super) begins: Vec<u64>,
-    /// Their ends, where these tell whether they are meetings.
+    /// Ends, if these must show whether the calls are synchronization points.
     pub(super) ends: Vec<u64>,
-    /// How long after the last one it came, its other calls left out, ns; [`FIRST`] if there was none.
+    /// Time since the process's previous collective call, without its other calls, ns; [`FIRST`] if there was none.
     pub(super) gaps: Vec<u64>,
-    /// When the last one had ended, for each of these.
+    /// End of the previous collective call, for each call.
     pub(super) after: Vec<u64>,
 }
 
-/// Nothing tells how late a process comes to its first collective call.
+/// Gap before a process's first collective call, whose lateness is unknown.
 pub const FIRST: u64 = u64::MAX;
 
 impl Begins {
     pub(super) fn push(&mut self, begin: u64, end: Option<u64>, gap: Option<(u64, u64)>) {
-        if self.begins.len() < MEETINGS {
+        if self.begins.len() < SYNC_POINTS {
             self.begins.push(begin);
             self.ends.extend(end);
             self.gaps.extend(gap.map(|(gap, _)| gap));
@@ -73,7 +73,7 @@ impl Begins {
         }
     }
 
-    /// Takes what the process waited for others out of its gaps: who waits does not come late by itself.
+    /// Subtracts the process's waits for others from its gaps: waiting is not being late.
     pub(super) fn without(&mut self, waited: &Waited) {
         for ((gap, begin), after) in self.gaps.iter_mut().zip(&self.begins).zip(&self.after) {
             if *gap != FIRST {
@@ -83,7 +83,7 @@ impl Begins {
     }
 }
 
-/// When a process waited in MPI's own calls: beginnings in order, with how long it had waited before, ns, and ends.
+/// Waits of a process in MPI's own calls: begin, ascending, sum of earlier waits, and end, ns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waited(Vec<(u64, u64, u64)>);
 
@@ -99,7 +99,7 @@ impl Waited {
         Self(spans.into_iter().map(of).collect())
     }
 
-    /// How long it had waited until a moment, ns.
+    /// Returns the time that the process has waited until `at`, ns.
     pub(super) fn until(&self, at: u64) -> u64 {
         let last = self.0.partition_point(|(begin, ..)| *begin <= at).checked_sub(1).and_then(|last| self.0.get(last));
         last.map_or(0, |(begin, before, end)| before.saturating_add(at.min(*end).saturating_sub(*begin)))

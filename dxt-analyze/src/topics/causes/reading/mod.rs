@@ -1,11 +1,12 @@
-//! What is read of a trace to tell causes, in two readings.
+//! Two passes over the segments of a trace that sum what causes are derived from.
 //!
-//! * [`phases`]: first reading: where ranks meet ([`who`], in calls of which [`role`], [`met`] when), and when no process does I/O; [`slots`]: the run divided there.
-//! * [`questions`]: first reading: when files were there that processes asked for.
-//! * [`read_before`]: first reading: blocks that are read and overwritten at once.
-//! * [`usual`]: first reading: how long calls of a kind and size usually take.
-//! * [`cells`]: second reading: time of calls, in a [`cell`] for each process, slot, stream, size and storage target; [`callers`]: who makes collective ones; [`depths`]: how many others they find
-//!   on their target, [`served`]: and how many of them that serves; [`threads`]: when those of a process are in calls, [`at_work`]: and what each does; [`parts`]: of files.
+//! * [`phases`]: first pass: synchronization points ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O; [`slots`]:
+//! the time windows that result.
+//! * [`questions`]: first pass: times at which queried files came to exist.
+//! * [`read_before`]: first pass: blocks that are overwritten right after reading.
+//! * [`usual`]: first pass: usual durations of calls of a kind and size.
+//! * [`cells`]: second pass: a [`cell`] per process, time window, stream, size and storage target; [`callers`] of collective calls; [`depths`]:
+//! calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files.
 
 pub mod at_work;
 pub mod callers;

@@ -1,23 +1,23 @@
-//! How long calls of a stream take by the part of the file that they begin in. Parts grow with the file.
+//! Durations of a stream's calls by the part of the file in which they begin. Parts grow with the file.
 
 use crate::sum::Sum;
 
-/// Fractional bits of a logarithm: sums of whole numbers do not depend on their order.
+/// Fractional bits of a logarithm: integer sums do not depend on their order.
 pub const LOG_BITS: i32 = 16;
 
-/// Parts of a file, at most; at least half as many of a large one.
+/// Most parts of a file; a large file has at least half as many.
 pub const PARTS: usize = 32;
-/// Logarithm of the shortest part's length: 64 KiB.
+/// Logarithm of the least length of a part: 64 KiB.
 pub const SHORTEST: u32 = 16;
 
 /// Calls that begin in a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in them, ns.
+    /// Time in the calls, ns.
     pub time_ns: u64,
-    /// Sum of the logarithms of their durations over what is usual for each, times 2^16.
+    /// Sum of the log slowdowns, times 2^16.
     logs: i64,
 }
 
@@ -30,7 +30,7 @@ impl Part {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Sum of the logarithms.
+    /// Returns the sum of the log slowdowns.
     #[must_use]
     pub fn log(&self) -> f64 {
         self.logs as f64 / f64::from(1 << LOG_BITS)
@@ -40,7 +40,7 @@ impl Part {
 /// The parts of a stream's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Logarithm of a part's length.
+    /// Logarithm of a part's length, bytes.
     shift: u32,
     parts: [Part; PARTS],
 }
@@ -52,13 +52,13 @@ impl Default for Parts {
 }
 
 impl Parts {
-    /// Logarithm of a part's length.
+    /// Returns the logarithm of a part's length, bytes.
     #[must_use]
     pub fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// Adds a call that begins at `offset`: its duration, and the logarithm of that over what is usual.
+    /// Adds a call that begins at `offset`, with its duration, ns, and its log slowdown, times 2^16.
     #[inline]
     pub fn add(&mut self, offset: u64, duration: u64, log: i64) {
         while offset >> self.shift >= PARTS as u64 {
@@ -67,12 +67,11 @@ impl Parts {
         if let Some(of) = usize::try_from(offset >> self.shift).ok().and_then(|at| self.parts.get_mut(at)) {
             of.calls += 1;
             of.time_ns = of.time_ns.saturating_add(duration);
-            // A logarithm takes 22 bits: no trace has so many calls that a sum of them would not fit.
+            // A logarithm takes 22 bits: no trace has enough calls for their sum to overflow.
             of.logs += log;
         }
     }
 
-    /// Makes parts twice as long.
     #[cold]
     fn grow(&mut self) {
         let mut parts = [Part::default(); PARTS];
@@ -84,7 +83,7 @@ impl Parts {
         (self.parts, self.shift) = (parts, self.shift + 1);
     }
 
-    /// With parts of 2^`shift` bytes, which are no shorter than these.
+    /// Returns the parts with a length of 2^`shift` bytes, at least the current one.
     #[must_use]
     pub fn with(&self, shift: u32) -> [Part; PARTS] {
         let mut of = *self;
@@ -94,7 +93,7 @@ impl Parts {
         of.parts
     }
 
-    /// Time in all calls, ns.
+    /// Returns the time in all calls, ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.parts.iter().map(|part| part.time_ns).sum::<Sum>().get()

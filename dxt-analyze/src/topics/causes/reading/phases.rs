@@ -1,8 +1,8 @@
-//! Where ranks meet, and when no process does I/O: first reading. The k-th call of a collective operation of one rank is the k-th of
-//! every other, and none goes on before the last one has come: so the latest of the k-th beginnings ends a phase. So do the program's own
-//! meetings on communicators of all ranks, which libraries duplicate.
+//! First pass: synchronization points of ranks, and times without I/O. The k-th call of a collective operation is the same call on all ranks, and
+//! none leaves it before the last arrives: the latest of the k-th begins ends a phase. So do the program's own synchronization points on
+//! communicators of all ranks, including duplicates made by libraries.
 
-use super::met::{Begins, FIRST, MEETINGS, Meetings, Waited};
+use super::met::{Begins, FIRST, SYNC_POINTS, SyncPoints, Waited};
 use super::role::{Role, role};
 use super::slots::Slots;
 use super::who::{Key, Who, of_all, of_parts};
@@ -13,13 +13,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use trace_format::frame::BlockHead;
 
-/// Parts of the run in which I/O is looked for.
+/// Parts of the run that are checked for I/O.
 const PARTS: usize = 1 << 14;
-/// Groups of ranks that a process makes collective calls with that are told apart.
+/// Most groups of ranks per process whose collective calls are followed.
 const GROUPS: usize = 8;
-/// Ranks of a part of all from which on it tells who of them comes late.
+/// Fewest ranks of a group for its stragglers to be found.
 const SEVERAL: u64 = 3;
-/// Parts without I/O, one after another, that end a phase: 1/512 of the run.
+/// Consecutive parts without I/O that end a phase: 1/512 of the run.
 const GAP: usize = PARTS / 512;
 
 /// The analysis.
@@ -28,25 +28,25 @@ pub struct Phases {
     roles: Vec<Vec<Role>>,
     /// By process: its communicators of all ranks, by number.
     communicators: Vec<FxHashMap<i64, Who>>,
-    /// The same of several ranks, but not all.
+    /// By process: its communicators of several ranks, but not all, by number.
     of_parts: Vec<FxHashMap<i64, Who>>,
     /// Length of the run, ns.
     length: u64,
 }
 
 impl Phases {
-    /// Of `run`.
+    /// Determines the roles of the streams of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
         let mut roles: Vec<Vec<Role>> = run.processes.iter().map(of).collect();
-        // Only where all ranks take part do they all meet; of a part of them it tells who comes late to the others of that part.
+        // Calls of all ranks synchronize all; calls of some ranks only show stragglers among these.
         let mut count: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
         for (number, process) in (0_u64..).zip(&roles) {
             let met: FxHashSet<Key> = process.iter().filter_map(|role| role.collective()).collect();
             for key in met {
                 let (callers, group) = count.entry(key).or_default();
-                // Told by who they are, in any order.
+                // Identifies a group by its members in any order.
                 (*callers, *group) = (*callers + 1, group.wrapping_add(FxBuildHasher.hash_one(number)));
             }
         }
@@ -57,7 +57,7 @@ impl Phases {
                 (Some((callers, _)), _) if callers < ranks.min(SEVERAL) => *role = Role::Call,
                 (Some((callers, who)), Role::Collective { sure, group, .. }) => {
                     *group = who;
-                    // Groups of ranks may have opened the file one by one.
+                    // Groups of ranks may have opened the file separately.
                     *sure &= callers == ranks;
                 }
                 _ => {}
@@ -69,49 +69,49 @@ impl Phases {
     }
 }
 
-/// Parts of a run of `length` ns that a nanosecond is.
+/// Returns the number of parts per ns of a run of `length` ns.
 fn parts_in_ns(length: u64) -> f64 {
     PARTS as f64 / length.max(1) as f64
 }
 
-/// Part of a run that a moment lies in.
+/// Returns the part of the run at a time.
 #[inline]
 fn part_of(at: u64, parts_in_ns: f64) -> usize {
-    // As a float: of every call two are asked for, and whole numbers of 128 bits would take longer than all else that is done with it.
-    // Signed, which a processor converts at once; no moment is beyond.
+    // In floating point: 128-bit integers would take longer than all other work per call. Signed: converted by one instruction, and large enough.
     match i64::try_from(at) {
         Ok(at) => ((at as f64 * parts_in_ns) as i64).min(PARTS as i64 - 1) as usize,
         Err(_) => ((at as f64 * parts_in_ns) as usize).min(PARTS - 1),
     }
 }
 
-/// When a part begins, ns.
+/// Returns the begin of a part, ns.
 fn begin_of(part: usize, length: u64) -> u64 {
     u64::try_from(part as u128 * u128::from(length) / PARTS as u128).unwrap_or(length)
 }
 
-/// What a thread keeps.
+/// State of a thread of the analysis.
 #[derive(Debug)]
 pub struct Partial {
-    /// Whether any process was in a call, by part of the run.
+    /// By part of the run: true if any process is in a call.
     busy: Vec<bool>,
-    meetings: FxHashMap<Key, Meetings>,
+    sync_points: FxHashMap<Key, SyncPoints>,
     now: ProcessId,
-    /// Kernel id of the first thread of the process that is in calls.
+    /// Kernel id of the process's first thread with calls.
     thread: Option<u32>,
     begins: FxHashMap<Key, Begins>,
-    /// By those with whom the process makes collective calls: the end of the last one, and time in its other calls since.
+    /// Previous collective call by group of processes.
     last: Vec<Last>,
-    /// When its first thread was in MPI's own calls.
+    /// Times of MPI's own calls on the first thread.
     waited: Vec<(u64, u64)>,
     gaps: FxHashMap<Key, Vec<OfProcess>>,
-    /// Operations of MPI's of which their ends have to tell whether ranks meet in them.
+    /// MPI operations that may be synchronization points, as their ends must show.
     unsure: FxHashSet<u16>,
-    /// Gaps of a process that are kept.
+    /// Most gaps that are kept of a process.
     room: usize,
 }
 
-/// Who comes late to a group is so since that group has met: what was before each has waited for, or not.
+/// Previous collective call of a group: group, its end, and time in other calls since, ns. Lateness counts from there, as earlier delays were
+/// waited for.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     group: u64,
@@ -119,15 +119,15 @@ struct Last {
     since_ns: u64,
 }
 
-/// A process, and how long after its last collective call it came to each, ns.
+/// A process, and for each of its calls the time since its previous collective call, ns.
 type OfProcess = (ProcessId, Vec<u64>);
 
-/// How long after their last collective call the processes came to each of one operation, ns.
+/// Times between the collective calls of one operation and the previous ones, by process, ns.
 #[derive(Clone, Debug)]
 pub struct Gaps {
-    /// Whether these are calls of MPI's own, of a part of all ranks: then other calls are in the time between them.
+    /// True for MPI's own calls of some of the ranks: gaps then include other calls.
     pub of_part: bool,
-    /// Process, and its calls.
+    /// Gaps by process.
     pub by_process: Vec<OfProcess>,
 }
 
@@ -136,7 +136,7 @@ impl Partial {
         let waited = Waited::of(std::mem::take(&mut self.waited));
         for (key, mut begins) in self.begins.drain() {
             begins.without(&waited);
-            self.meetings.entry(key).or_default().add(&begins);
+            self.sync_points.entry(key).or_default().add(&begins);
             if !begins.gaps.is_empty() && begins.gaps.len() <= self.room {
                 self.gaps.entry(key).or_default().push((self.now, begins.gaps));
             }
@@ -144,9 +144,9 @@ impl Partial {
         self.last.clear();
     }
 
-    /// A process is in a call from one moment to another in which a `group` of processes meets, as far as its `end` does not tell otherwise.
+    /// Adds a call in which a `group` of processes synchronizes; `by_end`: its end must show that.
     fn meets(&mut self, key: Key, group: u64, (start, end): (u64, u64), by_end: bool) {
-        // MPI's own calls have a lane of their own, so that nothing is known yet of the calls before this one.
+        // MPI's own calls are in blocks of their own: other calls before this one are not known yet.
         let in_lane = matches!(key.1, Who::Part { .. });
         let last = self.last.iter().find(|last| last.group == group).copied();
         let since_ns = last.filter(|_| !in_lane).map_or(0, |last| last.since_ns);
@@ -154,14 +154,14 @@ impl Partial {
         let gap = Some((gap, last.map_or(0, |last| last.end)));
         self.begins.entry(key).or_default().push(start, by_end.then_some(end), gap);
         self.last.retain(|last| last.group != group);
-        // What is waited in MPI's own calls is taken out at the end.
+        // Waits in MPI's own calls are subtracted at the end.
         let took = if in_lane { 0 } else { end.saturating_sub(start) };
         self.last.iter_mut().for_each(|last| last.since_ns = last.since_ns.saturating_add(took));
         self.last.truncate(GROUPS - 1);
         self.last.insert(0, Last { group, end, since_ns: 0 });
     }
 
-    /// A process is in a call.
+    /// Marks the parts of the run in which a process is in a call.
     #[inline]
     fn add_busy(&mut self, start: u64, end: u64, parts_in_ns: f64) {
         let (first, last) = (part_of(start, parts_in_ns), part_of(end, parts_in_ns));
@@ -170,13 +170,13 @@ impl Partial {
         }
     }
 
-    /// How late processes came to collective calls, as far as those of all that made them are kept.
+    /// Returns the gaps at collective calls for which those of all callers are kept.
     #[must_use]
     pub fn gaps(&mut self) -> Vec<Gaps> {
         self.end_process();
-        let meetings = &self.meetings;
+        let sync_points = &self.sync_points;
         let whole = |(key, by_process): &(Key, Vec<OfProcess>)| {
-            let of = meetings.get(key).filter(|of| of.is_one());
+            let of = sync_points.get(key).filter(|of| of.is_one());
             of.is_some_and(|of| of.processes == by_process.len() as u64)
         };
         let mut of: Vec<(Key, Gaps)> = std::mem::take(&mut self.gaps)
@@ -189,20 +189,20 @@ impl Partial {
         of.into_iter().map(|(_, gaps)| gaps).collect()
     }
 
-    /// The slots of `run`.
+    /// Returns the time windows of `run`.
     #[must_use]
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (run.length_ns(), run.ranks());
         self.end_process();
-        let all_met = |of: &Meetings| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
-        let mut met: Vec<(&Key, &Meetings)> = self.meetings.iter().filter(|(_, of)| all_met(of)).collect();
-        // Where ranks meet in calls that say so, others tell nothing more.
+        let all_met = |of: &SyncPoints| of.processes == ranks && of.fewest == of.most && ranks > 1 && of.is_one();
+        let mut met: Vec<(&Key, &SyncPoints)> = self.sync_points.iter().filter(|(_, of)| all_met(of)).collect();
+        // If calls that always synchronize end phases, the uncertain ones are not needed.
         if met.iter().any(|(key, _)| !self.unsure.contains(&key.0)) {
             met.retain(|(key, _)| !self.unsure.contains(&key.0));
         }
         let met_in: FxHashSet<Key> =
             met.iter().map(|(key, _)| **key).filter(|key| self.unsure.contains(&key.0)).collect();
-        let mut ends: Vec<u64> = met.iter().flat_map(|(_, meetings)| &meetings.last).copied().collect();
+        let mut ends: Vec<u64> = met.iter().flat_map(|(_, sync_points)| &sync_points.last).copied().collect();
         let ranks_met = !ends.is_empty();
         let mut idle = 0;
         for (part, &busy) in self.busy.iter().enumerate() {
@@ -221,7 +221,7 @@ impl Partial {
 }
 
 impl Phases {
-    /// Calls in which nobody meets, by the thread `tid`.
+    /// Adds calls that do not synchronize, made by the thread `tid`.
     fn calls(&self, partial: &mut Partial, calls: Stretch<'_>, shift: u64, tid: u32) {
         let parts_in_ns = parts_in_ns(self.length);
         for (start, end) in calls.start.iter().zip(calls.end) {
@@ -240,7 +240,7 @@ impl Analysis for Phases {
     fn start(&self) -> Partial {
         Partial {
             busy: vec![false; PARTS],
-            meetings: FxHashMap::default(),
+            sync_points: FxHashMap::default(),
             now: ProcessId::NONE,
             thread: None,
             begins: FxHashMap::default(),
@@ -282,8 +282,8 @@ impl Analysis for Phases {
             for row in stretch.rows() {
                 let (start, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
                 let main = *partial.thread.get_or_insert(tid);
-                if let Role::Meeting { op, sure } = role {
-                    if tid == main && partial.waited.len() < MEETINGS {
+                if let Role::SyncPoint { op, sure } = role {
+                    if tid == main && partial.waited.len() < SYNC_POINTS {
                         partial.waited.push((start, end));
                     }
                     if let Some(who) = communicators.get(&row.offset) {
@@ -312,8 +312,8 @@ impl Analysis for Phases {
             into.gaps.entry(key).or_default().extend(gaps);
         }
         into.unsure.extend(other.unsure);
-        for (key, meetings) in other.meetings {
-            into.meetings.entry(key).or_default().join(&meetings);
+        for (key, sync_points) in other.sync_points {
+            into.sync_points.entry(key).or_default().join(&sync_points);
         }
     }
 }

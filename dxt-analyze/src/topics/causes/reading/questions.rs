@@ -1,5 +1,5 @@
-//! When a process asked for a file that was not there, when another used that file, and when the first one found it: first reading, of the few names for which a trace
-//! can tell all three. What the trace's tables say about streams chooses them, so that other files cost nothing.
+//! First pass: when a process queried a file in vain, when another used the file, and when the process found it, for the few names for which a
+//! trace can tell all three. Stream tables select these, so other files cost nothing.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
@@ -9,84 +9,84 @@ use trace_format::frame::BlockHead;
 
 /// `ENOENT`, the same number on all of Linux (errno(3)).
 const ENOENT: u16 = 2;
-/// Operations that ask whether a file is there; by which a process makes it, or puts it in its place, besides writes; and that say it is gone.
+/// Operations that query whether a file exists.
 pub const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
-/// See above.
+/// Operations, besides writes, by which a process makes a file or puts it in place.
 pub const MAKE: [&str; 3] = ["rename", "mmap", "link"];
 const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
-/// Operations that put a file in its place under a name which is not on record: that it is in the same folder is likely.
+/// Operations that put a file in place under a name that is not recorded, likely in the same folder.
 const PUT: [&str; 2] = ["rename", "link"];
 
-/// Events that are kept of all files together, and of each that a process uses: at most, and at least. Of files with more nothing is told.
+/// Most events that are kept in all; least and largest limit per file and process. Files with more are not reported.
 const EVENTS: u64 = 1 << 20;
 const OF_EACH: (u64, u64) = (16, 1 << 12);
 
-/// What calls of a stream tell of its file.
+/// Evidence that calls of a stream give about its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Role {
     #[default]
     None,
-    /// That it is not there.
+    /// The file does not exist; operation.
     Missing(u16),
-    /// That it is, and by which operation.
+    /// The file exists; operation.
     There(u16),
-    /// That a file of another name in its folder is there.
+    /// A file of another name exists in its folder.
     Put,
 }
 
-/// Neighbouring calls of a stream. Times in ns since the job's start.
+/// Consecutive calls of a stream. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Calls {
-    /// When the first begins.
+    /// Begin of the first call.
     from: u64,
-    /// When the last begins.
+    /// Begin of the last call.
     last: u64,
-    /// When the first ends.
+    /// End of the first call.
     ended: u64,
     count: u64,
     missing: bool,
     op: u16,
-    /// They put a file of another name there.
+    /// True if the calls put a file of another name in place.
     put: bool,
 }
 
-/// A process that asked for a file which was not there, and found it after another process had used it. Times in ns since the job's start.
+/// A process that queried a missing file and found it after another process had used it. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Who asked.
+    /// Process that queried.
     pub process: ProcessId,
-    /// For what.
+    /// File that was queried.
     pub file: FileId,
-    /// Calls that failed.
+    /// Number of failed calls.
     pub calls: u64,
-    /// When the first of them began.
+    /// Begin of the first failed call.
     pub asked_ns: u64,
-    /// When a call of another process on the file had ended, the first since the last that failed.
+    /// End of the first call of another process on the file after the last failed call.
     pub there_ns: u64,
-    /// When the call began that found it.
+    /// Begin of the call that found the file.
     pub found_ns: u64,
 }
 
 /// The analysis.
 #[derive(Debug)]
 pub struct Questions {
-    /// By process and stream; nothing of processes without any.
+    /// By process and stream; empty for processes without such streams.
     roles: Vec<Vec<Role>>,
-    /// Events of a file and process that are kept.
+    /// Most events that are kept per file and process.
     limit: u64,
 }
 
-/// What is kept of a file and process: events, and how many there were.
+/// Events of a file and process, and number of all.
 type Kept = (Vec<Calls>, u64);
-/// What a thread keeps, by file and process.
+/// Events by file and process.
 #[derive(Debug, Default)]
 pub struct Partial(FxHashMap<(FileId, ProcessId), Kept>);
 
 impl Questions {
-    /// Of `run`.
+    /// Selects files by the stream tables of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        // By file: the operations by which each process asks for it in vain.
+        // By file: operations of each process that fail since the file is missing.
         let mut asked: FxHashMap<FileId, FxHashMap<ProcessId, FxHashSet<u16>>> = FxHashMap::default();
         for (number, process) in run.numbered_processes() {
             for stream in process.streams.iter().filter(|stream| is_question(run, stream) && stream.failed) {
@@ -97,7 +97,7 @@ impl Questions {
             return Self { roles: Vec::new(), limit: 0 };
         }
         let puts = puts(run);
-        // And who finds it by one of these, without making it; and who else uses it.
+        // Files that such a process finds by the same operation, without making them; and all users.
         let mut found: FxHashSet<FileId> = FxHashSet::default();
         let mut used_by: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
         for (number, process) in run.numbered_processes() {
@@ -129,7 +129,7 @@ impl Questions {
         Self { roles, limit: (EVENTS / uses.max(1)).clamp(OF_EACH.0, OF_EACH.1) }
     }
 
-    /// All files that were found so, by process and moment.
+    /// Returns all files that were found in this way, by process and time.
     #[must_use]
     pub fn found(&self, run: &Run, kept: Partial) -> Vec<Found> {
         let mut files: BTreeMap<FileId, BTreeMap<ProcessId, Vec<Calls>>> = BTreeMap::new();
@@ -166,24 +166,23 @@ impl Questions {
     }
 }
 
-/// The folder that a file lies in.
 fn folder(run: &Run, file: FileId) -> &str {
     let name = run.file_name(file);
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Whether calls of a stream put a file in its place under another name.
+/// True if calls of a stream put a file in place under another name.
 fn is_put(run: &Run, stream: &Stream) -> bool {
     stream.chosen && !stream.failed && PUT.contains(&run.op(stream).name.as_str())
 }
 
-/// Folders in which files are put in their place so.
+/// Returns the folders in which files are put in place under other names.
 fn puts(run: &Run) -> FxHashSet<&str> {
     let all = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| is_put(run, stream));
     all.map(|stream| folder(run, stream.file)).collect()
 }
 
-/// Whether calls of a stream are the program's own and ask for a file, and fail only because it is not there.
+/// True if calls of a stream are the program's own queries, and fail only because the file is missing.
 fn is_question(run: &Run, stream: &Stream) -> bool {
     stream.chosen
         && stream.within() == Within::Nothing
@@ -191,7 +190,7 @@ fn is_question(run: &Run, stream: &Stream) -> bool {
         && ASK.contains(&run.op(stream).name.as_str())
 }
 
-/// Whether calls of a stream show that its file is there when they end.
+/// True if calls of a stream show that its file exists when they end.
 fn shows(run: &Run, stream: &Stream) -> bool {
     stream.chosen
         && !stream.failed
@@ -200,7 +199,7 @@ fn shows(run: &Run, stream: &Stream) -> bool {
         && !GONE.contains(&run.op(stream).name.as_str())
 }
 
-/// Whether a process makes a file itself.
+/// True if a process makes a file itself.
 fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     let makes = |stream: &&Stream| {
         let op = run.op(stream);
@@ -209,7 +208,8 @@ fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     process.streams.iter().filter(|stream| stream.file == file && !stream.failed).any(|stream| makes(&stream))
 }
 
-/// The waits of a process with these `calls` on a file, in order, that others' calls have ended at these times on, and calls that `put` some file in its folder.
+/// Finds waits in a process's `calls` on a file, ascending. `others`: ends of other processes' calls on it; `put`: ends of calls that put some
+/// file into its folder.
 fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Found)) {
     let mut asks: Option<(Calls, u64)> = None;
     for of in calls {
@@ -218,11 +218,11 @@ fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Fou
             asks = Some((Calls { last: of.last.max(first.last), op: of.op, ..first }, failed.saturating_add(of.count)));
             continue;
         }
-        // Who asks by one kind of call, and goes on by another, does not wait for the answer.
+        // A process that queries by one operation and continues by another does not wait for the answer.
         let Some((first, failed)) = asks.take().filter(|(first, _)| first.op == of.op) else { continue };
         let behind = others.partition_point(|ended| *ended <= first.last);
         let used = others.get(behind).copied().filter(|there| *there <= of.from);
-        // Of several files that are put there meanwhile the last: what is lost is that at least.
+        // If several files were put there meanwhile, the last one gives a lower bound of the loss.
         let before = put.partition_point(|ended| *ended <= of.from).checked_sub(1);
         let put = before.and_then(|at| put.get(at)).copied().filter(|there| *there > first.last);
         let there = used.into_iter().chain(put).min();
@@ -261,7 +261,7 @@ impl Analysis for Questions {
                 Role::None => continue,
                 Role::Missing(op) | Role::There(op) => op,
                 Role::Put => {
-                    // Each puts another file there.
+                    // Each call puts another file in place.
                     for (start, end) in stretch.start.iter().zip(stretch.end) {
                         let [from, ended] = [*start, *end].map(|at| at.saturating_add(shift));
                         keep(Calls { from, last: from, ended, count: 1, missing: false, op: u16::MAX, put: true });
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(all(&again, &[42, 115]), [(3, 42, 50), (2, 115, 130)]);
         assert_eq!(all(&again, &[20, 60]), [], "nobody else has used it between");
         assert_eq!(all(&[calls(true, 1, 0, 30, 3), calls(false, 2, 50, 50, 1)], &[42]), [], "another kind of call");
-        // A file that is put in its place by another name.
+        // A file that is put in place from another name.
         assert_eq!(with(&twice, &[], &[20, 36, 40, 60]), [(3, 40, 50)], "the last before it is found");
         assert_eq!(with(&twice, &[45], &[40]), [(3, 40, 50)]);
         assert_eq!(with(&twice, &[], &[20, 60]), []);

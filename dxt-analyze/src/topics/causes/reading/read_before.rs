@@ -1,5 +1,5 @@
-//! Reads of blocks that the same thread overwrites next, in whole, before it can have looked at them: first reading, of files that a process both reads and writes
-//! by calls of its own to the system. Of neighbouring calls of a kind only the last read and the first write can be such a pair: others cost nothing.
+//! First pass: reads of blocks that the same thread overwrites completely before it can have used the data, in files that a process reads and
+//! writes by its own system calls. Of consecutive calls of a kind, only the last read and the first write can be a pair; others cost nothing.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
@@ -7,23 +7,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Bytes of a block of which time tells whether it was looked at: of shorter ones, that takes less than a call.
+/// Least bytes of a block for time to show whether it was used: using a shorter one takes less than a call.
 const SHORTEST: u64 = 64 << 10;
-/// The same where moments are known to the microsecond, as in other tools' logs.
+/// Least bytes of a block in logs with microsecond times.
 const SHORTEST_OF_LOGS: u64 = 256 << 10;
-/// Bytes that a processor can look at in a nanosecond, at most: what the second-level cache of one gives, half a line of it. From memory it is less.
+/// Most bytes that a processor reads per ns, from its second-level cache (half a cache line); less from memory.
 const LOOKED_AT: u64 = 32;
 
-/// Pairs of a read and the write of the same bytes that comes next.
+/// Pairs of a read and the next write, of the same bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// All of them.
+    /// Number of all pairs.
     pub all: u64,
-    /// Those between which there is too little time to look at the bytes.
+    /// Number of pairs with too little time between the calls to use the bytes.
     pub at_once: u64,
-    /// Bytes of those.
+    /// Bytes of the `at_once` pairs.
     pub bytes: u64,
-    /// Time between the two calls of those, ns.
+    /// Time between the two calls of the `at_once` pairs, ns.
     pub between_ns: u64,
 }
 
@@ -38,7 +38,7 @@ impl Pairs {
         }
     }
 
-    /// Adds others.
+    /// Adds other pairs.
     pub fn join(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         self.at_once = self.at_once.saturating_add(other.at_once);
@@ -47,7 +47,6 @@ impl Pairs {
     }
 }
 
-/// What calls of a stream do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Role {
     #[default]
@@ -56,20 +55,20 @@ enum Role {
     Write(FileId),
 }
 
-/// By process and file.
+/// Pairs by process and file.
 pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 
 /// The analysis.
 #[derive(Debug)]
 pub struct ReadBefore {
-    /// By process and stream; nothing of processes without any.
+    /// By process and stream; empty for processes without such files.
     roles: Vec<Vec<Role>>,
-    /// Bytes of a block that is looked at here, at least.
+    /// Least bytes of a block.
     shortest: u64,
 }
 
 impl ReadBefore {
-    /// Of `run`.
+    /// Selects the streams of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let left_out: FxHashSet<FileId> = run
@@ -100,7 +99,7 @@ impl ReadBefore {
     }
 }
 
-/// Whether calls of a stream tell that its file is not only the program's to read and write by calls: a library does so for it, or it is mapped.
+/// True if calls of a stream show that its file is also used otherwise: by a library, or mapped.
 fn is_of_others(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf | Layer::Stdio));

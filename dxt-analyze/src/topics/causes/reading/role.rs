@@ -1,26 +1,26 @@
-//! What a stream's calls are where it is asked when ranks meet.
+//! Role of a stream's calls in the search for synchronization points.
 
 use super::who::{Key, Who};
 use crate::model::{FileId, Op, Run, Stream, Within};
 use crate::topics::layers::parts::{Form, is_made_together};
 use trace_format::op::Layer;
 
-/// What a stream's calls are.
+/// Role of a stream's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Not looked at.
+    /// Calls are ignored.
     None,
-    /// Calls of the program or below.
+    /// Calls that do not synchronize.
     Call,
-    /// Calls of MPI-IO and HDF5 in which all ranks meet, or a part of them; if it is not `sure`, as far as none leaves before the last has come.
+    /// MPI-IO and HDF5 calls in which all or some ranks synchronize; if not `sure`, only if none leaves before the last arrives.
     Collective { op: u16, file: FileId, sure: bool, group: u64 },
-    /// Calls of MPI's in which all processes of a communicator meet; if it is not `sure`, as far as none leaves before the last has come: a broadcast
-    /// behind a reduction.
-    Meeting { op: u16, sure: bool },
+    /// MPI's own calls in which all processes of a communicator synchronize; if not `sure`, only if none leaves before the last arrives, such as
+    /// a broadcast after a reduction.
+    SyncPoint { op: u16, sure: bool },
 }
 
 impl Role {
-    /// Operation and file of a collective call.
+    /// Returns operation and file of a collective call.
     pub(super) fn collective(self) -> Option<Key> {
         match self {
             Self::Collective { op, file, .. } => Some((op, Who::File(file))),
@@ -29,8 +29,8 @@ impl Role {
     }
 }
 
-/// Calls of MPI's which nobody leaves before all have come.
-const MEETING: [&str; 9] = [
+/// MPI functions that no process leaves before all have arrived.
+const SYNC_CALLS: [&str; 9] = [
     "barrier",
     "allreduce",
     "allgather",
@@ -42,22 +42,21 @@ const MEETING: [&str; 9] = [
     "reduce_scatter_block",
 ];
 
-/// Whether nobody leaves a call of MPI's before all have come.
+/// True if no process leaves the MPI function before all have arrived.
 pub(super) fn all_meet(op: &Op) -> bool {
-    MEETING.contains(&op.name.as_str())
+    SYNC_CALLS.contains(&op.name.as_str())
 }
 
-/// It.
 pub(super) fn role(run: &Run, stream: &Stream) -> Role {
     let op = run.op(stream);
     if stream.meets {
-        return Role::Meeting { op: stream.op, sure: all_meet(op) };
+        return Role::SyncPoint { op: stream.op, sure: all_meet(op) };
     }
     if stream.overview || Form::of(op.mode) == Form::Unfinished {
         return Role::None;
     }
     let (form, mpiio) = (Form::of(op.mode) == Form::Collective, op.layer == Some(Layer::Mpiio));
-    // HDF5 may read each rank's part on its own.
+    // HDF5 may read each rank's part independently.
     let (sure, library) = (form && mpiio, mpiio || op.layer == Some(Layer::Hdf5));
     let collective = library && form || mpiio && is_made_together(op);
     match stream.within() {

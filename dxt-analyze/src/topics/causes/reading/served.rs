@@ -1,48 +1,49 @@
-//! How many calls storage targets serve in a time, by how many they have in flight. A target that has room serves twice as many when it has twice as many; one that
-//! is busy serves as many as ever, and the others wait. And a call that finds nobody waits for nobody. That is how a queue is told from calls that are slow by
-//! themselves.
+//! Throughput of storage targets by number of calls in flight, which distinguishes a queue from calls that are slow by themselves. A target with
+//! spare capacity completes twice as many calls with twice as many in flight; a busy one completes as many as before, and the others wait. A call
+//! that finds its target idle does not wait.
 
-/// Octaves of calls in flight.
+/// Octaves of the number of calls in flight.
 const OCTAVES: usize = 24;
-/// Octave up to which it is known what a target does that has few; ends of calls that tell.
+/// Largest octave of few calls in flight, and fewest completed calls to judge by.
 const FEW: usize = 1;
 const ENDS: f64 = 8.0;
-/// Part of what targets with few serve that those with many serve at least, if all are busy.
+/// Least throughput with many calls in flight, relative to that with few, for a target to be busy.
 const AS_MANY: f64 = 0.6;
 
-/// What targets serve.
+/// Throughput of all targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Served {
-    /// By octave of calls in flight: calls that end meanwhile, and the time of that, ns.
+    /// By octave of calls in flight: completed calls, and time, ns.
     octaves: [(f64, f64); OCTAVES],
-    /// Calls that find nobody.
+    /// Number of calls that find their target idle.
     lone: f64,
-    /// By how much the logarithm of others' durations is above theirs, on the same target in the same slot, summed over these calls; and how many these are.
+    /// Log slowdown of calls against those that find the target idle, on the same target in the same time window, summed over calls; and number
+    /// of calls.
     above: (f64, f64),
-    /// What these take, ns, and what as many would that find nobody.
+    /// Time of these calls, and of as many that find the target idle, ns.
     ns: (f64, f64),
 }
 
-/// Calls on a target in a slot: how many, and the sum of the logarithms of their durations over what is usual for their size.
+/// Calls on a target in a time window: number, and sum of log slowdowns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InSlot {
-    /// All.
+    /// All calls.
     pub all: (f64, f64),
-    /// Those that find nobody.
+    /// Calls that find the target idle.
     pub lone: (f64, f64),
-    /// What both take, ns.
+    /// Time of all calls, and of those that find the target idle, ns.
     pub ns: (f64, f64),
 }
 
 impl Served {
-    /// Adds time with so many `in_flight` in which so many calls end.
+    /// Adds a time in which `ends` calls are completed with `in_flight` calls.
     pub fn add(&mut self, in_flight: u64, ends: u64, ns: f64) {
         if let Some(of) = in_flight.checked_ilog2().and_then(|octave| self.octaves.get_mut(octave as usize)) {
             *of = (of.0 + ends as f64, of.1 + ns);
         }
     }
 
-    /// Adds what calls of a target took in a slot.
+    /// Adds calls on a target in a time window.
     pub fn add_slot(&mut self, of: &InSlot) {
         let mean = |(calls, logs): (f64, f64)| logs / calls;
         if of.lone.0 > 0.0 {
@@ -54,15 +55,15 @@ impl Served {
         }
     }
 
-    /// Calls that a target serves in a ns for each that it has, where it has few; `None` if it never has. The most of one and of two or three: a call that stalls is
-    /// alone for long.
+    /// Returns the calls per ns that a target completes for each call in flight, with few in flight; `None` if it never has few. The larger value
+    /// of one and of two or three calls: a stalled call is alone for long.
     fn of_few(&self) -> Option<f64> {
         let few = self.octaves.iter().enumerate().take(FEW + 1).filter(|(_, (ends, ns))| *ends >= ENDS && *ns > 0.0);
         few.map(|(octave, (ends, ns))| ends / ns / (octave as f64).exp2()).max_by(f64::total_cmp)
     }
 
-    /// Part of the time of calls in which they wait for others: what those that find nobody do not take, or what targets serve against what as many would be
-    /// served of which each has room, whichever is more: of those that find nobody there may be none while there is a queue. `None` if nothing is known of either.
+    /// Returns the part of the calls' time spent waiting for others: by comparison with calls that find the target idle, or by throughput,
+    /// whichever is more (a queue may leave no target idle). `None` if neither is known.
     #[must_use]
     pub fn waits(&self) -> Option<f64> {
         let by_lone = (self.lone >= ENDS).then(|| (1.0 - (-self.above.0 / self.above.1).exp()).max(0.0));
@@ -72,17 +73,17 @@ impl Served {
         }
     }
 
-    /// Part of the time of calls that is gone if none waits, as far as it is known; at least [`Self::waits`].
+    /// Returns the part of the calls' time saved if none waited; at least [`Self::waits`].
     #[must_use]
     pub fn gone(&self) -> Option<f64> {
         let by_time = if self.lone >= ENDS { 1.0 - self.ns.1 / self.ns.0.max(1.0) } else { 0.0 };
         self.waits().map(|part| part.max(by_time))
     }
 
-    /// Whether targets serve about as many calls in a time however many they have. Where they serve far fewer when they have many, those with few are the ends
-    /// of bursts, whose calls began together.
+    /// True if targets complete about as many calls with many in flight as with few. If they complete far fewer with many, times with few are
+    /// ends of bursts whose calls began together.
     #[must_use]
-    pub fn is_busy_alike(&self) -> bool {
+    pub fn is_busy_evenly(&self) -> bool {
         let rate = |of: &[(f64, f64)]| {
             let (ends, ns) = of.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
             (ends >= ENDS && ns > 0.0).then(|| ends / ns)
@@ -107,7 +108,7 @@ impl Served {
 mod tests {
     use super::*;
 
-    /// A target that serves so many calls in a ms, of `room` that it has at most, for 100 ms of each octave.
+    /// A target that serves `room` calls at once, one per ms each, for 100 ms of each octave.
     fn served(room: u64) -> Served {
         let mut out = Served::default();
         (0..6).map(|octave| 1 << octave).for_each(|calls: u64| out.add(calls, calls.min(room) * 100, 100e6));
@@ -128,12 +129,12 @@ mod tests {
 
     #[test]
     fn ends_of_bursts_are_no_targets_with_few() {
-        assert!(served(1).is_busy_alike() && served(64).is_busy_alike() && !Served::default().is_busy_alike());
+        assert!(served(1).is_busy_evenly() && served(64).is_busy_evenly() && !Served::default().is_busy_evenly());
         // Eight calls that begin within 8 ms and take 30 ms each.
         let mut bursts = Served::default();
         let octaves = [(8, 8, 22.0), (4, 4, 6.0), (2, 10, 12.0), (1, 10, 11.0)];
         octaves.into_iter().for_each(|(many, ends, ms)| bursts.add(many, ends, ms * 1e7));
-        assert!(!bursts.is_busy_alike());
+        assert!(!bursts.is_busy_evenly());
     }
 
     #[test]

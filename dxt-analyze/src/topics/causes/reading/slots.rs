@@ -1,35 +1,35 @@
-//! The run divided into slots of time, and slots grouped into phases: between two ends of phases no process waits for another.
+//! Divides the run into time windows, and groups these into phases, at whose ends processes wait for each other.
 
 use super::who::Key;
 use rustc_hash::FxHashSet;
 
-/// Most slots. Replay and the comparison of moments are as fine as these.
+/// Most time windows: resolution of the replay and of the comparison over time.
 pub const SLOTS: usize = 512;
-/// Slots that a run is divided into at least, as far as phases are not finer.
+/// Number of time windows without phases; phases may make more.
 const FEWEST: usize = 64;
 
-/// Part of the time from the first to the last call of a phase that is in calls if one follows the other.
+/// Least part of the time from the first to the last call of a phase with any process in a call, for the phase to have no pause.
 const WITHOUT_PAUSE: f64 = 0.8;
 
-/// The run divided.
+/// Time windows of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Where each slot begins, ns since the job's start; the first is 0.
+    /// Begin of each time window, ns since the job's start; the first is 0.
     begins: Vec<u64>,
-    /// Number of the phase of each slot.
+    /// Phase of each time window.
     phases: Vec<u32>,
-    /// Time of each slot in which any process is in a call, ns.
+    /// By time window: time with any process in a call, ns.
     busy: Vec<u64>,
-    /// By phase: from the first to the last moment in which any process is in a call, ns.
+    /// By phase: begin of the first call and end of the last, ns since the job's start.
     spans: Vec<Option<(u64, u64)>>,
-    /// Whether ends of phases are points where all ranks met, rather than times without I/O.
+    /// True if phases end at synchronization points of all ranks, false if at times without I/O.
     pub ranks_met: bool,
-    /// Calls of MPI's that may be left before all have come, where ranks meet in them nevertheless, and in nothing else.
+    /// MPI calls that a process may leave early but in which ranks synchronize in this run, if there are no certain ones.
     pub met_in: FxHashSet<Key>,
 }
 
 impl Slots {
-    /// A run of `length` ns, divided at `ends` of phases, ns.
+    /// Divides a run of `length` ns at `ends` of phases, ns.
     #[must_use]
     pub fn new(length: u64, mut ends: Vec<u64>, ranks_met: bool) -> Self {
         ends.retain(|&at| at > 0 && at < length);
@@ -59,20 +59,20 @@ impl Slots {
         }
     }
 
-    /// With calls in which ranks meet nevertheless.
+    /// Adds calls that turned out to be synchronization points.
     #[must_use]
     pub fn with_met_in(self, met_in: FxHashSet<Key>) -> Self {
         Self { met_in, ..self }
     }
 
-    /// Slot of a moment, ns since the job's start.
+    /// Returns the time window at `at`, ns since the job's start.
     #[inline]
     #[must_use]
     pub fn of(&self, at: u64) -> usize {
         self.begins.partition_point(|&begin| begin <= at).saturating_sub(1)
     }
 
-    /// Slot of a moment, and the span of time that it is: for who asks for one moment after another.
+    /// Returns the time window at `at` and its span, for callers with ascending times.
     #[must_use]
     pub fn around(&self, at: u64) -> (usize, std::ops::Range<u64>) {
         let slot = self.of(at);
@@ -80,32 +80,32 @@ impl Slots {
         (slot, from..self.begins.get(slot + 1).copied().unwrap_or(u64::MAX))
     }
 
-    /// Phase of a slot.
+    /// Returns the phase of a time window.
     #[inline]
     #[must_use]
     pub fn phase(&self, slot: usize) -> usize {
         self.phases.get(slot).map_or(0, |&phase| phase as usize)
     }
 
-    /// How many.
+    /// Returns the number of time windows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.begins.len()
     }
 
-    /// Whether there is none.
+    /// True if there are no time windows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.begins.is_empty()
     }
 
-    /// How many phases.
+    /// Returns the number of phases.
     #[must_use]
     pub fn phases(&self) -> usize {
         self.phases.last().map_or(0, |&last| last as usize + 1)
     }
 
-    /// When a phase begins and ends, ns since the job's start; the last one never.
+    /// Returns begin and end of a phase, ns since the job's start; `u64::MAX` for the end of the last one.
     #[must_use]
     pub fn span(&self, phase: usize) -> (u64, u64) {
         let first = |phase: usize| self.phases.partition_point(|&of| (of as usize) < phase);
@@ -113,7 +113,7 @@ impl Slots {
         (begin, self.begins.get(first(phase + 1)).copied().unwrap_or(u64::MAX))
     }
 
-    /// Adds time from `at` on in which any process is in a call, ns.
+    /// Adds `ns` from `at` on in which any process is in a call.
     pub fn add_busy(&mut self, at: u64, ns: u64) {
         let slot = self.of(at);
         let (phase, end) = (self.phase(slot), at.saturating_add(ns));
@@ -125,13 +125,13 @@ impl Slots {
         }
     }
 
-    /// Time of a slot in which any process is in a call, ns.
+    /// Returns the time in a time window with any process in a call, ns.
     #[must_use]
     pub fn busy(&self, slot: usize) -> u64 {
         self.busy.get(slot).copied().unwrap_or_default()
     }
 
-    /// By phase: time in which any process is in a call, ns; 0 where there are pauses between calls, since then none waits for another.
+    /// Returns the time with any process in a call by phase, ns; 0 for phases with pauses, in which no process waits for another.
     #[must_use]
     pub fn busy_without_pause(&self) -> Vec<u64> {
         let mut out = vec![0_u64; self.phases()];
@@ -149,7 +149,7 @@ impl Slots {
         out
     }
 
-    /// Beginning of a slot, or of what is behind the last one, ns.
+    /// Returns the begin of a time window, ns; `None` after the last one.
     #[must_use]
     pub fn begin(&self, slot: usize) -> Option<u64> {
         self.begins.get(slot).copied()

@@ -1,19 +1,19 @@
-//! When the threads of a process are in calls.
+//! Times of the threads of a process in calls.
 
 use crate::scan::Stretch;
 use crate::sum::Sum;
 
-/// One thread.
+/// Times of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfThread {
     /// Time in calls, ns.
     in_calls: Sum,
-    /// From the beginning of its first call to the end of its last one, ns since the job's start.
+    /// Begin of its first call and end of its last, ns since the job's start.
     span: Option<(u64, u64)>,
 }
 
 impl OfThread {
-    /// Adds calls, which began `shift` ns later than they say since the job's start.
+    /// Adds calls; `shift`: begin of the process's clock since the job's start, ns.
     pub fn add_all(&mut self, calls: Stretch<'_>, shift: u64) {
         let (mut in_calls, mut span) = (0_u64, (u64::MAX, 0_u64));
         for (start, end) in calls.start.iter().zip(calls.end) {
@@ -39,33 +39,33 @@ impl OfThread {
         self.span = Some((first.min(from), last.max(until)));
     }
 
-    /// Adds what else the thread did.
+    /// Adds further times of the thread.
     pub fn join(&mut self, other: &Self) {
         self.in_calls += other.in_calls;
         other.span.into_iter().for_each(|span| self.cover(span));
     }
 }
 
-/// Part of the time in calls that a thread has at least to be one of those that do I/O.
+/// Least part of the time in calls for a thread to count.
 const COUNTS: f64 = 0.01;
 
-/// All threads of a process. Times in ns.
+/// Times of all threads of a process, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Those that have a part of the time in calls that is worth a word.
+    /// Number of threads with at least `COUNTS` of the time in calls.
     pub count: u64,
-    /// Time in calls of the thread with most.
+    /// Time in calls of the busiest thread.
     pub most_ns: u64,
-    /// Time in calls of all.
+    /// Time in calls of all threads.
     pub all_ns: u64,
-    /// From the first call to the last one of a thread, the mean by the time that each is in calls.
+    /// Span from the first to the last call of a thread, mean weighted by time in calls.
     pub mean_span_ns: u64,
-    /// From the first call to the last one of any.
+    /// Span from the first call of any thread to the last.
     pub span_ns: u64,
 }
 
 impl Threads {
-    /// Of these.
+    /// Sums the times of threads.
     #[must_use]
     pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
         let (mut out, mut all, mut spans, mut mine) = (Self::default(), OfThread::default(), 0.0, Vec::new());
@@ -82,7 +82,7 @@ impl Threads {
         out
     }
 
-    /// Part of the time of all calls that is time of the process, if no thread is in calls for longer than the one with most.
+    /// Returns the wall time in calls as a part of the summed time, assuming that it is the time of the busiest thread.
     #[must_use]
     pub fn at_once(&self) -> f64 {
         if self.all_ns > 0 { self.most_ns as f64 / self.all_ns as f64 } else { 1.0 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_in_turns_and_one_after_the_other_are_told_apart() {
+    fn threads_in_turns_and_one_after_the_other_are_distinguished() {
         let thread = |starts: [u64; 3]| {
             let mut one = OfThread::default();
             starts.into_iter().for_each(|start| one.add(start, 10));

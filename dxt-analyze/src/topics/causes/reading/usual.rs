@@ -1,29 +1,29 @@
-//! How long calls of a kind and size usually take: first reading. Durations are counted in classes a quarter of an octave wide.
+//! First pass: usual durations of calls by kind and size, from histograms with bins of a quarter octave.
 
 use crate::model::{Manner, Stream};
 use crate::scan::{Analysis, Block};
 use rustc_hash::FxHashMap;
 
-/// Classes of durations: quarters of 40 octaves, up to 18 minutes.
+/// Bins of durations: quarters of 40 octaves, up to 18 minutes.
 const CLASSES: usize = 160;
 /// Standard deviations of a normal distribution between its first quartile and its median.
 pub const QUARTILE: f64 = 0.6745;
 
-/// What calls are of: operation, whether inside MPI-IO, and size.
+/// Kind of calls: operation, whether inside MPI-IO, open flags and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
     /// Index into [`crate::model::Run::ops`].
     pub op: u16,
-    /// Made inside MPI-IO.
+    /// True if made inside MPI-IO.
     pub nested: bool,
-    /// How the file was opened: what waits for storage is not the like of what does not.
+    /// Open flags: calls that wait for storage are no peers of others.
     pub manner: Manner,
-    /// Octave of the length; 0 of none.
+    /// Size octave: bit length of the bytes, 0 without bytes.
     pub size: u8,
 }
 
 impl Kind {
-    /// Of a call of `stream` of an octave.
+    /// Returns the kind of calls of `stream` and of a size octave.
     #[inline]
     #[must_use]
     pub fn of_size(stream: &Stream, size: u8) -> Self {
@@ -31,14 +31,13 @@ impl Kind {
     }
 }
 
-/// Octave of a length: 0 of no bytes.
+/// Returns the size octave of a length: its bit length, 0 without bytes.
 #[inline]
 #[must_use]
 pub fn size_class(length: u64) -> u8 {
     (64 - length.leading_zeros()) as u8
 }
 
-/// Class of a duration.
 #[inline]
 fn class(duration: u64) -> usize {
     let duration = duration.max(1);
@@ -47,47 +46,46 @@ fn class(duration: u64) -> usize {
     (octave * 4 + quarter).min(CLASSES - 1)
 }
 
-/// Middle of a class, ns.
 fn middle(class: usize) -> f64 {
     let octave = f64::from(u32::try_from(class / 4).unwrap_or(u32::MAX)).exp2();
     octave * (1.125 + 0.25 * (class % 4) as f64)
 }
 
-/// How long calls of a kind take.
+/// Durations of calls of a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Half of them take less, ns.
+    /// Median, ns.
     pub median_ns: f64,
-    /// Spread of the logarithm, from the fast half.
+    /// Spread of log durations, from the fast half.
     pub spread: f64,
-    /// From here on a call is far from its like, ns.
+    /// Duration from which a call is an outlier, ns.
     pub far_ns: u64,
-    /// How much further the fast end of the logarithm is from the median than the slow end: 5 and 95 %.
+    /// Skew of log durations to the fast side: distance of the 5 % quantile below the median, less that of the 95 % quantile above.
     pub leans: f64,
 }
 
-/// Times the usual that a call takes at least to be far from its like.
+/// Least ratio of an outlier's duration to the median.
 pub const FAR: f64 = 8.0;
-/// Spreads beyond the median for that.
+/// Least distance of an outlier above the median, in spreads.
 const SPREADS: f64 = 4.5;
-/// Where calls are so regular that these spreads are less than [`FAR`], they and so many times the usual are far enough.
+/// For regular calls, if `REGULAR` spreads are below [`FAR`]: outliers from that distance, but at least `LEAST_FAR` times the median.
 const REGULAR: f64 = 12.0;
 const LEAST_FAR: f64 = 4.0;
-/// Calls that may stand by themselves above all others.
+/// Most calls that are outliers because they are far above all others.
 const FEW_ALONE: u64 = 3;
 
 /// The analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Durations;
 
-/// What a thread keeps: durations by class, of each kind.
+/// Durations by kind and bin.
 #[derive(Debug, Default)]
 pub struct Partial {
     kinds: FxHashMap<Kind, Box<[u64; CLASSES]>>,
 }
 
 impl Partial {
-    /// What is usual for each kind.
+    /// Returns the usual durations of each kind.
     #[must_use]
     pub fn usual(&self) -> FxHashMap<Kind, Usual> {
         self.kinds.iter().map(|(kind, counts)| (*kind, usual(counts.as_slice()))).collect()
@@ -106,9 +104,9 @@ fn usual(counts: &[u64]) -> Usual {
         middle(found.unwrap_or(0))
     };
     let median_ns = at(0.5);
-    // Half a class, as far as two quartiles in one class can be apart.
+    // At least half a bin, the resolution of quartiles.
     let spread = ((median_ns / at(0.25)).ln() / QUARTILE).max(0.1);
-    // Classes are too wide to tell how regular calls are, unless one looks inside.
+    // Bins are too wide to show regularity, unless positions inside them are interpolated.
     let inside = (within(counts, 0.5) / within(counts, 0.25)).ln() / QUARTILE;
     let regular = FAR.min((REGULAR * inside.max(0.1)).exp()).max(LEAST_FAR);
     let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
@@ -117,7 +115,7 @@ fn usual(counts: &[u64]) -> Usual {
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans }
 }
 
-/// From where on a few calls take that stand by themselves, [`FAR`] times above all others, however these spread, ns.
+/// Returns the duration from which a few calls are [`FAR`] times above all others, regardless of the others' spread, ns.
 fn alone_from(counts: &[u64]) -> Option<f64> {
     let mut used = counts.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let (mut lowest, mut calls) = used.next().map(|(class, count)| (class, *count))?;
@@ -133,7 +131,7 @@ fn alone_from(counts: &[u64]) -> Option<f64> {
     None
 }
 
-/// Quantile, as if the durations of a class lay evenly in it, ns.
+/// Returns a quantile, ns, with durations spread evenly within a bin.
 fn within(counts: &[u64], share: f64) -> f64 {
     let wanted = counts.iter().sum::<u64>() as f64 * share;
     let mut before = 0.0;
@@ -207,7 +205,7 @@ mod tests {
         let mut wide = [0; CLASSES];
         (40..76).for_each(|class| wide[class] = 10);
         assert!(usual(&wide).far_ns > 100 * usual(&wide).median_ns as u64);
-        // One that stands alone above them is far, whatever they spread; four are none that stand alone.
+        // A single call far above the others is an outlier regardless of the spread; four are not.
         for (count, is_far) in [(1, true), (4, false)] {
             let mut with = wide;
             with[class(8_000_000)] = count;

@@ -1,31 +1,30 @@
-//! Whose collective calls belong together: those on one file, or on one communicator, of all ranks or a part of them.
+//! Groups of processes whose collective calls belong together: calls on one file, or on one communicator of all or some ranks.
 
 use crate::model::{FileId, Process};
 use rustc_hash::FxHashMap;
 use trace_format::meta::{CommunicatorDef, WORLD};
 
-/// Whose k-th calls belong together.
+/// Group of processes whose k-th calls are the same call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// Calls on a file.
+    /// Callers on a file.
     File(FileId),
-    /// On a communicator of all ranks: the n-th of those that a process cannot tell from it, and what tells it from others, as
-    /// [`CommunicatorDef`] has it.
+    /// A communicator of all ranks, identified by its first rank, its members, and its number among those with equal values ([`CommunicatorDef`]).
     All {
-        /// Which of them.
+        /// Number among communicators with equal values.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first.
+        /// Rank in `MPI_COMM_WORLD` of its first member.
         first: i32,
-        /// Told from its members.
+        /// Hash of its members.
         members: u64,
     },
-    /// The same of a communicator of some of the ranks.
+    /// A communicator of some of the ranks, identified likewise.
     Part {
-        /// Which of them.
+        /// Number among communicators with equal values.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first.
+        /// Rank in `MPI_COMM_WORLD` of its first member.
         first: i32,
-        /// Told from its members.
+        /// Hash of its members.
         members: u64,
     },
 }
@@ -33,10 +32,10 @@ pub enum Who {
 /// `MPI_COMM_WORLD`.
 const EVERYBODY: Who = Who::All { nth: 0, first: 0, members: 0 };
 
-/// An operation, and whose calls of it.
+/// An operation, and the group of processes that makes it.
 pub type Key = (u16, Who);
 
-/// The communicators of all `ranks` that a process used, by number.
+/// Returns the communicators of all `ranks` that a process used, by number.
 #[must_use]
 pub fn of_all(process: &Process, ranks: u64) -> FxHashMap<i64, Who> {
     let has_all = |def: &CommunicatorDef| u64::from(def.size) == ranks;
@@ -45,14 +44,14 @@ pub fn of_all(process: &Process, ranks: u64) -> FxHashMap<i64, Who> {
     out
 }
 
-/// Those of at least so many of them, but not of all.
+/// Returns the communicators of at least `least` ranks, but not of all, by number.
 #[must_use]
 pub fn of_parts(process: &Process, ranks: u64, least: u64) -> FxHashMap<i64, Who> {
     let has_some = |def: &CommunicatorDef| (least..ranks).contains(&u64::from(def.size));
     numbered(process, has_some, |(nth, first, members)| Who::Part { nth, first, members })
 }
 
-/// Communicators within one group, as each of its members tells them apart.
+/// Numbers communicators of equal first rank and members in the order of their creation, which is the same on each member.
 fn numbered(
     process: &Process,
     is: impl Fn(&CommunicatorDef) -> bool,

@@ -1,29 +1,30 @@
-//! Ranks that come to a meeting a whole round ahead of the last one: who waits for others' messages in each round, as at halos, cannot be. What slows
-//! such a rank down costs the run only what it does not wait at that meeting.
+//! Ranks that reach a synchronization point a whole round ahead of the last one: a rank that waits for others' messages in each round, as at
+//! halos, cannot. A delay of a rank ahead costs the run only what exceeds its wait there.
 
 use super::super::grid::Grid;
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest rounds of calls that tell how long one is.
+/// Fewest rounds of calls that show the length of a round.
 const FEWEST: usize = 3;
-/// Part of the longest pause between two calls from which one parts two rounds.
+/// Part of the longest pause between two calls from which a pause separates rounds.
 const PAUSE: f64 = 0.5;
-/// Part by which two ranks' numbers of rounds, or of calls where pauses are too uneven to tell rounds, may differ: who makes more has work of its own at the end, for which the others may wait.
+/// Largest difference of two ranks' numbers of rounds (or of calls, with uneven pauses), as a part: a rank with more has work of its own at the
+/// end, for which others may wait.
 const AS_MANY: f64 = 0.2;
 
-/// Who is, by the phase that the meeting ends.
+/// Ranks a round ahead, by the phase that the synchronization point ends.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 
 impl Ahead {
-    /// Of meetings before which all did not meet for long: between others there is no more than a round.
+    /// Examines synchronization points long after the previous one: the others are at most a round away.
     #[must_use]
     pub fn of(grid: &Grid<'_>) -> Self {
-        // By slot, when calls that begin there end, as far as a long one tells, and how many these are.
+        // By time window: latest end of the longest calls that begin there, ns, and number of calls.
         let mut slots: FxHashMap<ProcessId, BTreeMap<u16, (u64, u64)>> = FxHashMap::default();
-        let far: Vec<_> = grid.meetings.far().collect();
+        let far: Vec<_> = grid.sync_points.far().collect();
         if !far.is_empty() {
             for entry in grid.entries.iter().filter(|entry| entry.leaf) {
                 let until = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
@@ -53,25 +54,24 @@ impl Ahead {
         Self(out)
     }
 
-    /// Whether a rank is, before the meeting that ends a phase.
+    /// True if a rank is a round ahead at the synchronization point that ends a phase.
     #[must_use]
     pub fn is(&self, process: ProcessId, end: usize) -> bool {
         self.0.contains(&(end, process))
     }
 }
 
-/// What a process does again and again: calls, and a pause.
+/// Rounds of a process: calls, then a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rounds {
     count: usize,
-    /// All calls.
     calls: u64,
-    /// From the beginning of one to that of the next, or to the end of the last, ns.
+    /// Longest time from the begin of a round to the next, or to the last call, ns.
     longest_ns: u64,
 }
 
 impl Rounds {
-    /// Of when calls begin and end, ns, in order; `None` if these are too few.
+    /// Finds rounds in calls (begin, end, ns, ascending); `None` if there are too few.
     fn of(calls: &[(u64, u64)]) -> Option<Self> {
         let apart = |two: &[(u64, u64)]| two[1].0.saturating_sub(two[0].1.max(two[0].0));
         let pause = (calls.windows(2).map(apart).max()? as f64 * PAUSE) as u64;
@@ -83,11 +83,11 @@ impl Rounds {
         (count >= FEWEST).then_some(Self { count, calls: calls.len() as u64, longest_ns })
     }
 
-    /// Whether who waits for `ns` is a round ahead of who comes last, the longest of that one's.
+    /// True if a rank that waits for `ns` is at least a round, the last rank's longest, ahead of that rank.
     fn is_ahead(&self, last: &Self, ns: f64) -> bool {
         let as_many = |mine: u64, theirs: u64| mine.abs_diff(theirs) as f64 <= mine.max(theirs) as f64 * AS_MANY;
-        let alike = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);
-        ns >= last.longest_ns as f64 && alike
+        let similar = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);
+        ns >= last.longest_ns as f64 && similar
     }
 }
 
@@ -111,11 +111,11 @@ mod tests {
         let (mine, last) = (rounds(400, 8), rounds(550, 8));
         assert_eq!(mine, Rounds { count: 8, calls: 16, longest_ns: 400 * MS });
         assert!(mine.is_ahead(&last, 0.6e9));
-        // Within a round it may have waited for the other in each.
+        // Within a round, the rank may have waited for the other in each.
         assert!(!mine.is_ahead(&last, 0.5e9));
-        // The last one does more at the end, while the others wait.
+        // The last rank does more at the end, while the others wait.
         assert!(!mine.is_ahead(&rounds(400, 12), 1.6e9));
-        // Pauses are too uneven to tell rounds by, but all make as many calls.
+        // Pauses are too uneven to show rounds, but all make as many calls.
         assert!(Rounds { count: 5, ..mine }.is_ahead(&last, 0.6e9));
         let writes_at_the_end: Vec<u64> = (0..8).map(|round| round * 400).chain((3200..5000).step_by(50)).collect();
         assert!(!mine.is_ahead(&of(&writes_at_the_end).expect("rounds"), 1.6e9));

@@ -1,19 +1,20 @@
-//! The end of a run in which one process is left, where nothing tells who waits for whom: it waits for nobody any more, so what its calls take then is
-//! what the run takes longer, whatever was before.
+//! The end of a run in which one process is left, if it is unknown who waits for whom: the process waits for nobody, so the time of its calls
+//! prolongs the run.
 
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Part of the time in which a process is left alone that one which began it, and waits for it, lives on for at most.
+/// Largest part of the time alone that a parent, which waits for the process, lives on after it.
 const WAITS: f64 = 0.1;
-/// How many of those are looked at.
+/// Most generations of parents that are examined.
 const GENERATIONS: usize = 16;
 
-/// The process that is left alone, and since when, ns since the job's start. Those that began it, or began those, may be there to wait for it.
+/// Returns the process that is left alone, and since when, ns since the job's start. Processes that started it, directly or not, may still be
+/// there, waiting.
 #[must_use]
 pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
-    // What was converted has no ends of processes, but those of their calls.
+    // Converted logs have no ends of processes, only those of their calls.
     if run.was_log() {
         return None;
     }

@@ -1,20 +1,20 @@
-//! Ranks that do I/O while most others wait in MPI's collective calls, where not all ranks are known to meet: what those wait for there may be a message
-//! that one has of another that waits.
+//! Ranks that do I/O while most others wait in MPI's collective calls, if it is unknown whether all ranks synchronize: the others may wait for a
+//! message of such a rank.
 
 use crate::model::{ProcessId, Run};
 use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Part of the time that a rank is in calls of a phase that the others usually wait meanwhile, from which they wait for it.
+/// Least median wait of all ranks in a phase, as a part of a rank's time in calls, for them to wait for the rank.
 const KEPT: f64 = 0.5;
 
-/// Who does, by phase.
+/// Ranks that block others, by phase.
 #[derive(Clone, Debug, Default)]
 pub struct KeptWaiting(BTreeSet<(usize, ProcessId)>);
 
 impl KeptWaiting {
-    /// Of what ranks wait (`waits`: by phase, ns) and the time that they are in calls of each phase.
+    /// Finds such ranks. `waits`: waits by phase, ns; `in_calls`: time in calls by phase and rank, ns.
     #[must_use]
     pub fn of(run: &Run, waits: Vec<FxHashMap<ProcessId, f64>>, in_calls: &FxHashMap<(usize, ProcessId), f64>) -> Self {
         let ranks = run.ranks() as usize;
@@ -33,7 +33,7 @@ impl KeptWaiting {
         Self(in_calls.iter().filter_map(does).collect())
     }
 
-    /// Whether a rank keeps others waiting in a phase.
+    /// True if a rank blocks others in a phase.
     #[must_use]
     pub fn by(&self, process: ProcessId, phase: usize) -> bool {
         self.0.contains(&(phase, process))

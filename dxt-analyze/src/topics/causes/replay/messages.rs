@@ -1,5 +1,5 @@
-//! Who waits for another's messages. These are not on record; what tells is that a rank is outside of calls for longer where another's calls
-//! take longer, and by about as much.
+//! Ranks that wait for messages of others. Messages are not recorded; evidence is a rank that is outside of calls for longer when another rank's
+//! calls take longer, and by about as much.
 
 use crate::model::ProcessId;
 use crate::shared::stats::median;
@@ -7,43 +7,44 @@ use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Part of the most that any rank would be quicker from which another is as slow.
+/// Saving of a rank, as a part of the largest, from which it is as slow.
 const AS_SLOW: f64 = 0.5;
-/// Part of what slow ranks usually are quicker up to which they are not held up between two meetings.
+/// Largest saving between two synchronization points, as a part of the usual one, for ranks not to be blocked.
 const FREE: f64 = 0.1;
-/// Fewest meetings that tell how long ranks compute where nothing holds them up, or that they wait where there is none of these.
+/// Fewest synchronization points that show how long ranks compute without being blocked, or that they wait if there are no such points.
 const FEWEST: usize = 2;
-/// How long a rank may be outside of calls beyond what it should be, against how long another's calls hold it up: behind that it works.
+/// Largest excess of a rank's time outside of calls, relative to the blocking calls: beyond, it computes.
 const AT_MOST: f64 = 1.5;
-/// The same from which it waits, where only its lengths tell.
+/// Least excess of a rank's time outside of calls, relative to the blocking calls, if only lengths show a wait.
 const AT_LEAST: f64 = 0.5;
-/// Part of the same by which it comes earlier or later than those whose calls are slow there, at most: they come when it may go on.
+/// Largest difference between its arrival and that of the slow ranks, as a part of the blocking calls: ranks that wait arrive together.
 const WITH_THEM: f64 = 0.25;
-/// Part of the meetings at which it must do so there.
+/// Least part of the synchronization points with such a wait.
 const MOSTLY: f64 = 0.7;
 
-/// Fewest meetings over which lengths vary, or do not, for that to tell.
+/// Fewest synchronization points over which the variation of lengths counts.
 const FEWEST_TO_VARY: usize = 4;
 
-/// Of each process, ns.
+/// Time by process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
-/// How long each rank is outside of calls, and does not wait at a meeting either, from one to the next.
+/// Time of each rank between synchronization points that is neither in calls nor waiting.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// By phase that a meeting ends, ns; empty where nothing is known.
+    /// By phase that a synchronization point ends, ns; empty if unknown.
     outside: Vec<Times>,
-    /// How long each is in calls meanwhile, ns.
+    /// Time in calls, likewise, ns.
     calls: Vec<Times>,
-    /// Those whose threads make calls beside what they compute: how long they are outside of calls tells nothing.
+    /// Processes whose threads make calls beside computation: their time outside of calls shows nothing.
     threaded: BTreeSet<ProcessId>,
 }
 
-/// One meeting before which a finding shortens calls: the phase that it ends, and by how much, ns.
+/// Savings before a synchronization point: phase that it ends, and saving by process, ns.
 pub type Shorter<'a> = (usize, &'a Times);
 
 impl Messages {
-    /// Of `waits` by the phase that a meeting ends, who is `threaded`, and the time of a process in calls of a phase.
+    /// Computes the time outside of calls. `waits`: by phase that a synchronization point ends; `in_calls`: time of a process in calls of a
+    /// phase, ns.
     #[must_use]
     pub fn of(
         slots: &Slots,
@@ -53,7 +54,7 @@ impl Messages {
         in_calls: impl Fn(usize, ProcessId) -> f64,
     ) -> Self {
         let mut first = 0;
-        let of_meeting = |(end, waits): (usize, &Times)| {
+        let of_sync_point = |(end, waits): (usize, &Times)| {
             if waits.is_empty() {
                 return (Times::default(), Times::default());
             }
@@ -70,12 +71,12 @@ impl Messages {
             first = end + 1;
             (outside, calls)
         };
-        let (outside, calls) = waits.iter().enumerate().map(of_meeting).unzip();
+        let (outside, calls) = waits.iter().enumerate().map(of_sync_point).unzip();
         Self { outside, calls, threaded }
     }
 
-    /// How long each rank `who` waits for messages of those whose calls a finding shortens, ns, by meeting: as long as these take for it at most.
-    /// `met` is how long each waits at a meeting, by the phase that it ends.
+    /// Returns the time that each rank in `who` waits for messages of ranks whose calls a finding shortens, by synchronization point, ns: at most
+    /// the saving. `met`: waits at synchronization points, by the phase that each ends.
     #[must_use]
     pub fn waits(&self, met: &[Times], all: &[Shorter<'_>], who: &BTreeSet<ProcessId>) -> Vec<Times> {
         let mut most: Vec<f64> = all.iter().map(|(_, less)| less.values().copied().fold(0.0, f64::max)).collect();
@@ -110,11 +111,11 @@ impl Messages {
                 let of = met.get(end)?;
                 Some((of.get(&process)? - least(of, slow)?).abs() <= most * WITH_THEM)
             };
-            let alike = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
+            let similar = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
                 let as_long = (**most * AT_LEAST..=**most * AT_MOST).contains(*ns) && **most > 0.0;
                 as_long && comes_with(*end, slow, **most).unwrap_or_default()
             };
-            let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(alike).count();
+            let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(similar).count();
             let often = often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY;
             if usually.is_known() || often && !self.keeps_its_own_time(process, all, &slow) {
                 for ((waits, ns), most) in waits.iter_mut().zip(beyond).zip(&of_all) {
@@ -127,8 +128,8 @@ impl Messages {
         waits
     }
 
-    /// Whether a rank is outside of calls for as long at each meeting, however long those are in calls that it might wait for: who waits for another is outside for
-    /// longer where that one takes longer, and it less.
+    /// True if a rank's time outside of calls varies less than it would if it waited for the slow ranks: a waiting rank is outside for longer
+    /// when these take longer.
     fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
             let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);
@@ -140,17 +141,17 @@ impl Messages {
     }
 }
 
-/// Mean distance from the median.
+/// Mean absolute deviation from the median.
 fn varies(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec()).unwrap_or_default();
     values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len().max(1) as f64
 }
 
-/// How long a rank is outside of calls where nothing holds it up.
+/// Usual time of a rank outside of calls, when nothing blocks it.
 struct Usually {
-    /// Times what those whose calls are slow are.
+    /// Ratio to the time of the slow ranks.
     times: f64,
-    /// The length itself, ns, if that is known.
+    /// Usual time, ns, if known.
     ns: Option<f64>,
 }
 
@@ -169,13 +170,13 @@ impl Usually {
         self.ns.is_some()
     }
 
-    /// What it would be where a slow rank is outside for so long: no less than usual, since that one may wait there as well.
+    /// Returns the expected time, given that of a slow rank, ns: at least the usual time, since the slow rank may wait, too.
     fn expected(&self, of_slow: f64) -> f64 {
         (of_slow * self.times).max(self.ns.unwrap_or_default())
     }
 }
 
-/// The lower one of two in the middle: a run's beginning is long.
+/// Returns the lower median: the first interval of a run is long.
 fn lower_median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().checked_sub(1)? / 2).copied()
@@ -199,7 +200,7 @@ mod tests {
 
     fn waits(outside: &[&[f64]], less: &[(usize, &[f64])]) -> Vec<Times> {
         let outside: Vec<Times> = outside.iter().map(|of| times(of)).collect();
-        // All come at once.
+        // All arrive at once.
         let met: Vec<Times> = outside.iter().map(|of| of.keys().map(|process| (*process, 0.0)).collect()).collect();
         let less: Vec<(usize, Times)> = less.iter().map(|(end, of)| (*end, times(of))).collect();
         let less: Vec<Shorter<'_>> = less.iter().map(|(end, of)| (*end, of)).collect();
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn who_keeps_its_own_time_waits_for_nobody() {
-        // Rank 1 is in calls for so long, the others for 10.
+        // Rank 1 is in calls for the given time, the others for 10.
         let theirs = [130.0, 124.0, 131.0, 127.0, 133.0];
         let of = |outside: &dyn Fn(f64) -> f64| {
             let outside: Vec<Times> = theirs.iter().map(|ns| times(&[outside(*ns), 100.0, 100.0])).collect();
@@ -238,7 +239,7 @@ mod tests {
         let all: &[f64] = &[210.0, 100.0, 100.0];
         let less: &[(usize, &[f64])] = &[(1, &[0.0, 120.0, 0.0]), (3, &[0.0, 120.0, 0.0])];
         assert_eq!(waits(&[all, all, all, all], less), [Times::default(), Times::default()]);
-        // Nor who does so for far longer than it could wait.
+        // A rank that computes far longer than it could wait does not wait either.
         let (free, slow): (&[f64], &[f64]) = (&[100.0, 100.0, 100.0], &[400.0, 100.0, 100.0]);
         assert_eq!(waits(&[free, slow, free, slow], less), [Times::default(), Times::default()]);
     }

@@ -1,15 +1,16 @@
-//! What the run time would be with some calls shortened: within a phase the slowest rank decides, since all wait for it at its end.
+//! Run time with savings applied: within a phase the slowest rank decides, since all wait for it at the end.
 //!
-//! * [`meetings`]: who waits for whom, [`messages`]: also by what they send each other; [`kept_waiting`]: where not all meet; [`alone`]: who is left at the end; [`pace`]: whether others go on, [`known`]: as far as that was asked before;
-//!   [`ahead`]: who is tied to nobody; [`turns`]: what who takes turns waits for them.
+//! * [`sync_points`]: waits at synchronization points; [`messages`]: waits for messages; [`kept_waiting`]: if not all ranks synchronize;
+//! [`alone`]: a process left at the end; [`pace`]: progress of others during calls, [`known`]: its cache; [`ahead`]: ranks a round ahead;
+//! [`turns`]: waits of serialized ranks.
 
 pub mod ahead;
 pub mod alone;
 pub mod kept_waiting;
 pub mod known;
-pub mod meetings;
 pub mod messages;
 pub mod pace;
+pub mod sync_points;
 pub mod turns;
 
 use super::grid::{Entry, Grid};
@@ -17,35 +18,35 @@ use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Time that each process works in each phase, ns.
+/// Time of each process in calls by phase, ns.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// By phase: process and time.
+    /// By phase: time by process, ns.
     phases: Vec<FxHashMap<ProcessId, f64>>,
-    /// Phase of each slot.
+    /// Phase of each time window.
     of_slot: Vec<u32>,
-    /// Whether these are the phases of the grid.
+    /// True if phases are those of the grid.
     by_phase: bool,
-    /// Who comes to far meetings ahead of the last.
+    /// Ranks a round ahead at synchronization points.
     ahead: OnceLock<ahead::Ahead>,
 }
 
-/// Part of a phase's work from which one process does it alone.
+/// Part of a phase's work on one process, from which it works alone.
 const ALONE: f64 = 0.95;
-/// Times an even share that one of several has at most if they take turns.
+/// Largest share of one of several alternating processes, relative to an even share.
 const EVEN: f64 = 1.5;
 
-/// Part of what is shortened that is of ranks which come to the next meeting a round ahead, for it to cost no more than it does there.
+/// Least part of the savings on ranks a round ahead, for the savings to count only at the next synchronization point.
 const AHEAD: f64 = 0.8;
 
-/// Stands for the end of the run, which no phase that is known ends at.
+/// End of the run, in place of the phase that a synchronization point ends.
 const END: usize = usize::MAX;
 
-/// Calls shortened: entry of the grid, and by how much, ns.
-pub type Shortened = Vec<(u32, f64)>;
+/// Savings: index of the cell in the grid, and time saved, ns.
+pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
-    /// By phases, or as if ranks met at the end of each slot.
+    /// Sums time by phase, or as if ranks synchronized at the end of each time window.
     #[must_use]
     pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
         let slots = 0..grid.slots.len();
@@ -54,7 +55,7 @@ impl Work {
         Self { by_phase: !by_slot, ..work }
     }
 
-    /// By phases, of the calls of which `counts` is true.
+    /// Sums time by phase, of the cells for which `counts` is true.
     #[must_use]
     pub fn of_those(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
         let phases = (0..grid.slots.len()).map(|slot| u32::try_from(grid.slots.phase(slot)).unwrap_or(0));
@@ -74,20 +75,20 @@ impl Work {
         work
     }
 
-    /// Time of a process in calls of a phase, ns.
+    /// Returns the time of a process in calls of a phase, ns.
     #[must_use]
     pub fn time(&self, phase: usize, process: ProcessId) -> f64 {
         self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Time of the slowest process of each phase, summed up, ns.
+    /// Returns the sum over phases of the slowest process's time, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {
         self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
     }
 
-    /// Time in which one process works after another though all could work at once, ns: what any process works by the wall clock (`busy`,
-    /// by phase) beyond what the slowest does, as far as all of them together work for that long.
+    /// Returns the time that would be saved if processes that work one after another worked at once, ns: per phase, wall time with any process at
+    /// work (`busy`), at most the sum over processes, less the slowest one's time.
     #[must_use]
     pub fn one_after_another(&self, busy: &[u64]) -> f64 {
         let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
@@ -97,7 +98,8 @@ impl Work {
         self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
     }
 
-    /// The same of processes that take turns from one phase to the next, ns: in each works one, and over all of them each has about its share.
+    /// Returns the time saved likewise for processes that alternate between phases, ns: one works in each phase, and each has about its share
+    /// over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
@@ -119,20 +121,20 @@ impl Work {
         self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
     }
 
-    /// What the job saves, ns.
+    /// Returns the saving of the job, ns.
     #[must_use]
-    pub fn saved(&self, grid: &Grid<'_>, shortened: &[(u32, f64)]) -> f64 {
+    pub fn saved(&self, grid: &Grid<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
-        for &(index, ns) in shortened {
+        for &(index, ns) in savings {
             let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
             *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
-        let mut between: Vec<meetings::BeforeMeeting> = Vec::new();
+        let mut between: Vec<sync_points::BeforeSyncPoint> = Vec::new();
         let alone = std::cell::OnceCell::new();
-        // Where the others go on, they wait for no message, however long it is to the next meeting.
-        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, shortened));
+        // If the other processes continue, they wait for no message, however far the next synchronization point is.
+        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, savings));
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
@@ -140,21 +142,21 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let near = grid.meetings.after(phase).filter(|_| self.by_phase);
+            let near = grid.sync_points.after(phase).filter(|_| self.by_phase);
             let ahead = |end: usize| {
                 let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(grid));
                 let of_those: f64 = less.iter().filter(|of| ahead.is(*of.0, end)).map(|of| of.1).sum();
                 of_those >= less.values().sum::<f64>() * AHEAD
             };
-            let far = || grid.meetings.far_after(phase).filter(|_| self.by_phase);
+            let far = || grid.sync_points.far_after(phase).filter(|_| self.by_phase);
             let none_near = || far().filter(|end| ahead(*end) || goes_on());
-            // Nor where nobody is known to meet: then each comes to the run's end by so much earlier.
+            // Without known synchronization points, each process reaches the run's end earlier by its own saving.
             let at_the_end = || goes_on().then_some(END);
-            let meeting = near.or_else(none_near).or_else(at_the_end);
-            // Who goes on waits for nobody at the phase's end either.
-            let beside = meeting != near;
-            if between.last().is_none_or(|last| last.end != meeting) {
-                between.push(meetings::BeforeMeeting { end: meeting, ..Default::default() });
+            let sync_point = near.or_else(none_near).or_else(at_the_end);
+            // Processes that continue do not wait at the phase's end either.
+            let beside = sync_point != near;
+            if between.last().is_none_or(|last| last.end != sync_point) {
+                between.push(sync_points::BeforeSyncPoint { end: sync_point, ..Default::default() });
             }
             let Some(last) = between.last_mut() else { continue };
             last.ns += if beside { less.values().copied().fold(0.0, f64::max) } else { before - after };
@@ -165,26 +167,26 @@ impl Work {
         for before in between.iter_mut().filter(|before| before.end == Some(END)) {
             before.ns = before.less.values().copied().fold(0.0, f64::max);
         }
-        grid.meetings.saved(&between).into_iter().sum()
+        grid.sync_points.saved(&between).into_iter().sum()
     }
 }
 
-/// What calls shortened save when one process is left, since a moment ([`alone`]), ns.
+/// Returns the saving if a process is left alone from `since` on, ns ([`alone`]).
 #[must_use]
-pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), shortened: &[(u32, f64)]) -> f64 {
+pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
     let entry = |index: u32| grid.entries.get(index as usize).filter(|entry| entry.leaf && entry.process == process);
-    let parts = shortened
+    let parts = savings
         .iter()
         .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
     let then: f64 = parts.sum();
-    // Whose call the others did not wait for came that much later to all that followed, and to its end.
-    let before = || shortened.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
+    // A call that the others did not wait for delayed all that followed in its process.
+    let before = || savings.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
     let end = grid.run.process(process).map_or(since, |of| of.end_ns);
     let later = before().sum::<f64>().min(end.saturating_sub(since) as f64);
-    if later > then && pace::others_go_on(grid, shortened) { later } else { then }
+    if later > then && pace::others_go_on(grid, savings) { later } else { then }
 }
 
-/// The part of `ns` of an entry that is at `since` or later: all of what begins then, or what is left of its longest call.
+/// Returns the part of `ns` of a cell at `since` or later: all if the cell begins then, else the rest of its longest call.
 fn then(grid: &Grid<'_>, entry: &Entry, since: u64, ns: f64) -> f64 {
     if grid.slots.begin(usize::from(entry.slot)).is_some_and(|begin| begin >= since) {
         return ns;

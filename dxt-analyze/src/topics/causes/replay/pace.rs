@@ -1,5 +1,5 @@
-//! Whether the others go on while a call stalls: who makes calls at its usual pace meanwhile, several times with pauses between, waits for nothing; nor does who
-//! always pauses for the same time, and for no longer then.
+//! Progress of other processes while a call stalls: a process that makes calls at its usual pace, several times with pauses between, waits for
+//! nothing; nor does one whose pauses are always equally long.
 
 use super::super::grid::Grid;
 use super::known::Calls;
@@ -8,32 +8,32 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Most calls that are looked at: more are no single ones.
+/// Most calls that are examined: more are no single stalls.
 const CALLS: usize = 64;
-/// Part of what is shortened that calls are during which others go on, at least.
+/// Least part of the savings in calls during which others continue.
 const MOST: f64 = 0.8;
-/// Rounds of calls, as between two pauses of all, that another process makes during one, at least: one it may have been about to make.
+/// Least number of rounds of calls of another process during a stall: one might have been under way.
 const ROUNDS: f64 = 1.5;
-/// Part of its usual pace that is no wait.
+/// Least part of its usual pace for a process not to wait.
 const PACE: f64 = 0.6;
 
-/// Whether most other processes go on during the calls that are shortened.
+/// True if most other processes continue during the calls that `savings` shorten.
 #[must_use]
-pub fn others_go_on(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
-    if shortened.is_empty() || shortened.len() > CALLS || grid.slots_of_cell > 1 {
+pub fn others_go_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
+    if savings.is_empty() || savings.len() > CALLS || grid.slots_of_cell > 1 {
         return false;
     }
-    let entries = shortened.iter().map(|(index, _)| *index).collect();
+    let entries = savings.iter().map(|(index, _)| *index).collect();
     let go_on = grid.pace.go_on(entries, |entries| go_on(grid, grid.pace.calls(|| calls(grid)), entries));
     let (mut all, mut beside) = (0.0, 0.0);
-    for ((_, ns), go_on) in shortened.iter().zip(go_on.iter()) {
+    for ((_, ns), go_on) in savings.iter().zip(go_on.iter()) {
         all += ns;
         beside += if *go_on { *ns } else { 0.0 };
     }
     beside >= all * MOST
 }
 
-/// By process: its calls by slot.
+/// Returns the calls by process and time window.
 fn calls(grid: &Grid<'_>) -> Calls {
     let mut calls = Calls::default();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
@@ -42,7 +42,7 @@ fn calls(grid: &Grid<'_>) -> Calls {
     calls
 }
 
-/// During which of the longest calls of these `entries` most other processes go on.
+/// Returns for each cell whether most other processes continue during its longest call.
 fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
     let span = |index: &u32| {
         let entry = grid.entries.get(*index as usize)?;
@@ -52,10 +52,10 @@ fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
     let spans: Vec<(ProcessId, u64, u64)> = entries.iter().filter_map(span).collect();
     let during = |index: &u32| {
         let Some((_, began, until)) = span(index) else { return false };
-        // Whose call stalls meanwhile waits for that.
+        // A process whose call stalls at the same time is waiting, too.
         let meanwhile = spans.iter().filter(|other| other.1 < until && began < other.2);
         let mine: FxHashSet<ProcessId> = meanwhile.map(|other| other.0).collect();
-        // Slots that lie in it as a whole.
+        // Time windows completely inside the stall.
         let (first, end) = (grid.slots.of(began) + 1, grid.slots.of(until));
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
         let others = calls.iter().filter(|(process, _)| !mine.contains(process));
@@ -68,17 +68,17 @@ fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
     entries.iter().map(during).collect()
 }
 
-/// Pauses of a process that tell how long it always pauses, and slots of a stall from which it would be longer, at least.
+/// Fewest pauses that show a usual pause, and fewest time windows of a stall that would prolong one.
 const PAUSES: usize = 4;
 const LONG: usize = 3;
-/// Part of its pauses that are as long as their median, within a part of that.
+/// Least part of the pauses near their median, and largest difference as a part of it.
 const ALWAYS: f64 = 0.8;
 const AS_LONG: f64 = 0.35;
-/// Part of a stall by which a pause is longer of who waits for it, at least.
+/// Least part of a stall by which a waiting process's pause is prolonged.
 const HELD_UP: f64 = 0.5;
 
-/// Whether a process with these `calls`, by slot, always pauses for about as long, and no longer than that beside a stall from slot `first` up to `end`, nor in the
-/// round behind it.
+/// True if a process's pauses are always about equally long, and no longer beside a stall, from time window `first` up to `end`, or in the round
+/// after it. `calls`: time window, number of calls.
 fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     let long = end.saturating_sub(first);
     let mut slots: Vec<usize> = calls.iter().map(|(slot, _)| usize::from(*slot)).collect();
@@ -90,13 +90,13 @@ fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     let Some(usual) = median(&mut pauses.iter().map(length).collect::<Vec<f64>>()) else { return false };
     let behind = end + usual as usize + 1;
     let (beside, others): (Vec<_>, Vec<_>) = pauses.iter().partition(|(from, until)| *until > first && *from < behind);
-    let alike = others.iter().filter(|pause| (length(pause) - usual).abs() <= (usual * AS_LONG).max(1.0)).count();
-    let always = others.len() >= PAUSES && alike as f64 >= others.len() as f64 * ALWAYS;
+    let similar = others.iter().filter(|pause| (length(pause) - usual).abs() <= (usual * AS_LONG).max(1.0)).count();
+    let always = others.len() >= PAUSES && similar as f64 >= others.len() as f64 * ALWAYS;
     let goes_on_behind = slots.last().is_some_and(|last| *last >= behind);
     long >= LONG && always && goes_on_behind && beside.iter().all(|pause| length(pause) < usual + long as f64 * HELD_UP)
 }
 
-/// Whether a process with these `calls`, by slot, goes on from slot `first` up to `end`. Between phases no process makes any.
+/// True if a process continues from time window `first` up to `end`. `calls`: time window, number; `phase`: between phases, no process makes calls.
 fn goes_on(calls: &[(u16, u64)], (first, end): (usize, usize), phase: impl Fn(u16) -> usize) -> bool {
     let within = |slot: u16| (first..end).contains(&usize::from(slot));
     let slots = || calls.iter().map(|(slot, _)| *slot);
@@ -121,14 +121,14 @@ mod tests {
         let rounds = |longer: u16| -> Vec<(u16, u64)> {
             (0..10).map(|round| (round * 6 + if round >= 5 { longer } else { 0 }, 4)).collect()
         };
-        // A stall from slot 25 to 33, and a pause from 24 to 30, or longer.
+        // A stall in time windows 25 to 33, and a pause from 24 to 30, or longer.
         assert!(pauses_as_ever(&rounds(0), (25, 33)));
         assert!(!pauses_as_ever(&rounds(7), (25, 33)));
-        // A short stall makes no pause longer that one could tell, nor do pauses that are never the same tell.
+        // A short stall prolongs no pause noticeably, and pauses of varying length show nothing.
         assert!(!pauses_as_ever(&rounds(0), (25, 27)));
         let at_random: Vec<(u16, u64)> = [0, 3, 12, 14, 30, 33, 41, 50, 52].map(|slot| (slot, 4)).into();
         assert!(!pauses_as_ever(&at_random, (25, 33)));
-        // Of who makes no calls behind it nobody knows.
+        // Without calls after the stall, nothing is known.
         assert!(!pauses_as_ever(&rounds(0)[..6], (25, 33)));
     }
 
@@ -137,12 +137,12 @@ mod tests {
         let round = |slot: u16| usize::from(slot / 10);
         let each_tenth: Vec<(u16, u64)> = (0..20).map(|at| (at * 10, 4)).collect();
         assert!(goes_on(&each_tenth, (45, 75), round));
-        // Only once, and too seldom.
+        // Only once, and too rarely.
         assert!(!goes_on(&each_tenth, (45, 55), round));
         let with_a_gap: Vec<(u16, u64)> =
             each_tenth.iter().copied().filter(|(slot, _)| !(70..150).contains(slot)).collect();
         assert!(!goes_on(&with_a_gap, (45, 145), round));
-        // All the time: nothing tells one round from the next.
+        // Calls all the time: rounds cannot be distinguished.
         let always: Vec<(u16, u64)> = (0..200).map(|at| (at, 4)).collect();
         assert!(!goes_on(&always, (45, 75), |_| 0));
         assert!(goes_on(&always, (45, 75), round));

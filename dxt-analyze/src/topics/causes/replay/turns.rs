@@ -1,47 +1,45 @@
-//! What ranks that take turns wait for them: the pauses of each before its turns, beyond what it computes by itself. Who computes while others have
-//! their turns loses nothing by that.
+//! Waits of serialized ranks: the pauses of each before its calls, beyond its own computation. A rank that computes while others do I/O loses
+//! nothing.
 
 use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
-/// Part of the time between the first call and the last in which any process is in one, from which somebody always has a turn.
+/// Part of the time from the first to the last call with any process in a call, from which some process always works.
 const ALWAYS: f64 = 0.95;
-/// Locks for each read or write of a rank, at least, if these make its turns.
+/// Fewest locks per read or write of a rank, for locks to serialize its calls.
 pub const LOCKS_FOR_EACH: f64 = 0.5;
 
-/// A rank's calls.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// From when to when they are made, ns since the job's start, in order.
+    /// Begin and end of calls, ns since the job's start, ascending.
     calls: Vec<(u64, u64)>,
-    /// Time in calls that wait for file locks, ns, and how many.
+    /// Time in calls that wait for file locks, ns, and their number.
     in_locks: f64,
     locks: u64,
-    /// Reads and writes.
     moves: u64,
 }
 
 impl Rank {
-    /// Whether its turns are those of locks.
+    /// True if locks serialize the rank's calls.
     fn is_locked(&self) -> bool {
         self.locks > 0 && self.locks as f64 >= self.moves as f64 * LOCKS_FOR_EACH
     }
 }
 
-/// Whether it is locks that make turns: then what ranks wait is in these.
+/// True if locks serialize the ranks: their waits are then in lock calls.
 #[must_use]
 pub fn are_of_locks(grid: &Grid<'_>) -> bool {
     let ranks = ranks(grid);
     !ranks.is_empty() && ranks.values().all(Rank::is_locked)
 }
 
-/// What the run would be shorter by, at most, if no rank waited for its turn, ns; `None` if nothing tells what ranks compute between their turns.
+/// Returns the largest saving if no rank waited for its turn, ns; `None` if the ranks' own computation is unknown.
 #[must_use]
 pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     let ranks = ranks(grid);
-    // Who waits for a lock does not have its turn yet.
+    // A rank that waits for a lock is not working yet.
     let moves = |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write);
     let mut begins: Vec<(u64, ProcessId)> =
         grid.entries.iter().filter(moves).map(|entry| (entry.cell.first_at, entry.process)).collect();
@@ -50,12 +48,12 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
         ranks.iter().map(|(process, rank)| (pauses(rank, *process, &begins), rank)).collect();
     let first = pauses.iter().filter_map(|(pauses, _)| pauses.first()).min().copied()?;
     let later = pauses.iter().flat_map(|(pauses, _)| pauses.iter().skip(1)).min().copied()?;
-    // Where all always wait, only who has the first turn tells for how long it computes.
+    // If all ranks always wait, only the first one to work shows how long it computes.
     if first >= later && somebody_always_works(grid, &begins) {
         return None;
     }
-    // Behind each turn all may meet: then it is on record what each waits for those of others.
-    let met = grid.meetings.waited_by_each();
+    // If ranks synchronize after each turn, waits are recorded.
+    let met = grid.sync_points.waited_by_each();
     let own = first.min(later);
     let end = |rank: &Rank| rank.calls.last().map_or(0, |call| call.1) as f64;
     let lost = |(pauses, rank): &(Vec<u64>, &Rank)| {
@@ -66,13 +64,13 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
     Some((last - without).max(met))
 }
 
-/// Part of the calls of ranks behind another rank's that begin as that ends, no later than they take: as who takes turns does.
+/// Returns the part of calls, by time, after another rank's call that begin within their own duration after its end, as those of serialized ranks do.
 #[must_use]
 pub fn handed_on(grid: &Grid<'_>) -> f64 {
     handed_on_by(grid.entries.iter().filter(|entry| entry.leaf))
 }
 
-/// The same of some of the calls.
+/// Like `handed_on`, for some of the calls.
 #[must_use]
 pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
@@ -83,7 +81,7 @@ pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
     let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId)>, 0.0, 0.0);
     for (begin, end, process) in calls {
         if let Some((until, _)) = last.filter(|(_, other)| *other != process) {
-            // Of short calls, as of how libraries begin, nothing is waited for.
+            // Weighted by duration: nobody waits for short calls, such as libraries make at their start.
             let takes = end.saturating_sub(begin);
             changes += takes as f64;
             soon += if begin.saturating_sub(until) <= takes { takes as f64 } else { 0.0 };
@@ -93,14 +91,14 @@ pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
     if changes > 0.0 { soon / changes } else { 1.0 }
 }
 
-/// From when to when the calls of an entry are made, ns since the job's start, as far as that is known.
+/// Returns begin and end of a cell's calls, ns since the job's start, if known.
 #[must_use]
 pub fn span(entry: &Entry) -> Option<(u64, u64)> {
     let end = entry.cell.longest_began()?.saturating_add(entry.cell.longest_ns);
     Some((entry.cell.first_at, end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns))))
 }
 
-/// Ranks and their calls, in order.
+/// Returns the ranks with their calls, ascending.
 fn ranks(grid: &Grid<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
@@ -119,7 +117,7 @@ fn ranks(grid: &Grid<'_>) -> BTreeMap<ProcessId, Rank> {
     out
 }
 
-/// A rank's pauses in which others have turns, and the one before its first call, ns.
+/// Returns a rank's pauses during which others make calls, and the time before its first call, ns.
 fn pauses(rank: &Rank, process: ProcessId, begins: &[(u64, ProcessId)]) -> Vec<u64> {
     let mut out: Vec<u64> = rank.calls.first().map(|call| call.0).into_iter().collect();
     let mut until = 0_u64;

@@ -1,8 +1,8 @@
-//! Ranks whose requests begin on one storage target at a moment and on another at the next: each target gets its share of the whole run, and
-//! yet most of them idle at any time. It comes of blocks whose distance is a multiple of stripe count times stripe size.
+//! Stripe aliasing: requests of ranks begin on one storage target in one time window and on another in the next. Each target gets its share over
+//! the run, yet most idle at any time. The cause is blocks whose distance is a multiple of stripe count times stripe size.
 //!
-//! Second reading, beside the cells: for the files that most processes use, on at least [`TARGETS`] targets, of moments as long as a request usually takes, how many
-//! processes begin requests on each target. Where the run has more moments than [`MOMENTS`], some of them, chosen by hash.
+//! Second pass, beside the cells: for the files of most processes with at least [`TARGETS`] targets, counts processes that begin requests on each
+//! target, in time windows as long as the median call. Of more than [`MOMENTS`] windows, a sample chosen by hash.
 
 use crate::findings::{About, Code, Finding};
 use crate::layouts::placed::Placed;
@@ -13,7 +13,7 @@ use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::cell::log;
 use crate::topics::causes::reading::parts::LOG_BITS;
 use crate::topics::causes::reading::usual::{Kind, Usual};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -22,59 +22,55 @@ use trace_format::layout::Layout;
 
 /// Fewest targets of a file: with fewer, chance puts most requests on one of them.
 const TARGETS: usize = 4;
-/// Groups that more targets are put into.
+/// Number of groups that the targets of a file are divided into, if there are more.
 const GROUPS: usize = 64;
-/// Files that are looked at.
+/// Most files that are examined.
 const FILES: usize = 8;
-/// Moments that are kept of a file, about.
+/// Approximate number of time windows that are kept per file.
 const MOMENTS: u64 = 1 << 12;
-/// Processes that begin a request in a moment that counts, at least.
+/// Fewest processes that begin a request in a time window for it to count.
 const BEGIN: u32 = 4;
-/// Part of these on one target from which a moment is one of aliasing.
+/// Least part of the beginning processes on one target, for a time window to show aliasing.
 const ON_ONE: f64 = 0.75;
-/// Part of all moments from which it is no chance.
+/// Least part of the time windows that show aliasing.
 const SHARE: f64 = 0.5;
-/// Fewest moments to judge by.
+/// Fewest time windows to judge by.
 const FEWEST: usize = 8;
-/// A target has at most so many times its share of all requests: else it is busy all the time, which is another thing.
+/// Largest share of requests on one target, relative to an even share: a target above is always busy, which is no aliasing.
 const EVEN: f64 = 2.5;
-/// Times the fastest call that requests usually take, from which they wait for each other.
+/// Least ratio of the usual duration to the fastest call, for requests to wait for each other.
 const SLOWER: f64 = 2.0;
 
-/// Times as long as others that requests take which begin together, at least, where there are others.
+/// Least slowdown of requests that begin together, against other requests if there are enough.
 const LONGER: f64 = 1.2;
 
-/// A file that is looked at.
 #[derive(Debug)]
 struct Of<'a> {
     file: FileId,
     layout: &'a Layout,
-    /// Group of each target.
     groups: FxHashMap<u32, usize>,
     count: usize,
     /// Longest request that reaches few of the targets, bytes.
     longest: u64,
 }
 
-/// The analysis.
 #[derive(Debug)]
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
-    /// Length of a moment, ns.
     width_ns: StrengthReducedU64,
-    /// Moments of which one is kept.
+    /// One of this many time windows is kept.
     one_in: StrengthReducedU64,
 }
 
-/// Of a group of targets in a moment: processes that begin requests, the last of these, and a stripe with its votes: those for it less those for others, so
-/// that a stripe in which most begin has some in the end, in whatever order they come. Who begins in one stripe shares it.
+/// Requests that begin on a group of targets in a time window: number of processes, the last of them, and a stripe with its majority vote (votes
+/// for it less votes for others), which in any order keeps a stripe in which most begin. Processes that begin in one stripe share it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     count: u32,
     last: Option<ProcessId>,
     stripe: u64,
     votes: u32,
-    /// Calls, and the sum of the logarithms of what they take.
+    /// Number of calls, and sum of the logarithms of their durations.
     calls: u32,
     logs: i64,
 }
@@ -89,7 +85,7 @@ impl Begun {
         (self.count, self.last) = (self.count.saturating_add(1), Some(process));
     }
 
-    /// A process is read by one thread, so none is counted in both.
+    /// Adds counts of another thread's part of the trace. Each process is read by one thread, so none is counted twice.
     fn join(&mut self, other: &Self) {
         self.vote(other.stripe, other.votes);
         self.count = self.count.saturating_add(other.count);
@@ -107,14 +103,13 @@ impl Begun {
     }
 }
 
-/// By group.
 type Moment = Vec<Begun>;
 
-/// Moments by place of the file and number.
+/// Time windows by index of the file and number of the window.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
 
 impl<'a> Aliasing<'a> {
-    /// Of `run`, where calls usually take as long as `usual` says.
+    /// Chooses the files to examine; `usual`: usual durations by kind of call.
     #[must_use]
     pub fn new(run: &Run, usual: &FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
         let is_data = |kind: &Kind| run.ops.get(usize::from(kind.op)).is_some_and(crate::model::Op::is_data);
@@ -134,7 +129,7 @@ impl<'a> Aliasing<'a> {
             Self::of(file, layout)
         };
         let span = run.length_ns();
-        // Those that most processes use first.
+        // Files of most processes come first.
         let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
@@ -158,19 +153,19 @@ impl<'a> Aliasing<'a> {
         Some(Of { file, layout, groups, count, longest: longest.min()? })
     }
 
-    /// Whether a moment is kept.
+    /// True if a time window is in the sample.
     #[inline]
     fn keeps(&self, moment: u64) -> bool {
         self.one_in.get() == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % self.one_in == 0
     }
 
-    /// What the moments say.
+    /// Evaluates the time windows.
     #[must_use]
     pub fn found(&self, partial: &Partial) -> Found {
         Found { files: self.aliased(partial), together: self.together(partial) }
     }
 
-    /// By target: processes that begin a request on it in the moment in which one does, mean over requests.
+    /// Returns the number of processes that begin a request on a target in the same time window, mean over requests, by target.
     fn together(&self, partial: &Partial) -> BTreeMap<u32, f64> {
         let mut sums: Vec<Vec<(f64, f64)>> = self.files.iter().map(|of| vec![(0.0, 0.0); of.count]).collect();
         for ((place, _), moment) in partial {
@@ -181,7 +176,7 @@ impl<'a> Aliasing<'a> {
             }
         }
         let mut of: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        // Of a group of targets nothing tells on which of them requests begin.
+        // With several targets per group, the target of a request is unknown.
         for (file, sums) in self.files.iter().zip(&sums).filter(|(file, _)| file.groups.len() == file.count) {
             for (&target, &group) in &file.groups {
                 let (requests, squares) = sums.get(group).copied().unwrap_or_default();
@@ -228,7 +223,7 @@ impl<'a> Aliasing<'a> {
     }
 }
 
-/// Whether requests that begin on one target together take longer than those which do not, as far as enough of both tell: else they do not wait for each other.
+/// True if requests that begin together on one target take longer than others, or there are too few others to compare.
 fn waits_more(together: &[&Moment], apart: &[&Moment]) -> bool {
     let mean = |moments: &[&Moment]| {
         let all = || moments.iter().flat_map(|moment| moment.iter());
@@ -298,29 +293,29 @@ impl Analysis for Aliasing<'_> {
     }
 }
 
-/// What the moments of all files say.
+/// Result of all time windows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Files on which requests meet on one target after another.
+    /// Files with aliasing.
     pub files: Vec<Aliased>,
-    /// By target: processes that begin a request on it together, mean over requests.
+    /// By target: processes that begin a request on it in the same time window, mean over requests.
     pub together: BTreeMap<u32, f64>,
 }
 
-/// A file on which requests meet on one target after another.
+/// A file whose requests hit one target after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Its storage targets.
+    /// Number of storage targets.
     pub targets: usize,
-    /// Part of the moments in which most requests begin on one target.
+    /// Part of the time windows in which most requests begin on one target.
     pub share: f64,
-    /// Processes that begin requests on that target, mean over moments.
+    /// Processes that begin requests on the busiest target, mean over time windows.
     pub at_once: f64,
 }
 
-/// What it costs: calls that take much longer than the fastest of their kind, less what as many on all targets would wait.
+/// Returns claims. Saving: time of calls much longer than the fastest of their kind, less the wait if requests were spread over all targets.
 #[must_use]
 pub fn claims(grid: &Grid<'_>, found: &[Aliased]) -> Vec<Claim> {
     found.iter().filter_map(|aliased| claim(grid, aliased)).collect()
@@ -336,23 +331,23 @@ fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
         let known = fastest.entry((entry.size, entry.class)).or_insert(u64::MAX);
         *known = (*known).min(entry.cell.shortest_ns);
     }
-    // On all targets at once, so many wait for each.
+    // Calls per target if requests were spread over all targets.
     let each = (aliased.at_once / aliased.targets as f64).max(1.0);
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
         let Some(&fastest) = fastest.get(&(entry.size, entry.class)) else { continue };
         let less = entry.left_ns - fastest as f64 * each * entry.cell.calls as f64;
         if entry.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
     let name = grid.run.file(aliased.file)?.name.clone();
     let about = About { file: Some(name.clone()), ..About::default() };
     let words = words::aliasing(&name, aliased.share, aliased.targets as u64, aliased.at_once, about);
-    Some(Claim::new(Finding::new(Code::ALIASING, words), shortened))
+    Some(Claim::new(Finding::new(Code::ALIASING, words), savings))
 }
 
 #[cfg(test)]

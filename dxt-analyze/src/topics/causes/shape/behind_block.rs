@@ -1,14 +1,14 @@
-//! Reads and writes of other bytes that wait behind reads of a block that all want: its target answers these first, since they came first.
+//! Reads and writes that wait behind reads of a block that all ranks want, which arrived at its storage target first.
 
 use crate::model::{Class, FileId};
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls that met no read of the block from which on their median tells what is usual.
+/// Fewest calls that meet no read of the block, for their median to be the usual duration.
 const FEWEST: f64 = 8.0;
 
-/// Reads of a block in the order in which they begin: beginning, and the end of the last that has begun by then, ns since the job's start.
+/// Reads of a block in order of begin: begin, and latest end of the reads so far, ns since the job's start.
 struct Reads(Vec<(u64, u64)>);
 
 impl Reads {
@@ -27,25 +27,25 @@ impl Reads {
         Self(all)
     }
 
-    /// For how long those last that are under way at a moment, ns.
+    /// Returns the time until the last read under way at `at` ends, ns.
     fn last_for(&self, at: u64) -> u64 {
         let begun = self.0.partition_point(|(began, _)| *began <= at).checked_sub(1);
         begun.and_then(|last| self.0.get(last)).map_or(0, |(_, end)| end.saturating_sub(at))
     }
 }
 
-/// Kind of calls: file, what they do, octave of the length.
+/// Kind of calls: file, class, size octave.
 type Kind = (FileId, Class, u8);
 
-/// What other calls wait for the reads of a block (`block`: entries of the grid): at most until the last of those has ended that were under way when
-/// they began, and no more than they take beyond what is usual where none was.
+/// Returns the waits of other calls for reads of a block (`block`: indices of cells), ns: at most until the reads that were under way at their
+/// begin have ended, and at most their excess over calls that meet none.
 #[must_use]
-pub fn waits(grid: &Grid<'_>, block: &[u32]) -> Shortened {
+pub fn waits(grid: &Grid<'_>, block: &[u32]) -> Savings {
     let theirs: BTreeSet<u32> = block.iter().copied().collect();
     let of_block = || block.iter().filter_map(|index| grid.entries.get(*index as usize));
     let reads = Reads::of(of_block());
     let targets: BTreeSet<u32> = of_block().flat_map(|entry| entry.targets.iter().copied()).collect();
-    // Who reaches most of the targets is on that of the block as well.
+    // A call that reaches most of the targets reaches that of the block, too.
     let meets = |entry: &Entry| {
         targets.is_empty() || entry.targets.is_empty() || entry.targets.iter().any(|target| targets.contains(target))
     };

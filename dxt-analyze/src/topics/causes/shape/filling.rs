@@ -1,40 +1,38 @@
-//! Reads that only serve writes of less than a block.
+//! Reads that only complete blocks of which writes change a part.
 
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Bytes of a file that is a block or less: what is read of it is what is written.
+/// Size of a file, bytes, up to which it is one block that is read to be rewritten.
 const ONE_BLOCK: u64 = 4096;
-/// Octave of the longest reads that fill the rest of a block: 64 KiB.
+/// Largest size octave of reads that complete a block: below 128 KiB.
 const BLOCK: u8 = 17;
 
-/// What they cost.
+/// Returns one claim about such reads in all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let found = filling(grid)?;
-    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.shortened, |lost| {
+    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.savings, |lost| {
         words::read_modify_write(found.reads, found.writes, lost)
     }))
 }
 
-/// Reads that fill up blocks that are written in part.
 #[derive(Clone, Debug)]
 struct Filling {
-    /// Such reads, and the writes beside them.
     reads: u64,
-    /// See above.
+    /// Number of writes to the same files.
     writes: u64,
-    /// What whole blocks would save.
-    shortened: Shortened,
+    /// Savings of writing whole blocks.
+    savings: Savings,
 }
 
-/// Small reads, about one or two for each write of the same process on the same file.
+/// Finds files where a process makes about one or two small reads per write and no larger reads.
 fn filling(grid: &Grid<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();
@@ -58,10 +56,10 @@ fn filling(grid: &Grid<'_>) -> Option<Filling> {
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
-    let shortened: Shortened = (0_u32..)
+    let savings: Savings = (0_u32..)
         .zip(&grid.entries)
         .filter(|(_, entry)| is(entry))
         .map(|(index, entry)| (index, entry.left_ns))
         .collect();
-    (!shortened.is_empty()).then_some(Filling { reads, writes, shortened })
+    (!savings.is_empty()).then_some(Filling { reads, writes, savings })
 }

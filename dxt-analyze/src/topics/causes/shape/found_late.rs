@@ -1,25 +1,25 @@
-//! Files that a process finds some time after another has made them, since it asks for them only now and then. The trace tells when each file was there
-//! ([`Found`]): what is lost is the time from then to the question that finds it. How long it took to make the file is another matter.
+//! Files that a process finds some time after they exist, since it polls rarely. The trace tells when each file was there ([`Found`]); the loss
+//! is the time from then to the query that finds it, not the time to make the file.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::questions::Found;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::polled::Others;
 use crate::words::common::Who;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Waits of a process from which it is its way to wait, however often it asks in each; or for one file by several, each of which asks [`TWICE`].
+/// Fewest waits of a process, or for a file by queries of at least [`TWICE`] each, that show polling.
 const SEVERAL: usize = 3;
 const TWICE: u64 = 2;
-/// Questions in vain from which a single wait is one: four, as for a lock file, if one a second: who asks less often may look for something after each step.
+/// Fewest failed queries of a single wait, at least one per second: a process with fewer may look for the file after each step of its work.
 const FEWEST: u64 = 4;
 const SELDOM_NS: u64 = 1_000_000_000;
 
-/// All of them together. What a process does in `grid` between its questions tells whether it waits.
+/// Returns one claim about all such waits. Calls in `grid` between the queries show if a process works meanwhile.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if grid.found.is_empty() {
@@ -67,7 +67,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         late_ns: all,
         longest_ns: *most,
     };
-    let claim = Claim::new(Finding::new(Code::POLLED, words::found_late(&of, about)), Shortened::new());
+    let claim = Claim::new(Finding::new(Code::POLLED, words::found_late(&of, about)), Savings::new());
     Some(Claim { waiting_ns: *most as f64, ..claim })
 }
 
@@ -81,7 +81,7 @@ fn pattern(grid: &Grid<'_>, files: &[FileId]) -> Option<String> {
     names.all(|name| name == first).then_some(first)
 }
 
-/// A path with each number of its last part as a star.
+/// Returns a path with each number of its last part replaced by a star.
 fn without_numbers(path: &str) -> String {
     let (folder, name) = path.split_at(path.rfind('/').map_or(0, |at| at + 1));
     let mut out = folder.to_owned();

@@ -1,35 +1,34 @@
-//! HDF5 that moves far more bytes than the program asks for: chunks that do not fit its cache are read again for each piece, and columns of a
-//! row-major data set bring whole rows along.
+//! HDF5 reads far more bytes than the program requests: chunks that exceed its cache are reread for each piece, and columns of a row-major
+//! dataset bring whole rows.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Times as many bytes at least.
+/// Least ratio of bytes read to bytes requested.
 const MORE: u64 = 2;
-/// Bytes more at least.
+/// Fewest bytes read beyond those requested.
 const LEAST: u64 = 1 << 20;
 
-/// What is read of a file.
 #[derive(Debug, Default)]
 struct Found {
-    /// Elements that the program asks of data sets, and the calls.
+    /// Bytes of dataset elements that the program requests, and its calls.
     asked: u64,
     calls: u64,
-    /// What HDF5 asks of MPI-IO, and what it or that reads of the file.
+    /// Bytes that HDF5 requests of MPI-IO, and bytes that system calls inside HDF5 read.
     of_mpi: u64,
     moved: u64,
-    shortened: Shortened,
+    savings: Savings,
     time_ns: f64,
 }
 
-/// By file.
+/// Returns a claim per file.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
@@ -45,7 +44,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             _ if entry.leaf && stream.in_hdf5 => {
                 add(&mut found.moved, entry.cell.bytes);
                 found.time_ns += entry.left_ns;
-                found.shortened.push((index, entry.left_ns));
+                found.savings.push((index, entry.left_ns));
             }
             _ => {}
         }
@@ -54,16 +53,16 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 }
 
 fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
-    // What MPI-IO adds has findings of its own.
+    // Bytes that MPI-IO adds have findings of their own.
     let moved = if found.of_mpi > 0 { found.of_mpi } else { found.moved };
     let more = moved.checked_sub(found.asked)?;
     if found.asked == 0 || moved < found.asked.saturating_mul(MORE) || more < LEAST {
         return None;
     }
     let needless = more as f64 / moved as f64;
-    found.shortened.iter_mut().for_each(|(_, ns)| *ns *= needless);
+    found.savings.iter_mut().for_each(|(_, ns)| *ns *= needless);
     let name = grid.run.file(file)?.name.clone();
     let about = About { file: Some(name.clone()), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
     let words = words::hdf5_amplified(&name, (found.asked, moved), found.calls, found.time_ns as u64, about);
-    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.shortened))
+    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.savings))
 }

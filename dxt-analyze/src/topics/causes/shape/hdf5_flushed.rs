@@ -1,5 +1,4 @@
-//! HDF5 files that are flushed after every few writes: each time all changed metadata go to storage, and what is cached of chunks, in
-//! small pieces or the same ones again.
+//! HDF5 files that are flushed after every few writes: each flush writes all changed metadata and cached chunks, in small pieces or again.
 
 use super::put_together::saved_ns;
 use crate::findings::{About, Code};
@@ -7,52 +6,51 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Times that a process flushes a file, at least.
+/// Fewest flushes of a file by a process.
 const AGAIN: u64 = 8;
-/// Writes of data sets for each flush, at most.
+/// Most dataset writes per flush.
 const WRITES: u64 = 2;
-/// Octave of the longest writes that are of metadata, or in pieces: 64 KiB.
+/// Largest size octave of writes of metadata or pieces: below 128 KiB.
 const SMALL: u8 = 17;
 
-/// Bytes that go to storage for each byte of data sets from which chunks are written again and again, whole each time.
+/// Bytes written to storage per dataset byte from which whole chunks are rewritten.
 const CHUNKS_AGAIN: u64 = 2;
 
-/// What a process does with a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     flushes: u64,
     writes: u64,
-    /// Bytes of data sets, and those of system calls inside HDF5 that write them.
+    /// Dataset bytes, and bytes of system calls inside HDF5 that write.
     bytes: u64,
     moved: u64,
-    /// Time in flushes, and in system calls inside HDF5 that change the file, ns.
+    /// Time in flushes, and in system calls inside HDF5 that flushes cause, ns.
     flushing_ns: f64,
     changing_ns: f64,
 }
 
 impl Use {
-    /// Whether chunks are written again for each piece of them.
+    /// True if chunks are rewritten for each of their pieces.
     fn writes_again(&self) -> bool {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// Whether a call changes the file as flushes do: in small pieces, or in chunks.
+    /// True if flushes cause such calls: syncs, small writes, and rewritten chunks.
     fn changes(&self, entry: &Entry) -> bool {
         entry.class == Class::Sync || entry.class == Class::Write && (entry.size <= SMALL || self.writes_again())
     }
 
-    /// Part of the time of the system calls that is the flushes', but for one.
+    /// Part of the system calls' time that all flushes but one cause.
     fn part(&self) -> f64 {
         (self.flushing_ns / self.changing_ns.max(1.0)).min(1.0) * (1.0 - 1.0 / self.flushes.max(1) as f64)
     }
 }
 
-/// All such files.
+/// Returns one claim about all such files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let inside = |entry: &&Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
@@ -80,18 +78,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let of = uses.get_mut(&(entry.process, entry.file)).filter(|of| of.changes(entry));
         of.into_iter().for_each(|of| of.changing_ns += entry.left_ns);
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
         let of = uses.get(&(entry.process, entry.file)).filter(|of| of.changes(entry));
         if let Some(of) = of {
-            // What is written must be written, in larger pieces, and once.
+            // The bytes must be written once, in larger pieces.
             let once = 1.0 - of.bytes as f64 / of.moved.max(1) as f64;
             let less = match entry.class {
                 Class::Sync => entry.left_ns,
                 _ if entry.size > SMALL => entry.left_ns * once,
                 _ => saved_ns(entry.left_ns, entry.cell.bytes, entry.cell.calls),
             };
-            shortened.push((index, less.max(0.0) * of.part()));
+            savings.push((index, less.max(0.0) * of.part()));
         }
     }
     let sum = |of: fn(&Use) -> u64| uses.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
@@ -111,5 +109,5 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     };
     let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
     let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
-    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, shortened, words))
+    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, savings, words))
 }

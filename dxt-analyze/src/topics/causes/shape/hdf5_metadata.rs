@@ -1,48 +1,48 @@
-//! Metadata of HDF5 that many ranks read or write one by one: headers of groups, data sets and attributes, B-trees. HDF5 makes a small
-//! independent call of MPI-IO for each, on every rank, near the same places of the file, unless it is told that all ranks do the same
-//! (`H5Pset_all_coll_metadata_ops`, `H5Pset_coll_metadata_write`).
+//! HDF5 metadata (group, dataset and attribute headers, B-trees) that many ranks read or write separately. HDF5 makes a small independent MPI-IO
+//! call on every rank, near the same offsets, unless the program asks for collective metadata (`H5Pset_all_coll_metadata_ops`,
+//! `H5Pset_coll_metadata_write`).
 //!
-//! Small calls for data look alike. A data set's small reads and writes are HDF5's own calls, so as many are taken off; and where a data set is
-//! accessed in many pieces by one call of HDF5's, its bytes tell: those that no larger call moves are in the small ones.
+//! Small calls for data look similar: the small reads and writes of datasets are subtracted; if one HDF5 call accesses a dataset in many pieces,
+//! dataset bytes that no larger call moves count as moved by small calls.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Octave of the longest call that moves metadata: below 16 KiB.
+/// Largest size octave of calls for metadata: below 16 KiB.
 const SMALL: u8 = 14;
-/// Fewest ranks that do it.
+/// Fewest ranks with such calls.
 const RANKS: usize = 4;
-/// Fewest calls of each of them, on average.
+/// Fewest such calls per rank, on average.
 const CALLS: u64 = 4;
-/// Part of the small calls that are for metadata, at least.
+/// Least part of the small calls that are for metadata.
 const SHARE: f64 = 0.5;
-/// How much of the bytes between the first and the last that any rank touches one rank reaches over, on average: the same places.
+/// Least mean range of a rank, as a part of the range of all ranks, for ranks to use the same offsets.
 const SAME_PLACES: f64 = 0.25;
 
 /// Calls on a file in one direction.
 #[derive(Debug, Default)]
 struct Found {
-    /// Small independent calls of MPI-IO, and bytes.
+    /// Small independent MPI-IO calls, and their bytes.
     calls: u64,
     bytes: u64,
-    /// Small reads or writes of data sets.
+    /// Small reads or writes of datasets.
     of_data: u64,
-    /// Bytes of all data sets, and bytes of other calls of MPI-IO.
+    /// Bytes of all datasets, and bytes of other MPI-IO calls.
     data_bytes: u64,
     others_bytes: u64,
-    /// By process: between which bytes they lie.
+    /// By process: first byte and end of the small calls.
     ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
 
 impl Found {
-    /// The part that is for metadata, if many ranks do it near the same places.
+    /// Returns the part of the small calls that is for metadata, if many ranks make such calls near the same offsets.
     fn share(&self) -> Option<f64> {
         let ranks = self.ranges.len();
         let metadata = self.calls.saturating_sub(self.of_data);
@@ -65,7 +65,7 @@ fn is_small(entry: &Entry) -> bool {
     matches!(entry.class, Class::Read | Class::Write) && entry.size > 0 && entry.size <= SMALL
 }
 
-/// What it costs, by file, reads and writes apart.
+/// Returns a claim per file, for reads and for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();
@@ -102,15 +102,15 @@ fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<C
         let within = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
         entry.leaf && entry.file == file && entry.class == class && within && is_small(entry)
     };
-    // One rank does for all what each did.
+    // One rank does the work for all.
     let part = share * (1.0 - 1.0 / ranks as f64);
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
+    let savings: Savings = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
     let name = grid.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let ranks = ranks as u64;
     let about = About { file: Some(name.clone()), calls: Some(metadata), processes: Some(ranks), ..About::default() };
     let (calls, bytes_each) = (metadata, found.bytes / found.calls.max(1));
     let of = words::Hdf5Metadata { file: &name, class, ranks, calls, bytes_each, of_data: found.of_data };
-    Some(Claim::on_files(grid, Code::HDF5_METADATA, shortened, |lost| words::hdf5_metadata(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::HDF5_METADATA, savings, |lost| words::hdf5_metadata(&of, about, lost)))
 }

@@ -1,25 +1,24 @@
-//! A header, an index or a count of records that is written again after each record: half of the writes, and a way back and forth for each.
+//! A header, index or record count that is rewritten after each record: half of the writes, and a seek back and forth for each.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times that it is written, at least.
+/// Fewest writes of the header.
 const AGAIN: u64 = 8;
-/// Times that its bytes are written, at least.
+/// Least number of times that the header's bytes are written.
 const TIMES: f64 = 4.0;
-/// Its bytes at most, and of all that is written elsewhere.
+/// Largest header, bytes, and largest part of the bytes of other writes.
 const SMALL: u64 = 64 << 10;
 const PART: f64 = 0.25;
-/// How many of its writes there are for each of another, at least and at most.
+/// Smallest and largest number of header writes per other write.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
-/// Writes of one octave.
 #[derive(Clone, Copy, Debug)]
 struct Writes {
     calls: u64,
@@ -27,7 +26,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes by octave, as many as slots tell apart.
+/// Writes by size octave and time window.
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {
@@ -41,7 +40,7 @@ impl Writes {
     }
 }
 
-/// What a process writes again and again between others.
+/// A range that a process rewrites between other writes.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     size: u8,
@@ -50,7 +49,7 @@ struct Header {
     others: u64,
 }
 
-/// Those of an octave that lie where most of its short ones do, together, and how many of it lie elsewhere, with their bytes.
+/// Merges the writes of a size octave that overlap its most frequent short range; also returns calls and bytes of the octave's other writes.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
@@ -69,7 +68,7 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     Some((mine, elsewhere.0, elsewhere.1))
 }
 
-/// That of a file by one process.
+/// Returns the header that one process writes to a file.
 fn header(sizes: &Sizes) -> Option<Header> {
     let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
     let (size, (mine, mut calls, mut bytes)) =
@@ -83,14 +82,14 @@ fn header(sizes: &Sizes) -> Option<Header> {
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
-/// Of all files together.
+/// Returns one claim about all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let counts = |entry: &Entry| {
         let own = grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
         entry.leaf && own && entry.class == Class::Write && entry.cell.range.0 < entry.cell.range.1
     };
-    // Of a file that is written anew again and again each has a header.
+    // A file that is rewritten whole has its header written each time: not counted.
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Open) {
         add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
@@ -104,7 +103,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let found: BTreeMap<(ProcessId, FileId), Header> =
         by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
-    let (mut shortened, mut time) = (Shortened::new(), 0.0);
+    let (mut savings, mut time) = (Savings::new(), 0.0);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let here = |of: &&Header| {
             let (from, until) = entry.cell.range;
@@ -113,7 +112,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         if let Some(of) = found.get(&(entry.process, entry.file)).filter(here) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
             time += usual;
-            shortened.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
+            savings.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
         }
     }
     let ((_, file), one) = found.iter().max_by_key(|(_, of)| of.calls)?;
@@ -129,7 +128,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         records: others,
         time_ns: time as u64,
     };
-    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, shortened, |lost| words::header_rewritten(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, savings, |lost| words::header_rewritten(&of, about, lost)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Small calls of MPI-IO that ranks make one by one on files they share: collective ones would put the pieces of all ranks together.
+//! Small independent MPI-IO calls of ranks on files that they share: collective calls would combine the pieces of all ranks.
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
@@ -10,12 +10,11 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Octave of the longest small call: less than 256 KiB.
+/// Largest size octave of a small call: below 256 KiB.
 const SMALL: u8 = 18;
-/// Calls of a file at least, on the mean over the ranks that make them.
+/// Fewest calls on a file, mean over the ranks that make them.
 const CALLS: u64 = 8;
 
-/// Calls on a file.
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,
@@ -26,7 +25,7 @@ struct Found {
     ranks: BTreeSet<ProcessId>,
 }
 
-/// Of reads and of writes, all files together.
+/// Returns a claim for reads and one for writes, over all files.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
@@ -55,9 +54,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened = put_together(grid, is);
+    let savings = put_together(grid, is);
     let (dearest, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns))?;
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
     let sum = |of: fn(&Found) -> u64| by.values().map(of).fold(0_u64, u64::saturating_add);
@@ -77,5 +76,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         file: &name,
         ranks,
     };
-    Some(Claim::on_files(grid, Code::INDEPENDENT, shortened, |lost| words::independent(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost)))
 }

@@ -1,7 +1,7 @@
-//! Ranks that come late to collective calls of MPI-IO and HDF5, so that all others wait. How late a rank comes is what lies between its last collective
-//! call and this one, its other calls of I/O left out, against what is usual: what it lost by waiting before is not its own.
+//! Stragglers at collective MPI-IO and HDF5 calls, for which all others wait. Lateness = time since the rank's previous collective call, without
+//! its other I/O calls, minus the first quartile over ranks: waits before that call do not count.
 
-use super::who_is_late::{Meeting, by_turns, first_quartile, late};
+use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId};
 use crate::shared::stats::median;
@@ -12,38 +12,36 @@ use crate::topics::causes::reading::phases::Gaps;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Share of all that late ranks cost that these must cost to be those who are late.
+/// Least share of the cost of all last arrivals that the stragglers must have.
 const MOSTLY: f64 = 0.5;
-/// Part of the lateness that a rank's own calls may be, from which it is not known to compute for longer.
+/// Part of the lateness that a rank's own calls may explain, from which it is not known to compute longer.
 const MAY_BE: f64 = 0.5;
-/// Fewest collective calls that they come last to: once is an event.
+/// Fewest collective calls at which they arrive last: once is an event.
 const FEWEST: usize = 2;
 
-/// Those that cost most. Each group of ranks by itself: those of several are late at the same time.
+/// Returns the claim with the largest cost. Groups of ranks are examined separately, since stragglers of several groups are late at the same time.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
-    let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<Meeting>> = BTreeMap::new();
+    let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();
     for of in gaps {
         let who = of.by_process.iter().map(|(process, _)| *process).collect();
-        groups.entry((of.of_part, who)).or_default().extend(meetings(of));
+        groups.entry((of.of_part, who)).or_default().extend(sync_points(of));
     }
-    let claims =
-        groups.iter().filter_map(
-            |((of_part, who), meetings)| {
-                if *of_part { of_part_of_all(grid, who, meetings) } else { of_group(grid, meetings) }
-            },
-        );
+    let claims = groups.iter().filter_map(|((of_part, who), sync_points)| {
+        if *of_part { of_part_of_all(grid, who, sync_points) } else { of_group(grid, sync_points) }
+    });
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
 }
 
-/// The same where a part of all ranks meets in MPI's own calls. The others wait for that where all meet, and for no longer than they do there.
-fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> Option<Claim> {
-    let found = late(meetings)?;
+/// Returns the claim for a group that is a part of all ranks, in MPI's own calls. Its cost is limited to the wait of the other ranks at
+/// synchronization points of all ranks.
+fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
+    let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
-    if !often || found.may_be_chance(meetings) {
+    if !often || found.may_be_chance(sync_points) {
         return None;
     }
-    // What their I/O takes longer than that of the group is in the time between.
+    // Excess I/O of the stragglers over their group is part of the time between calls.
     let mut of: BTreeMap<ProcessId, f64> = who.iter().map(|process| (*process, 0.0)).collect();
     for entry in grid.entries.iter().filter(|entry| entry.leaf) {
         if let Some(ns) = of.get_mut(&entry.process) {
@@ -57,55 +55,55 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], meetings: &[Meeting]) -> O
     if saves_ns < found.saves_ns * MAY_BE {
         return None;
     }
-    let waiting_ns = grid.meetings.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
-    let (of, about) = found.named(grid.run, meetings.len(), saves_ns);
+    let waiting_ns = grid.sync_points.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
+    let (of, about) = found.named(grid.run, sync_points.len(), saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let words = words::late_in_group(&of, who.len() as u64, about);
     let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words), Vec::new());
     Some(Claim { waiting_ns, ..claim })
 }
 
-fn of_group(grid: &Grid<'_>, meetings: &[Meeting]) -> Option<Claim> {
-    let found = late(meetings)?;
+fn of_group(grid: &Grid<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
+    let found = late(sync_points)?;
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return by_turns(meetings).map(|of| of.claim(words::Place::Calls, meetings.len()));
+        return by_turns(sync_points).map(|of| of.claim(words::Place::Calls, sync_points.len()));
     }
-    // Somebody is the last each time.
-    if found.may_be_chance(meetings) && found.saves_ns < matters_ns(grid) {
+    // At each synchronization point some rank is last.
+    if found.may_be_chance(sync_points) && found.saves_ns < matters_ns(grid) {
         return None;
     }
-    // What a log tells of without saying when may lie in the time between calls.
+    // Calls that a log reports without their time may lie in between.
     let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
     if own_calls >= found.saves_ns * MAY_BE {
         return None;
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
-    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.of), ..about };
     let words = words::late_to_calls(&of, own_ns as u64, usual_ns as u64, about);
     let claim = Claim::new(Finding::new(Code::LATE_RANKS, words), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// What chance may cost at most to be told, ns of the run time.
+/// Returns the cost, ns of run time, from which stragglers are reported even if they may be last by chance.
 pub fn matters_ns(grid: &Grid<'_>) -> f64 {
     grid.run.length_ns() as f64 * grid.run.thresholds.io_matters_share
 }
 
-/// Time of a process's calls of which a log does not tell when they were, ns: reads and writes alone have segments there.
+/// Returns the time of a process's calls whose place in time a log does not tell, ns: only reads and writes have segments in a log.
 fn unplaced_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
     let counts =
         |entry: &&Entry| entry.process == process && entry.leaf && !matches!(entry.class, Class::Read | Class::Write);
     if grid.run.was_log() { grid.entries.iter().filter(counts).map(|entry| entry.left_ns).sum() } else { 0.0 }
 }
 
-/// The calls of one operation on one file, as far as it is known of all ranks how long they come after the one before.
-fn meetings(of: &Gaps) -> Vec<Meeting> {
+/// Returns the lateness at each call of one operation on one file for which all ranks have a known gap.
+fn sync_points(of: &Gaps) -> Vec<SyncPoint> {
     let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
-    let meeting = |number: usize| {
+    let sync_point = |number: usize| {
         let gaps = of.by_process.iter().filter_map(|(process, gaps)| Some((*process, *gaps.get(number)?)));
-        gaps.map(|(process, gap)| (gap != FIRST).then_some((process, gap as f64))).collect::<Option<Meeting>>()
+        gaps.map(|(process, gap)| (gap != FIRST).then_some((process, gap as f64))).collect::<Option<SyncPoint>>()
     };
-    (0..count).filter_map(meeting).collect()
+    (0..count).filter_map(sync_point).collect()
 }

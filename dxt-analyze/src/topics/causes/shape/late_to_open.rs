@@ -1,8 +1,8 @@
-//! Ranks that come late where all open files together, by how little time they spend in that: of logs, which have one time for all metadata calls on a file and do
-//! not tell when these were.
+//! Stragglers at collective opens, found by the short time that they spend there. For logs, which have a single time for all metadata calls on a
+//! file and not when they were made.
 
 use super::late::matters_ns;
-use super::who_is_late::{Meeting, late};
+use super::who_is_late::{SyncPoint, late};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
@@ -12,13 +12,13 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest ranks of which one is late, and files that it comes late to.
+/// Fewest ranks, and fewest files that a straggler opens last.
 const RANKS: usize = 3;
 const FEWEST: usize = 2;
-/// Share of all that late ranks cost that these must cost to be those who are late.
+/// Least share of the cost of all last arrivals that the stragglers must have.
 const MOSTLY: f64 = 0.7;
 
-/// Those that cost most.
+/// Returns a claim about the stragglers with the largest cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let ranks = usize::try_from(grid.run.ranks()).unwrap_or(usize::MAX);
@@ -35,21 +35,21 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     for entry in grid.entries.iter().filter(together) {
         *by.entry(entry.file).or_default().entry(entry.process).or_default() += entry.cell.time_ns as f64;
     }
-    // Who waits for nobody has come last.
-    let meeting = |of: BTreeMap<ProcessId, f64>| -> Meeting {
+    // A rank that waits for nobody has arrived last.
+    let sync_point = |of: BTreeMap<ProcessId, f64>| -> SyncPoint {
         let most = of.values().copied().fold(0.0, f64::max);
         of.into_iter().map(|(process, ns)| (process, most - ns)).collect()
     };
-    let meetings: Vec<Meeting> = by.into_values().filter(|of| of.len() == ranks).map(meeting).collect();
-    let found = late(&meetings)?;
+    let sync_points: Vec<SyncPoint> = by.into_values().filter(|of| of.len() == ranks).map(sync_point).collect();
+    let found = late(&sync_points)?;
     let times = found.last.len();
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         return None;
     }
-    if found.may_be_chance(&meetings) && found.saves_ns < matters_ns(grid) {
+    if found.may_be_chance(&sync_points) && found.saves_ns < matters_ns(grid) {
         return None;
     }
-    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let claim = Claim::new(Finding::new(Code::LATE_RANKS, words::late_to_open(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

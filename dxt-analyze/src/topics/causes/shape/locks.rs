@@ -1,32 +1,32 @@
-//! File locks that ranks wait for: a lock that nobody holds is taken at once.
+//! Waits for file locks: a free lock is granted at once.
 
 use crate::findings::{Code, Reason};
 use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time that a lock takes that nobody holds, ns: a round trip to a lock server.
+/// Time to take a free lock, ns: a round trip to a lock server.
 const FREE_NS: f64 = 200_000.0;
 
-/// Writes for each read, at least, where nothing is read to be written.
+/// Fewest writes per read for reads not to serve writes (data sieving).
 const FEW_READS: u64 = 4;
 
-/// In the names of the hidden files that hold shared file pointers (ROMIO).
+/// Part of the names of hidden files with shared file pointers (ROMIO).
 const POINTER_FILE: &str = ".shfp.";
 
-/// Of locks that the program takes, and of those that MPI-IO takes.
+/// Returns a claim for the program's locks and one for those of MPI-IO.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
     for inside in [false, true] {
-        let (calls, shortened) = waited(grid, inside);
-        let time: f64 = shortened.iter().map(|(_, ns)| ns).sum();
+        let (calls, savings) = waited(grid, inside);
+        let time: f64 = savings.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
-            let pointer = inside && for_shared_pointer(grid, &shortened);
-            let each = inside && !pointer && around_each_call(grid, &shortened);
+            let pointer = inside && for_shared_pointer(grid, &savings);
+            let each = inside && !pointer && around_each_call(grid, &savings);
             let locks = match (pointer, each, inside) {
                 (true, ..) => Locks::SharedPointer,
                 (_, true, _) => Locks::EachCall,
@@ -35,7 +35,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             };
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
             let words = |lost| words::lock_waits(locks, time, calls, lost);
-            let mut claim = Claim::on_files(grid, code, shortened, words);
+            let mut claim = Claim::on_files(grid, code, savings, words);
             claim.finding.about.reason = match locks {
                 Locks::SharedPointer => Some(Reason::SharedFilePointer),
                 Locks::EachCall => Some(Reason::AtomicMode),
@@ -47,10 +47,10 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     out
 }
 
-/// Whether MPI-IO locks what it reads or writes, whatever that is (atomic mode, NFS): data sieving, which locks too, reads what it will write.
-fn around_each_call(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
+/// True if MPI-IO locks around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it will write.
+fn around_each_call(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     let files: BTreeSet<FileId> =
-        shortened.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.file)).collect();
+        savings.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.file)).collect();
     let calls = |class: Class| {
         let of = |entry: &&Entry| entry.leaf && entry.inside && entry.class == class && files.contains(&entry.file);
         grid.entries.iter().filter(of).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls))
@@ -60,28 +60,28 @@ fn around_each_call(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
     each && (reads <= writes / FEW_READS || writes == 0)
 }
 
-/// Whether most of the waiting is for a shared file pointer.
-fn for_shared_pointer(grid: &Grid<'_>, shortened: &[(u32, f64)]) -> bool {
+/// True if most of the waiting is for a shared file pointer.
+fn for_shared_pointer(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
     let is = |index: u32| {
         let entry = grid.entries.get(index as usize);
         entry.is_some_and(|entry| grid.run.file_name(entry.file).contains(POINTER_FILE))
     };
-    let all: f64 = shortened.iter().map(|(_, ns)| ns).sum();
-    shortened.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
+    let all: f64 = savings.iter().map(|(_, ns)| ns).sum();
+    savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
-/// What waiting for locks costs: those that the program takes, and those that MPI-IO takes.
-fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Shortened) {
+/// Returns the number of locks taken by the program, or inside MPI-IO, and their time beyond that of free locks.
+fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if entry.leaf && entry.class == Class::Lock && entry.inside == inside {
             calls = calls.saturating_add(entry.cell.calls);
             let more = entry.left_ns - FREE_NS * entry.cell.calls as f64;
             if more > 0.0 {
-                shortened.push((index, more));
+                savings.push((index, more));
             }
         }
     }
-    (calls, shortened)
+    (calls, savings)
 }

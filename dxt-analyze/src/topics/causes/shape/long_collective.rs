@@ -1,34 +1,29 @@
-//! Collective calls that held their ranks far longer than others like them.
+//! Single collective calls that take far longer than other collective calls on the file.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Part of the time that the ranks are in a call, below which one has come late to it.
+/// Part of the call's time that a rank must be in it, or else the rank arrived late.
 const CAME_LATE: f64 = 0.5;
 
-/// A collective call that held its ranks for long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
-    /// What it does.
     class: Class,
     /// Index into [`crate::model::Run::files`].
     file: FileId,
-    /// Ranks, when the median of them began, and how long it was held, ns.
     ranks: usize,
-    /// See above.
+    /// Median begin over ranks, ns since the job's start.
     at: u64,
-    /// See above.
     took_ns: f64,
-    /// What such calls usually take, ns.
     usual_ns: f64,
 }
 
-/// The longest collective call of each operation on each file, where most of the ranks that make such calls are in it at the same time.
+/// Returns the longest collective call of each class on each file, if most ranks that make such calls are in it at the same time.
 fn held(grid: &Grid<'_>) -> Vec<Held> {
     let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
     let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
@@ -41,7 +36,7 @@ fn held(grid: &Grid<'_>) -> Vec<Held> {
         usual.entry((entry.file, entry.class)).or_default().push((entry.usual_ns, entry.cell.calls as f64));
     }
     let found = longest.into_iter().filter_map(|((file, class), of)| {
-        // Over all sizes: ranks may bring different amounts to one call.
+        // Over all sizes: ranks may contribute different amounts to one call.
         let usual_ns = weighted_quantile(usual.get_mut(&(file, class))?, 0.5)?;
         held_by(file, class, &of, usual_ns)
     });
@@ -57,16 +52,16 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     let middle = begin + took_ns / 2.0;
     let is_in_it = |call: &&(u64, u64)| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle;
     let in_it = of.values().filter(is_in_it).count();
-    // Who has no call so long was in this one, too, and came late to it: then the others waited for that one, and the call is not long.
+    // A rank without a call as long was in this one, too, but arrived late: the others waited for it, and the call is not long.
     if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
         return None;
     }
-    // As far from its like as a single call must be.
+    // An outlier, by the rule for single calls.
     let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::topics::causes::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
-/// One for each.
+/// Returns a claim per long call.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     held(grid).iter().map(|held| claim(grid, held)).collect()
@@ -74,10 +69,10 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 
 fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
     let file = grid.run.file_name(held.file).to_owned();
-    // What the slowest rank did in system calls meanwhile has findings of its own.
+    // System calls of the slowest rank in the meantime have findings of their own.
     let inside = grid.longest_inside(held.at, held.took_ns, held.file);
     let less = held.took_ns - held.usual_ns - inside;
-    let (shortened, read, written) = meanwhile(grid, held);
+    let (savings, read, written) = meanwhile(grid, held);
     let about = About {
         file: Some(file.clone()),
         span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
@@ -94,17 +89,17 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
         written,
         inside_ns: inside as u64,
     };
-    let claim = Claim::new(Finding::new(Code::LONG_COLLECTIVE, words::long_collective(&of, about)), shortened);
+    let claim = Claim::new(Finding::new(Code::LONG_COLLECTIVE, words::long_collective(&of, about)), savings);
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 
-/// System calls inside a collective call that took long, and the bytes that they read and wrote, as far as slots tell.
-fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
+/// Returns system calls inside a long collective call, and the bytes that they read and write, at window resolution.
+fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Savings, u64, u64) {
     let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
-    let (mut shortened, mut read, mut written) = (Shortened::new(), 0_u64, 0_u64);
+    let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
-            shortened.push((index, entry.left_ns));
+            savings.push((index, entry.left_ns));
             match entry.class {
                 Class::Read => read = read.saturating_add(entry.cell.bytes),
                 Class::Write => written = written.saturating_add(entry.cell.bytes),
@@ -112,7 +107,7 @@ fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Shortened, u64, u64) {
             }
         }
     }
-    (shortened, read, written)
+    (savings, read, written)
 }
 
 #[cfg(test)]
@@ -125,7 +120,7 @@ mod tests {
             let of = (0..).map(ProcessId).zip(of.iter().copied()).collect();
             held_by(FileId(0), Class::Write, &of, 2e6).map(|held| held.ranks)
         };
-        // How long each rank's longest call takes, and when it begins, ns.
+        // Longest call of each rank: duration and begin, ns.
         let (long, short) = ((500_000_000, 1_000_000_000), (3_000_000, 1_497_000_000));
         assert_eq!(held(&[long, long, long, long]), Some(4));
         assert_eq!(held(&[long, long, long, short]), None);

@@ -1,20 +1,19 @@
-//! A rank that is in calls for far longer than the others, who have less to do or nothing and wait: log lines of rank 0, a file that one reads for
-//! all. By time, where bytes say nothing.
+//! A rank that is in calls far longer than the others, which have less to do and wait: log lines of rank 0, a file that one rank reads for all.
+//! Measured by time, as bytes may not show it.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times the mean of the others that it takes at least.
+/// Least ratio to the mean of the others.
 const LONGER: f64 = 2.0;
-/// Fewest ranks.
 const FEWEST: u64 = 3;
 
-/// Of reads, writes, syncs and the rest.
+/// Returns a claim per class.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let ranks = grid.run.ranks();
@@ -26,7 +25,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 }
 
 fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
-    // Inside MPI-IO few ranks do the work of all by design.
+    // Inside MPI-IO, few ranks do the I/O of all by design.
     let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
     let (mut by, mut of_phase, mut of_rank) =
         (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());
@@ -41,13 +40,13 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     if mine < others * LONGER {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.process == process) {
         let own = by.get(&(grid.phase(entry), process)).copied().unwrap_or_default();
         let all = of_phase.get(&grid.phase(entry)).copied().unwrap_or_default();
         let mean = (all - own) / (ranks - 1) as f64;
         if own > mean && grid.waited_for(process, grid.phase(entry)) {
-            shortened.push((index, entry.left_ns * (1.0 - mean / own)));
+            savings.push((index, entry.left_ns * (1.0 - mean / own)));
         }
     }
     let name = grid.run.process_name(process);
@@ -60,5 +59,5 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
     };
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
-    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer(&name, class, times, about, lost)))
+    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer(&name, class, times, about, lost)))
 }

@@ -1,5 +1,5 @@
-//! Several ranks that are in calls for longer than all others, who do as much and wait: those of a node, or of a part of the network. By the gap between them
-//! and the others. Within calls of MPI-IO too, as far as the ranks that move bytes there move as many.
+//! Several ranks that are in calls longer than all others with as much to do, which wait: ranks of a node, or of a part of the network. Found by
+//! the gap between them and the others; also inside MPI-IO, if the ranks that move bytes there move as many.
 
 use super::uneven::several;
 use crate::findings::{About, Code};
@@ -8,29 +8,30 @@ use crate::shared::stats::median;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks that do as much as each other, for a few to stand off from most.
+/// Fewest ranks with equal work.
 const FEWEST: usize = 8;
-/// Part of them that stands off, at most.
+/// Largest part of these ranks that can be slow.
 const AT_MOST: f64 = 0.34;
-/// Times the median of calls and of bytes that a rank has at most, and at least one part in so many, to do as much as others.
+/// Largest ratio of a rank's calls and bytes to the median, either way, for equal work.
 const AS_MUCH: f64 = 1.25;
-/// Times what the others are in calls for, on the median, that each of them is at least.
+/// Least ratio of each slow rank's time in calls to the median of the others.
 const LONGER: f64 = 1.3;
-/// Times what the others differ by among themselves that the gap is at least.
+/// Least gap, as a multiple of the spread of the others.
 const GAP: f64 = 1.0;
-/// Part of the others that may be faster than the rest, and do not count to what these differ by.
+/// Part of the others, the fastest, that does not count in the spread.
 const FAST: f64 = 0.1;
-/// Fewest phases in which they are compared, and part of these in which each of them is in calls for longer than nearly all others: one long call is none of it.
+/// Fewest phases compared, and least part of them in which each slow rank is longer in calls than nearly all others: a single long call is not
+/// enough.
 const PHASES: usize = 3;
 const IN_MOST: f64 = 0.6;
-/// Part of the others that a rank is longer in calls than, to be longer than nearly all.
+/// Part of the others that a rank must exceed to be longer than nearly all.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     if grid.run.ranks() < FEWEST as u64 || grid.run.reduced_ranks() > 0 {
@@ -39,7 +40,6 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
 
-/// What a rank does.
 #[derive(Clone, Copy, Debug, Default)]
 struct Does {
     calls: f64,
@@ -62,7 +62,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     if !slow.iter().all(|process| phases.is_longer_in_most(*process, &slow)) {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let phase = grid.phase(entry);
         if !slow.contains(&entry.process) || !grid.waited_for(entry.process, phase) {
@@ -70,16 +70,16 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         }
         let own = phases.time(phase, entry.process);
         if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
-            shortened.push((index, entry.left_ns * (1.0 - others / own)));
+            savings.push((index, entry.left_ns * (1.0 - others / own)));
         }
     }
-    if shortened.is_empty() {
+    if savings.is_empty() {
         return None;
     }
-    Some(told(grid, class, &of, &slow, shortened))
+    Some(reported(grid, class, &of, &slow, savings))
 }
 
-/// Leaves those that do about as much as most; `None` if these are not most of all, or too few.
+/// Keeps the ranks with about as much work as most; `None` if these are too few or not the majority.
 fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     let all = of.len();
     let calls = median(&mut of.values().map(|does| does.calls).collect::<Vec<f64>>())?;
@@ -89,7 +89,7 @@ fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     (of.len() >= FEWEST && of.len() * 2 > all).then_some(())
 }
 
-/// Those that are in calls for longer than all others by a clear gap, of processes with their times, ns; two at least.
+/// Returns the processes, at least two, whose times in calls are above all others by a clear gap. `times`: ns.
 fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     let mut times = times.to_vec();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -106,7 +106,7 @@ fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     Some(times.split_off(times.len() - found.1).into_iter().map(|(process, _)| process).collect())
 }
 
-/// Time of each in calls by phase, ns.
+/// Time of each process in calls by phase, ns.
 #[derive(Debug, Default)]
 struct Phases(BTreeMap<usize, BTreeMap<ProcessId, f64>>);
 
@@ -124,7 +124,7 @@ impl Phases {
         self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Times of all but the slow ones in a phase, in order.
+    /// Times of all but the slow processes in a phase, ascending.
     fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
         let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
         let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();
@@ -132,7 +132,7 @@ impl Phases {
         all
     }
 
-    /// Median of the others in a phase, if these are several.
+    /// Median time of the others in a phase, if there are several.
     fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
         all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)
@@ -154,12 +154,12 @@ impl Phases {
     }
 }
 
-fn told(
+fn reported(
     grid: &Grid<'_>,
     class: Class,
     of: &BTreeMap<ProcessId, Does>,
     slow: &BTreeSet<ProcessId>,
-    shortened: Shortened,
+    savings: Savings,
 ) -> Claim {
     let run = grid.run;
     let times = |is: bool| {
@@ -181,7 +181,7 @@ fn told(
         run.processes.iter().filter(|process| process.node == *node && process.rank >= 0).count() == slow.len()
     });
     let ranks = several(grid, &members).unwrap_or_else(|| show::counted(members.len() as u64, "process"));
-    // Where there is only one, it tells nothing.
+    // With a single node, naming it says nothing.
     let tells = run.nodes.len() > 1;
     let of = words::LongerTogether {
         ranks,
@@ -192,7 +192,7 @@ fn told(
         others: others.len() as u64,
     };
     let about = About { node: node.clone().filter(|_| tells), ..About::default() };
-    Claim::on_files(grid, Code::TIME_IMBALANCE, shortened, |lost| words::longer_together(&of, about, lost))
+    Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer_together(&of, about, lost))
 }
 
 #[cfg(test)]

@@ -1,41 +1,40 @@
-//! Small pieces that several aggregators write or read in one collective call, which storage serves one after another: one request with all of them
-//! would be served once. Told by the steps of how long they take, since all begin together: one service, two, three, and so on.
+//! Small pieces that several aggregators move in one collective call, and that storage serves one after another: a single request of all pieces
+//! would be served once. Recognised by durations of calls that begin together: one service time, two, three, and so on.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Aggregators whose times are steps, at least.
+/// Fewest aggregators with durations in steps.
 const SEVERAL: usize = 3;
-/// Part of a service by which each is off its step, and after the first of which the last has begun, at most.
+/// Largest deviation from a step, and largest delay between the first and the last begin, as parts of the service time.
 const OFF: f64 = 0.4;
 const TOGETHER: f64 = 0.5;
-/// Bytes of a call of all ranks that one request takes, so that nothing is gained by more aggregators.
+/// Bytes of a call of all ranks up to which one request suffices and more aggregators gain nothing.
 pub const SMALL_CALL: u64 = 512 << 10;
-/// Part of the time of such pieces that is spent in steps.
+/// Least part of the time of such pieces that is in steps.
 const MOST: f64 = 0.6;
-/// What a service takes at least, and for each byte: else it is the bytes that it takes its time for. ns.
+/// Least service time, in all and per byte, ns: below, it is the time of the bytes.
 const SERVICE_NS: f64 = 1e6;
 const NS_PER_BYTE: f64 = 10.0;
-/// Phases in which they do.
+/// Fewest phases with steps.
 const PHASES: usize = 3;
 
-/// What an aggregator does in a phase, in one call.
+/// Single call of an aggregator in a phase.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Entry of the grid.
     index: u32,
     ns: f64,
     bytes: u64,
     began: Option<u64>,
 }
 
-/// One for each file.
+/// Returns a claim per file.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let callers = collective_callers(grid.run);
@@ -55,12 +54,12 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     of.into_iter().filter_map(|((file, class), pieces)| of_file(grid, file, class, pieces)).collect()
 }
 
-/// By phase and process: its piece, if it is one.
+/// By phase and process: its call, if it makes only one.
 type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
 fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
     let (mut all, mut in_steps, mut services) = (0.0, 0.0, Vec::new());
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     let mut most = 0;
     for pieces in by.into_values() {
         let Some(pieces) = pieces.into_values().collect::<Option<Vec<Piece>>>() else { continue };
@@ -70,27 +69,27 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
             in_steps += time;
             services.push(service);
             most = most.max(pieces.len());
-            shortened.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
+            savings.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
         }
     }
     if services.len() < PHASES || in_steps < all * MOST {
         return None;
     }
     let mean = services.iter().sum::<f64>() / services.len() as f64;
-    let entries = shortened.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / shortened.len().max(1) as u64;
+    let entries = savings.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
+    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / savings.len().max(1) as u64;
     let name = grid.run.file_name(file).to_owned();
     let (aggregators, each_ns, calls) = (most as u64, mean as u64, services.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::ManyAggregators { file: &name, class, aggregators, bytes, each_ns, calls };
-    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, shortened, |lost| words::many_aggregators(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
-/// How long one is served, ns, if so many are served one after another.
+/// Returns the service time, ns, if the calls are served one after another.
 fn service(pieces: &[Piece]) -> Option<f64> {
     let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
     times.sort_by(f64::total_cmp);
-    // By the longest: the first may have come a little earlier than the others.
+    // From the longest call: the first may have arrived earlier than the others.
     let service = times.last()? / times.len() as f64;
     let steps = (1..).zip(&times).all(|(step, ns)| (ns - service * f64::from(step)).abs() <= service * OFF);
     let begins = || pieces.iter().filter_map(|piece| piece.began);
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_told_from_what_takes_its_time() {
+    fn steps_are_reported_from_what_takes_its_time() {
         let piece = |ms: &f64, bytes: u64, began: u64| Piece { index: 0, ns: ms * 1e6, bytes, began: Some(began) };
         let of = |ms: &[f64], bytes| service(&ms.iter().map(|ms| piece(ms, bytes, 0)).collect::<Vec<Piece>>());
         assert_eq!(of(&[60.0, 30.0, 90.0, 120.0], 32_768), Some(30e6));

@@ -1,5 +1,5 @@
-//! Files that are small and many: each opened for a little, or made only to be read once and removed. What each costs is an open, a close and
-//! a short transfer, and none of it would be needed in one file, or in memory.
+//! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short transfer,
+//! which one file or memory would avoid.
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
@@ -8,7 +8,7 @@ use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
@@ -16,28 +16,27 @@ use trace_format::op::OpClass;
 /// Fewest small files, and fewest temporary ones.
 const MANY: usize = 32;
 const SEVERAL: usize = 16;
-/// Bytes that are moved for an open up to which a file is small.
+/// Most bytes moved per open of a small file.
 const SMALL: u64 = 512 << 10;
-/// Times that a process opens a small file at most, on the mean: who opens it more often has another fault.
+/// Most opens of a small file per process, on average: more opens are another fault.
 const OPENS: f64 = 2.0;
-/// The same of very many that are moved in a go: who goes through a set of samples again and again opens each once in each pass.
+/// Like `OPENS`, for very many files that are moved by one call each: repeated passes over a set of samples open each file once per pass.
 const PASSES: f64 = 64.0;
-/// Part of the files' opens at least that are of such files: one that is used otherwise, too, says nothing.
+/// Least part of all opens that are opens of such files.
 const MOST: f64 = 0.8;
-/// What an open takes on the mean at least, or the transfer of a tiny file, ns, if there are not very many: a server that is not busy answers sooner.
+/// Least mean time of an open, or of the transfer of a tiny file, ns, unless there are `VERY_MANY` files: an idle server is faster.
 const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
-/// Part of all time from which it is in closes, and what each takes then at least, ns: that these are slow says more than that there are many files.
+/// Part of the time from which closes dominate, and their least mean duration, ns: slow closes are a more specific finding.
 const IN_CLOSES: f64 = 0.6;
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;
-/// Bytes that are moved for an open up to which not the bytes take the transfer's time, but that it is one of its own.
+/// Bytes per open up to which a transfer's time is due to its number, not its bytes.
 const TINY: u64 = 64 << 10;
-/// What a call takes on a file in memory, ns.
+/// Time of a call on a file in memory, ns.
 const IN_MEMORY_NS: f64 = 2_000.0;
-/// What bytes take there, ns each.
+/// Time per byte of a file in memory, ns.
 const NS_PER_BYTE: f64 = 1.0;
 
-/// What is done with a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
@@ -47,14 +46,14 @@ struct Use {
     removed: bool,
 }
 
-/// One for each kind of which there are many.
+/// Returns a claim per kind of small files.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let uses = uses(grid);
     [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(grid, &uses, kind)).collect()
 }
 
-/// Whether calls are of the program or of HDF5; what MPI-IO keeps beside a file is its own.
+/// True for calls of the program or of HDF5: files that MPI-IO keeps beside others are its own.
 fn counts(grid: &Grid<'_>, entry: &Entry) -> bool {
     entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
 }
@@ -82,12 +81,12 @@ fn uses(grid: &Grid<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    /// Of a file that each of its processes opens so many times at most.
+    /// Returns the kind of a file that each process opens at most `opens` times on average.
     fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
         let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
         match (file.removed, file.written > 0, file.read > 0) {
-            // One that nothing is in says by its name that something is so.
+            // An empty file that is removed is a marker: its name is its content.
             (true, written, read) if small && (written || !read) => Some(Self::Temporary),
             (false, true, _) if small && seldom => Some(Self::Written),
             (false, false, true) if small && seldom => Some(Self::Read),
@@ -108,9 +107,9 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     if mine.len() < fewest {
         return None;
     }
-    let (mut shortened, mut time, mut opens, mut moves) = (Shortened::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
+    let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
-    // Where it takes more of them, the number of reads or writes costs, not the files'.
+    // With more transfers per file, their number costs, not that of the files.
     let in_a_go = in_a_go(grid, &mine);
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
         if entry.class == Class::Open {
@@ -119,7 +118,6 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         if !mine.contains_key(&entry.file) {
             continue;
         }
-        // Single calls that take far longer than their like would do so on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         let (calls, moved) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         let data = matches!(entry.class, Class::Read | Class::Write);
@@ -137,14 +135,14 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
-            // Of one file a sync or a lock takes no less.
+            // One large file needs as many syncs and locks.
             _ if matches!(entry.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
-            // In one file, read or written in large pieces.
+            // In one file, bytes would move in large requests.
             _ if data => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
             _ => usual,
         };
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
             by_itself += if data { less } else { 0.0 };
         }
     }
@@ -153,16 +151,16 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let slow = each >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
     let most = opens.0 as f64 >= all_opens as f64 * MOST;
     let in_closes = closes.1 >= time * IN_CLOSES && closes.1 >= closes.0 as f64 * SLOW_CLOSE_NS;
-    if shortened.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
+    if savings.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
         return None;
     }
     let (files, calls) = (mine.len() as u64, calls_of(&mine));
     let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
-    Some(Claim::on_files(grid, code, shortened, |lost| words::many_files(&of, lost)))
+    Some(Claim::on_files(grid, code, savings, |lost| words::many_files(&of, lost)))
 }
 
-/// Whether files are read or written in a go.
+/// True if files are read or written by one call each.
 fn in_a_go(grid: &Grid<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
     let (mut opens, mut moves) = (0_u64, 0_u64);
     for entry in grid.entries.iter().filter(|entry| counts(grid, entry) && files.contains_key(&entry.file)) {

@@ -1,15 +1,17 @@
-//! What costs the job time by the shape of its I/O, whoever does it: each finding is a module of its own.
+//! Findings about the shape of the I/O, regardless of the process that does it: one module each.
 //!
-//! * Who has more to do: [`uneven`]: ranks with more than their share, [`rounds`]: or one of each round of processes; [`longer`]: a rank that is in calls for longer, [`longer_together`]: or several for the same work; [`slow_thread`]: threads of a process;
-//!   [`shared_records`]: files of which a log knows only the slowest rank; [`late`], [`late_to_open`], [`meeting_late`]: ranks that come late to collective calls ([`who_is_late`]).
-//! * Who waits: [`one_by_one`]: for turns; [`queue`]: for too few targets, by how files lie on them ([`placed`]); [`locks`]; [`aliasing`]: ranks that meet on one target after another; [`shared_block`]: for a block that all read,
-//!   [`behind_block`]: or behind those who do; [`long_collective`]: a call that held
-//!   its ranks; [`polled`]: files that are waited for, [`found_late`]: or found some time after they are there; [`syncs`]; [`past_cache`]: files opened with O_SYNC or O_DIRECT.
-//! * Requests of few bytes: [`tiny`]; [`tiny_collective`]: of all ranks together; [`independent`]: of MPI-IO one by one; [`stream_buffer`]: of C streams; [`filling`]: reads for writes of less than a
-//!   block; [`seeks`]: by their price; [`put_together`]: what they would save as long ones; [`whole_files`]: those that are as long as their file.
-//! * Work done again: [`asked_again`]: names; [`read_again`]: bytes, as far as counters tell; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`]: files that are opened, [`rewritten`]: or written; [`read_before`]: blocks that are read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`]: more read than asked for.
-//! * Metadata: [`slow_metadata`]; [`many_files`]: small or temporary ones; [`header`]: between records; [`hdf5_metadata`]: of which each rank reads and writes its own.
-//! * Aggregators: [`one_aggregator`]: by a hint; [`many_aggregators`]: that wait for each other.
+//! * Uneven work: [`uneven`]: bytes of ranks; [`rounds`]: of processes in rounds; [`longer`], [`longer_together`]: time in calls of one rank, of
+//! several; [`slow_thread`]; [`shared_records`]: files with a record of the slowest rank only; [`late`], [`late_to_open`], [`sync_point_late`]:
+//! stragglers ([`who_is_late`]).
+//! * Waits: [`one_by_one`]: serialized ranks; [`queue`]: too few targets ([`placed`]); [`locks`]; [`aliasing`]; [`shared_block`]: a block that
+//! all read, [`behind_block`]: calls behind its readers; [`long_collective`]; [`polled`], [`found_late`]: files of others; [`syncs`];
+//! [`past_cache`]: O_SYNC or O_DIRECT.
+//! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for partly
+//! written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
+//! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`];
+//! [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
+//! * Metadata: [`slow_metadata`]; [`many_files`]; [`header`]: rewritten between records; [`hdf5_metadata`]: separately on each rank.
+//! * Aggregators: [`one_aggregator`]: limited by a hint; [`many_aggregators`]: serialized.
 
 pub mod aliasing;
 pub mod asked_again;
@@ -30,7 +32,6 @@ pub mod longer;
 pub mod longer_together;
 pub mod many_aggregators;
 pub mod many_files;
-pub mod meeting_late;
 pub mod mpiio_reopened;
 pub mod one_aggregator;
 pub mod one_by_one;
@@ -50,6 +51,7 @@ pub mod shared_records;
 pub mod slow_metadata;
 pub mod slow_thread;
 pub mod stream_buffer;
+pub mod sync_point_late;
 pub mod syncs;
 pub mod tiny;
 pub mod tiny_collective;
@@ -62,23 +64,23 @@ use super::grid::Grid;
 use super::reading::phases::Gaps;
 use rayon::prelude::*;
 
-/// All of it.
+/// Returns the claims of all modules.
 #[must_use]
 pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut blocks = shared_block::shared_blocks(grid);
     let mut out = uneven::claims(grid);
     out.extend(rounds::claims(grid));
-    // A queue of reads of one block is the block's.
+    // A queue of reads of one block is attributed to the block.
     out.extend(queue::claims(grid, &mut blocks));
     out.extend(blocks.into_iter().map(|block| shared_block::claim(grid, block)));
-    // None of them knows of the others.
+    // These do not depend on each other.
     let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(grid)).collect();
     out.extend(apart.into_iter().flatten());
     out.extend(late::claim(grid, gaps));
     out
 }
 
-/// Those that are found each by itself.
+/// Functions that need only the grid.
 const APART: [fn(&Grid<'_>) -> Vec<Claim>; 33] = [
     |grid| all(locks::claims(grid)),
     |grid| all(syncs::claims(grid)),
@@ -110,7 +112,7 @@ const APART: [fn(&Grid<'_>) -> Vec<Claim>; 33] = [
     |grid| all(one_aggregator::claims(grid)),
     |grid| all(many_aggregators::claims(grid)),
     |grid| all(long_collective::claims(grid)),
-    |grid| all(meeting_late::claim(grid)),
+    |grid| all(sync_point_late::claim(grid)),
     |grid| all(late_to_open::claim(grid)),
     |grid| all(one_by_one::claim(grid)),
 ];

@@ -1,28 +1,28 @@
-//! Files that ranks open together again and again: an open of MPI-IO is a meeting of all ranks, and each asks for the file.
+//! Files that ranks open together repeatedly: an MPI-IO open is a synchronization point, and each rank queries the file.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Times that a process opens a file, at least.
+/// Fewest opens of a file by a process.
 const AGAIN: u64 = 4;
 
-/// What a process does with a file in opens and closes.
+/// Opens and closes of a file by a process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
-    /// In opens and closes of MPI-IO, and in system calls inside of them, ns.
+    /// Time in opens and closes of MPI-IO, and in system calls inside of them, ns.
     library_ns: f64,
     inside_ns: f64,
 }
 
-/// The file that it costs most on.
+/// Returns a claim about the file with the largest cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let name = |entry: &Entry| grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
@@ -41,24 +41,24 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         }
     }
     uses.retain(|_, of| of.opens >= AGAIN);
-    let mut shortened: BTreeMap<FileId, Shortened> = BTreeMap::new();
+    let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
         if let Some(of) = uses.get(&(entry.file, entry.process)) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
-            shortened.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
+            savings.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
         }
     }
-    // Who comes late waits least: what it spends there is no waiting for it.
+    // A straggler waits least: the least time over ranks contains no waiting for it.
     let outside = |file: FileId| {
         let theirs = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of);
         let least = theirs.map(|of| (of.library_ns - of.inside_ns) * (1.0 - 1.0 / of.opens as f64));
         least.fold(f64::INFINITY, f64::min).max(0.0)
     };
-    // Who opens a file alone waits for nobody.
+    // A file that one rank opens alone is no synchronization point.
     let ranks = grid.run.ranks() as usize;
     let opened_by = |file: FileId| uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).count();
-    shortened.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
-    let (file, shortened) = shortened.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
+    savings.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
+    let (file, savings) = savings.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
     let mine: Vec<&Use> = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of).collect();
     let opens = mine.iter().map(|of| of.opens).max()?;
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
@@ -67,6 +67,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let about = About { file: Some(path.clone()), calls: Some(opens), ..About::default() };
     let words = words::reopened_together(&path, (opens, mine.len() as u64), library_ns, inside_ns, about);
     let waiting_ns = outside(file);
-    let claim = Claim::new(Finding::new(Code::REPEATED_OPENS, words), shortened);
+    let claim = Claim::new(Finding::new(Code::REPEATED_OPENS, words), savings);
     Some(Claim { waiting_ns, ..claim })
 }

@@ -1,4 +1,4 @@
-//! Collective calls that all go through fewer processes than there are, since a hint of the program says so.
+//! Collective calls that go through fewer aggregators than possible because of a hint of the program.
 
 use super::many_aggregators::SMALL_CALL;
 use crate::findings::{About, Code};
@@ -7,21 +7,21 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
-/// Aggregators that would do at least, where more nodes than that do not say so.
+/// Fewest aggregators that are advised in place of one, even on fewer nodes.
 const ENOUGH: usize = 4;
 
-/// One in so many of the bytes that the busiest moves, below which a process is no aggregator.
+/// A process that moves less than 1/`LITTLE` of the busiest one's bytes is no aggregator.
 const LITTLE: u64 = 20;
 
-/// Hints that say so: MPI's own, and Open MPI's parameter.
+/// Hints that set the number of aggregators: MPI's own, and Open MPI's parameter.
 const KEYS: [&str; 2] = ["cb_nodes", "io_ompio_num_aggregators"];
 
-/// One for each file.
+/// Returns a claim per file.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let is = |hint: &&HintOf| hint.origin == HintOrigin::Asked && KEYS.contains(&hint.key.as_str());
@@ -37,7 +37,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: usize, key: &str) -> Option<Claim> {
     let data = |entry: &&Entry| entry.file == file && matches!(entry.class, Class::Read | Class::Write);
     let mut moved: BTreeMap<ProcessId, u64> = BTreeMap::new();
-    // A typical request, by bytes: what one holds, more aggregators would only cut.
+    // More aggregators would split a request that one holds: the median request, by bytes, must be larger.
     let mut sizes: Vec<(f64, f64)> = Vec::new();
     for entry in grid.entries.iter().filter(data).filter(|entry| entry.leaf && entry.inside) {
         add(moved.entry(entry.process).or_default(), entry.cell.bytes);
@@ -46,13 +46,13 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     if weighted_quantile(&mut sizes, 0.5).is_none_or(|bytes| bytes <= SMALL_CALL as f64) {
         return None;
     }
-    // Besides what HDF5 writes of its own metadata.
+    // Writes of HDF5's own metadata do not count.
     let most = moved.values().copied().max().unwrap_or(0);
     let aggregators: BTreeSet<ProcessId> =
         moved.into_iter().filter(|(_, bytes)| *bytes >= most / LITTLE).map(|(process, _)| process).collect();
     let on = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
     let nodes = on.collect::<BTreeSet<u32>>().len();
-    // Of a node with two or more nobody knows whether more would do better.
+    // With two or more on a node, it is unknown if more would be faster.
     let enough = if aggregators.len() == 1 { nodes.max(ENOUGH) } else { nodes };
     let could = callers.len().min(enough);
     if aggregators.is_empty() || aggregators.len() > asked || could <= aggregators.len() {
@@ -60,10 +60,10 @@ fn of_file(grid: &Grid<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     }
     let less = 1.0 - aggregators.len() as f64 / could as f64;
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| data(entry) && entry.leaf && entry.inside);
-    let shortened: Shortened = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
+    let savings: Savings = theirs.map(|(index, entry)| (index, entry.left_ns * less)).collect();
     let name = grid.run.file_name(file).to_owned();
     let (aggregators, ranks) = (aggregators.len() as u64, callers.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::AskedAggregators { file: &name, aggregators, ranks, key, asked, could };
-    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, shortened, |lost| words::asked_aggregators(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::ASKED_AGGREGATORS, savings, |lost| words::asked_aggregators(&of, about, lost)))
 }

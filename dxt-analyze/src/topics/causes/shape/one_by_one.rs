@@ -1,4 +1,4 @@
-//! Ranks that read or write one after another in some phases of a run whose other I/O goes on at the same time: by the whole run's time nothing is serial.
+//! Ranks that are serialized in some phases of a run with otherwise parallel I/O: over the whole run, nothing looks serial.
 
 use crate::findings::{About, Code, Finding};
 use crate::limits::NAMED_EXAMPLES;
@@ -10,37 +10,37 @@ use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, w
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks that take turns: two or three do by chance.
+/// Fewest serialized ranks: two or three follow one another by chance.
 const FEWEST: usize = 4;
-/// Part of the time from the first call of such a phase to its last in which one is in a call, at least.
+/// Least part of such a phase, first to last call, with a rank in a call.
 const WITHOUT_PAUSE: f64 = 0.8;
-/// Times that all turns take, each from its first call to its last, against the time from the first of all to the last, at most: nobody works beside another.
+/// Largest ratio of the ranks' summed spans, each first to last call, to the span of all: ranks do not overlap.
 const BESIDE: f64 = 1.1;
-/// Part of the changes from one rank to another in which one begins as the other ends, at least.
+/// Least part of the changes from rank to rank in which one begins as the other ends.
 const HANDED_ON: f64 = 0.8;
 
-/// A phase in which ranks take turns.
+/// A phase in which ranks are serialized.
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
-    /// Groups of them that do so beside each other.
+    /// Number of groups of ranks that are serialized beside each other.
     groups: u64,
     calls: u64,
     files: BTreeSet<FileId>,
-    /// What all wait for the last, beyond what the longest takes, ns.
+    /// Wait of all for the last rank, beyond the longest rank's own time, ns.
     waits_ns: f64,
-    /// Whether any of it is writes, and reads.
+    /// True if there are writes; if there are reads.
     writes: bool,
     reads: bool,
 }
 
-/// All such phases of a run as one finding.
+/// Returns one claim about all such phases.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if !grid.slots.ranks_met || (grid.run.ranks() as usize) < FEWEST {
         return None;
     }
-    // Aggregators come one after another however well all goes.
+    // Aggregators follow one another even in a healthy run.
     let collective = grid.entries.iter().filter(|entry| entry.collective);
     let collective: BTreeSet<FileId> = collective.map(|entry| entry.file).collect();
     let mut by: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
@@ -57,7 +57,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
             _ => {}
         }
     }
-    // That locks make turns is told of the locks.
+    // Ranks serialized by locks have a finding about the locks.
     by.retain(|phase, entries| {
         let (locks, in_locks) = locks.get(phase).copied().unwrap_or_default();
         let in_calls: f64 = entries.iter().map(|entry| entry.left_ns).sum();
@@ -93,7 +93,7 @@ fn calls_of(entries: &[&Entry]) -> u64 {
     entries.iter().map(|entry| entry.cell.calls).fold(0, u64::saturating_add)
 }
 
-/// Of all that read or write in a phase, or of several groups of them beside each other, of which each has a file of its own: those that take longest.
+/// Checks all ranks that read or write in a phase, else groups of ranks with a file each, which run beside each other: the longest wait counts.
 fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
     if let Some(all) = of_group(grid, entries) {
         return Some(all);
@@ -116,7 +116,7 @@ fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
 }
 
 fn of_group(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
-    // In calls, and from the first to the last of them.
+    // Time in calls, and span from the first to the last call.
     let mut by: BTreeMap<ProcessId, (f64, (u64, u64))> = BTreeMap::new();
     let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
     for entry in entries {

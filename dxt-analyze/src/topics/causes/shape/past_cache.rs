@@ -1,23 +1,23 @@
-//! Reads and writes that wait for storage each, since the file was opened so: O_SYNC and O_DSYNC, and small ones past the page cache.
+//! Calls that wait for storage because of the open flags: writes with O_SYNC or O_DSYNC, and small requests with O_DIRECT.
 
 use crate::findings::Code;
 use crate::model::{Class, Manner};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Octave of the longest request that waits more than it moves: less than 256 KiB.
+/// Largest size octave of requests whose wait dominates: below 256 KiB.
 const SMALL: u8 = 18;
-/// What a call through the page cache takes, and its bytes, ns, where the run has none to compare with.
+/// Time per call and per byte through the page cache, ns, if the run has no such calls to compare with.
 const NS_PER_CALL: f64 = 2_000.0;
 const NS_PER_BYTE: f64 = 1.0;
-/// Fewest such calls that tell what is usual.
+/// Fewest such calls for their mean to count.
 const ENOUGH: u64 = 10;
 
-/// Of writes through the cache, of reads and of writes past it.
+/// Returns claims about synchronous writes, and about reads and writes that bypass the cache.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let plain = plain(grid);
@@ -37,7 +37,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     out
 }
 
-/// What a call of a kind and size takes on the mean that goes through the page cache, ns.
+/// Returns the mean duration of calls through the page cache, ns, by class and size octave.
 fn plain(grid: &Grid<'_>) -> BTreeMap<(Class, u8), f64> {
     let mut of: BTreeMap<(Class, u8), (u64, f64)> = BTreeMap::new();
     let through_cache = |entry: &&Entry| {
@@ -58,9 +58,9 @@ fn sums(
     plain: &BTreeMap<(Class, u8), f64>,
     class: Class,
     counts: impl Fn(&Entry) -> bool,
-) -> Option<(words::Uncached, Shortened)> {
+) -> Option<(words::Uncached, Savings)> {
     let mut found = words::Uncached { class, calls: 0, bytes: 0, time_ns: 0.0, flags: BTreeMap::new() };
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         let (calls, bytes) = (entry.cell.calls as f64, entry.cell.bytes as f64);
         add(&mut found.calls, entry.cell.calls);
@@ -69,10 +69,10 @@ fn sums(
         let else_ns =
             plain.get(&(class, entry.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
         if entry.left_ns > else_ns {
-            shortened.push((index, entry.left_ns - else_ns));
+            savings.push((index, entry.left_ns - else_ns));
             let manner = grid.stream(entry).map_or_else(Manner::default, |stream| stream.manner);
             add(found.flags.entry(manner).or_default(), entry.cell.calls);
         }
     }
-    (!shortened.is_empty()).then_some((found, shortened))
+    (!savings.is_empty()).then_some((found, savings))
 }

@@ -1,17 +1,17 @@
-//! How files lie on storage targets: those in use at a time, and whether there are others.
+//! Placement of files on storage targets: number of targets in use at a time, and if there are others.
 
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the time of all calls up to which a target is barely used.
+/// Part of the time of all calls below which a target counts as unused.
 pub(super) const BARELY: f64 = 0.02;
-/// Files on each target from which it is no chance on which they lie.
+/// Fewest files per target for their placement not to be chance.
 const FILES: usize = 3;
-/// Part of the time of calls that is on files of as many stripes, to say so.
+/// Least part of the time of calls on files with one stripe count, for the count to be reported.
 const MOST: f64 = 0.8;
 
-/// The stripes that files have which most of the time of a class of calls is on.
+/// Returns the stripe count of the files with most of a class's time.
 pub(super) fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
@@ -23,15 +23,14 @@ pub(super) fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
     by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
 }
 
-/// How the files of a class of calls lie on targets.
+/// Placement of the files that a class of calls uses.
 pub(super) struct Placed {
-    /// Targets in use at a time, the mean over phases by the time of their calls.
+    /// Targets in use at a time, mean over phases weighted by time in calls.
     pub(super) at_once: f64,
-    /// Whether each file is one process's.
+    /// True if each file is used by one process only.
     own: bool,
-    /// By target: files.
     files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Targets of any calls.
+    /// Number of targets that any calls reach.
     known: usize,
 }
 
@@ -61,7 +60,7 @@ impl Placed {
         Self { at_once, own, files, known: known.len() }
     }
 
-    /// Whether servers that put each new file on a target of its own have no others than the `used` ones: many files lie on them evenly, and nothing on others.
+    /// True if servers that place each new file on one target seem to have only the `used` ones: many files lie evenly on these, and none on others.
     pub(super) fn is_all_there_is(&self, used: usize) -> bool {
         let counts = || self.files.values().map(BTreeSet::len);
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));

@@ -1,5 +1,5 @@
-//! Processes that wait by asking again and again: for a lock file that another holds (an open with `O_EXCL` fails with `EEXIST`), for a lock on a file
-//! (`EAGAIN`), or for a file that another makes (`ENOENT`). The calls are short; the time lies between them.
+//! Processes that poll: for a lock file of another process (open with `O_EXCL` fails with `EEXIST`), a file lock (`EAGAIN`), or a file that
+//! another process makes (`ENOENT`). The calls are short; the time lies between them.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
@@ -8,22 +8,22 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From one of them to the next at most, ns, on the mean: who asks less often does something else, as a program that looks for a stop file after each step.
+/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each step.
 const SELDOM_NS: f64 = 1e9;
-/// Times the usual distance of two questions from which a process has not asked meanwhile.
+/// Multiple of the usual interval between failed calls from which a pause separates two waits.
 const PAUSE: f64 = 3.0;
-/// Part of the slots of a wait in which it reads or writes, and of each of these, from which it is work.
+/// Part of a wait's time windows with work, and part of a window in reads or writes, from which the process works meanwhile.
 const WORKS: f64 = 0.25;
-/// Part of all waiting that is for one file, to name it.
+/// Least part of the waiting that must be for one file to name it.
 const MOST: f64 = 0.8;
 
 impl What {
-    /// What a call waits for that failed like this: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`, the same numbers on all of Linux.
+    /// Returns the object of a wait by the failed call's errno, as on all of Linux: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`.
     fn of(class: Class, errno: u16) -> Option<Self> {
         match (class, errno) {
             (Class::Open, 17) => Some(Self::LockFile),
@@ -35,7 +35,7 @@ impl What {
 }
 
 impl What {
-    /// Calls that fail in a wait, at least: who finds a file there once, or not there a few times, may go on without it; who is refused a lock does not.
+    /// Fewest failed calls in a wait: a process may continue without a file after a few failures, but not without a lock.
     const fn fewest(self) -> u64 {
         match self {
             Self::Lock => 2,
@@ -46,34 +46,33 @@ impl What {
 }
 
 impl Asked {
-    /// Calls that fail in a wait.
+    /// Failed calls in a wait.
     fn calls(&self, (first, last): &Wait) -> u64 {
         self.failed.range(*first..=*last).fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
     }
 }
 
-/// What a process does with a name: by slot, calls that fail, and slots in which one succeeds.
+/// Calls of a process on a path: failed calls by time window, and windows with a successful one.
 #[derive(Debug, Default)]
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
-    /// Slots with calls that may end a wait.
+    /// Time windows with calls that may end a wait.
     ends: BTreeSet<u16>,
-    /// Whether it makes the file itself.
     makes: bool,
     indices: Vec<(u32, u16)>,
 }
 
-/// What is waited for, and what for how long.
+/// Waiting time, ns, by file and by process.
 #[derive(Debug, Default)]
 struct Waited {
     by_file: BTreeMap<FileId, f64>,
     by_process: BTreeMap<ProcessId, f64>,
     calls: u64,
-    shortened: Shortened,
+    savings: Savings,
 }
 
-/// One for lock files, one for locks, one for files that are not there yet.
+/// Returns a claim about lock files, one about locks, and one about files that do not exist yet.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let asked = asked(grid);
@@ -91,7 +90,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
         };
         let mut waits = waits(&asked);
-        // When the file was there is on record: then that is what is said ([`super::found_late`]).
+        // If it is recorded when the file existed, [`super::found_late`] reports the wait.
         let known = |wait: &Wait| what == What::File && is_found(grid, (process, file), wait);
         waits.retain(|wait| enough(wait) && !known(wait) && !others.is_work(grid, process, (what, file), wait));
         let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
@@ -105,12 +104,12 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
         let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
         let left = left.filter_map(|(index, _)| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
-        of.shortened.extend(left);
+        of.savings.extend(left);
     }
     waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
 }
 
-/// Whether the trace tells when the file of a wait was there.
+/// True if the trace tells when the file of a wait existed.
 fn is_found(grid: &Grid<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
     let slots = |found: &Found| (grid.slots.of(found.asked_ns), grid.slots.of(found.found_ns));
     let begin = grid.found.partition_point(|found| found.process < of.0);
@@ -119,7 +118,7 @@ fn is_found(grid: &Grid<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> b
         .any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
 }
 
-/// Questions of the program, by who asks for what.
+/// Returns failed calls of the program, by process, file and object.
 fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
     let own = |entry: &&Entry| entry.leaf && !entry.inside;
@@ -145,7 +144,7 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
             let Some(of) = out.get_mut(&(entry.process, entry.file, what)).filter(|_| finds) else { continue };
             let answers = match what {
                 What::LockFile => entry.class == Class::Open,
-                // Who asks takes other locks of the file meanwhile (SQLite): it has what it wants when it writes.
+                // The process may take other locks on the file meanwhile (SQLite): a write shows that it got the lock.
                 What::Lock => entry.class == Class::Write,
                 What::File => matches!(entry.class, Class::Open | Class::Metadata),
             };
@@ -160,16 +159,16 @@ fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     out
 }
 
-/// By process: what it does beside asking.
+/// Calls of each process besides polling.
 pub(super) struct Others {
-    /// Slots of which its reads and writes take a good part.
+    /// Time windows with at least the part `WORKS` in reads and writes.
     moves: BTreeSet<(ProcessId, u16)>,
-    /// Slots with calls that succeed, and the file of one of them, or that they are several files'.
+    /// Time windows with successful calls: their file, or `None` for several files.
     calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
 }
 
 impl Others {
-    /// Of all processes.
+    /// Collects the calls of all processes.
     pub(super) fn of(grid: &Grid<'_>) -> Self {
         let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
         let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();
@@ -187,14 +186,14 @@ impl Others {
         Self { moves: moves.collect(), calls }
     }
 
-    /// Whether a process does something else before it finds a file.
+    /// True if the process does other work before it finds the file.
     pub(super) fn are_work(&self, grid: &Grid<'_>, found: &Found) -> bool {
         let slot = |at: u64| u16::try_from(grid.slots.of(at)).unwrap_or(u16::MAX);
         self.is_work(grid, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))
     }
 
-    /// Whether a process does something else in a wait for a file, and asks only now and then: it reads and writes, makes calls on other files, or meets all
-    /// other ranks.
+    /// True if the process works during a wait and only polls now and then: it reads and writes, makes calls on other files, or takes part in a
+    /// synchronization point of all ranks.
     fn is_work(&self, grid: &Grid<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
         let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
         let behind = first.saturating_add(1);
@@ -203,23 +202,21 @@ impl Others {
         let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
         let most = between as f64 * WORKS;
         let phase = |slot: u16| grid.slots.phase(usize::from(slot));
-        // Who was refused a lock looks around before it asks again (SQLite: at the journal).
+        // After a refused lock, a process may look at other files before it retries (SQLite: the journal).
         let elsewhere = if what == What::Lock { 0 } else { elsewhere };
-        busy as f64 > most || elsewhere as f64 > most || grid.meetings.one_between(phase(*first), phase(*last))
+        busy as f64 > most || elsewhere as f64 > most || grid.sync_points.one_between(phase(*first), phase(*last))
     }
 }
 
-/// Length of a slot, ns.
 fn width(grid: &Grid<'_>, slot: u16) -> f64 {
     let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
     let end = grid.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| grid.run.length_ns());
     end.saturating_sub(begin) as f64
 }
 
-/// First and last slot.
 type Wait = (u16, u16);
 
-/// The waits: questions without a long pause or an answer between them, that an answer ends.
+/// Returns the waits: failed calls without a long pause or a success between them, and with a success at the end.
 fn waits(asked: &Asked) -> Vec<Wait> {
     let slots: Vec<u16> = asked.failed.keys().copied().collect();
     let mut apart: Vec<f64> = slots.windows(2).map(|pair| f64::from(pair[1] - pair[0])).collect();
@@ -237,7 +234,7 @@ fn waits(asked: &Asked) -> Vec<Wait> {
     out
 }
 
-/// How long a wait lasts, ns. Where it begins and ends it is as long as the calls there usually take with what lies between them.
+/// Returns the length of a wait, ns. First and last time window count by their calls and the shortest usual interval.
 fn length(grid: &Grid<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
     let each = |(slot, calls): (&u16, &u64)| width(grid, *slot) / *calls as f64;
     let usual = asked.failed.iter().map(each).fold(f64::INFINITY, f64::min);
@@ -275,8 +272,8 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
         longest_ns: *most as u64,
         all_ns: all as u64,
     };
-    let in_calls: f64 = waited.shortened.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
+    let in_calls: f64 = waited.savings.iter().map(|(_, ns)| ns).sum::<f64>() / waited.by_process.len().max(1) as f64;
     let waiting_ns = (most - in_calls).max(0.0);
-    let claim = Claim::new(Finding::new(Code::POLLED, words::polled(&of, about)), waited.shortened);
+    let claim = Claim::new(Finding::new(Code::POLLED, words::polled(&of, about)), waited.savings);
     Some(Claim { waiting_ns, ..claim })
 }

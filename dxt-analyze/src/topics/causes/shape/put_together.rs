@@ -1,25 +1,25 @@
-//! What short requests would save if they were put together into long ones, where the run has no long ones to tell.
+//! Saving if short requests were merged into long ones, for runs without long requests to compare with.
 
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 
 /// Time per byte of long requests, ns: 1 GB/s.
 const NS_PER_BYTE: f64 = 1.0;
-/// Length of requests that take twice as long as none would, bytes: what a longer one takes is mostly for its bytes.
+/// Request length, bytes, at which half of the time is due to the bytes.
 const HALF: f64 = 524_288.0;
 
-/// Of requests that take `time_ns` for so many bytes and calls: the less is promised, the longer these are.
+/// Returns the saving for requests of `time_ns` in all: the longer the requests, the smaller.
 #[must_use]
 pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
     let bytes = bytes as f64;
     (time_ns - bytes * NS_PER_BYTE).min(time_ns * HALF / (HALF + bytes / calls.max(1) as f64))
 }
 
-/// The same of the calls of all cells that `is` says.
+/// Returns the saving of each cell that `is` selects.
 #[must_use]
-pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Shortened {
+pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Savings {
     let less = |(index, entry): (u32, &Entry)| {
-        // Single calls that take far longer than their like would do so in any form.
+        // Outliers would be as long in any form.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
     };
@@ -35,7 +35,7 @@ mod tests {
     fn the_longer_requests_are_the_less_is_promised() {
         assert!((saved_ns(1e6, 1, 1) - 1e6).abs() < 10.0);
         assert!((saved_ns(1e9, 512 << 10, 1) - 0.5e9).abs() < 1e3);
-        // No more than what is beyond the bytes themselves.
+        // At most the time beyond that of the bytes themselves.
         assert!((saved_ns(1e6, 900_000, 100) - 1e5).abs() < 1e-6);
     }
 }

@@ -1,34 +1,32 @@
-//! Bytes that processes read again where only counters tell: who reads more bytes of a file than lie before the last one that it reads has read some
-//! twice, whichever they are (the pigeonhole principle).
+//! Repeated reads of bytes, where only counters exist: a process that reads more bytes of a file than lie in the range of its reads has read some
+//! of them twice (pigeonhole principle).
 
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, Process, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Reads of a process on a file.
 #[derive(Clone, Copy, Debug)]
 struct Reads {
-    /// Bytes that calls moved.
     bytes: u64,
-    /// The first byte that any of them reaches, or 0 if that is not known, and the one behind the last.
+    /// First byte of any read, 0 if unknown, and end of the last.
     from: u64,
     until: u64,
 }
 
 impl Reads {
-    /// Bytes that they can reach, at most.
+    /// Returns the most distinct bytes that the reads can reach.
     const fn extent(self) -> u64 {
         self.until - self.from
     }
 }
 
-/// Of all files.
+/// Returns one claim about all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let least = &grid.run.thresholds;
@@ -43,15 +41,15 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let mut again: BTreeMap<(ProcessId, FileId), f64> = BTreeMap::new();
     let (mut bytes, mut most) = (0_u64, None::<(u64, FileId, Reads, u64)>);
     for (number, process) in grid.run.numbered_processes() {
-        // A record of all ranks: each of them may have read everything once.
+        // In a record of several ranks, each of them may have read everything once.
         let readers = u64::from(process.reduction.ranks).max(1);
         for (file, reads) in counted(grid, process) {
             let writers = written.get(&file);
-            // What is written in between is read for the first time.
+            // Bytes that the process writes in between are new when read.
             let own = writers.and_then(|of| of.get(&number)).copied().unwrap_or_default();
             let first = reads.extent().saturating_mul(readers).saturating_add(own);
             let more = reads.bytes.saturating_sub(first);
-            // What has offsets is judged by them, and what others write may have changed.
+            // Reads with known offsets are judged elsewhere, and other processes' writes may have changed the bytes.
             let whole = all.get(&(number, file)) == Some(&reads.bytes);
             let by_others = writers.is_some_and(|of| of.keys().any(|process| *process != number));
             if more == 0 || reads.extent() == 0 || !whole || by_others {
@@ -71,8 +69,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let part = |entry: &Entry| again.get(&(entry.process, entry.file)).copied();
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened =
-        theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
+    let savings: Savings = theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
     let name = &grid.run.file(file)?.name;
     let about = About { file: Some(name.clone()), ..About::default() };
     let of = words::ReadAgain {
@@ -84,10 +81,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         until: reads.until,
     };
     let words = |lost| words::read_again(&of, about, lost);
-    (!shortened.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, shortened, words))
+    (!savings.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, savings, words))
 }
 
-/// What a process reads of files by calls that have counters only.
+/// Returns reads by file, of calls with counters only.
 fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     let mut of: BTreeMap<FileId, Reads> = BTreeMap::new();
     let mut unknown: BTreeSet<FileId> = BTreeSet::new();
@@ -111,7 +108,6 @@ fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     of
 }
 
-/// By file and process: bytes that it writes.
 fn written(grid: &Grid<'_>) -> BTreeMap<FileId, BTreeMap<ProcessId, u64>> {
     let mut of: BTreeMap<FileId, BTreeMap<ProcessId, u64>> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write) {

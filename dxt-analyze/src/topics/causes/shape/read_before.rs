@@ -1,25 +1,25 @@
-//! Blocks that a process reads and then overwrites in whole, so soon that it cannot have looked at them: the reads bring nothing, if what is written
-//! does not depend on them. It may, as far as few bytes are changed in a block: then these are all that must be written.
+//! Blocks that a process reads and then overwrites completely, too soon to have used the data: the reads are needless unless the written bytes
+//! depend on them. If few bytes of a block change, only those need writing.
 
 use crate::findings::{About, Code, Severity};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::read_before::Pairs;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Blocks of a file that a process reads and overwrites at once, at least.
+/// Fewest blocks of a file that a process overwrites right after reading.
 const AGAIN: u64 = 8;
-/// Part of those that it reads and overwrites next, at least: who takes its time now and then looks at what it reads.
+/// Least part of the blocks read and overwritten that are overwritten at once: a process that takes its time elsewhere uses the data.
 const AT_ONCE: f64 = 0.8;
-/// Part of all its reads of the file, at least.
+/// Least part of the process's reads of the file that are such reads.
 const OF_READS: f64 = 0.5;
 
-/// Of all files together.
+/// Returns one claim about all files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if grid.read_before.is_empty() {
@@ -45,13 +45,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         *by_process.entry(*process).or_default() += of.at_once;
     }
     let ((_, file), _) = found.iter().max_by_key(|(key, of)| (of.bytes, std::cmp::Reverse(**key)))?;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| reads(entry)) {
         let key = (entry.process, entry.file);
         if let Some(of) = found.get(&key) {
-            // What is slow about some of them is a matter of its own.
+            // Outliers among the reads have findings of their own.
             let usual = entry.left_ns - entry.beyond_ns(1.0);
-            shortened.push((index, usual * part(&key, of).min(1.0)));
+            savings.push((index, usual * part(&key, of).min(1.0)));
         }
     }
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
@@ -67,6 +67,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         bytes: all.bytes,
         between_ns: all.between_ns,
     };
-    let claim = Claim::on_files(grid, Code::READ_BEFORE, shortened, |lost| words::read_before(&of, about, lost));
+    let claim = Claim::on_files(grid, Code::READ_BEFORE, savings, |lost| words::read_before(&of, about, lost));
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

@@ -1,22 +1,22 @@
-//! Files that a process opens again and again: by what the opens and closes cost, however few they are.
+//! Files that a process opens repeatedly, measured by the time of opens and closes.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times that a process opens a file, at least.
+/// Fewest opens of a file by a process.
 const AGAIN: u64 = 4;
-/// Part of the cost from which one file is named alone.
+/// Part of the cost on one file from which it alone is reported.
 const MOST: f64 = 0.8;
-/// Part of the time of opens and closes from which one of them is told.
+/// Least part of the time in opens, or in closes, to be mentioned.
 const TELLS: f64 = 0.25;
 
-/// Of all such files together.
+/// Returns one claim about all such files.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let counts = |entry: &Entry| {
@@ -29,19 +29,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     opens.retain(|_, count| *count >= AGAIN);
     let closes = |entry: &Entry| grid.stream(entry).is_some_and(|stream| grid.run.op(stream).name == "close");
-    let mut by: BTreeMap<FileId, Shortened> = BTreeMap::new();
-    // By file: of opens and of closes, their number and time.
+    let mut by: BTreeMap<FileId, Savings> = BTreeMap::new();
+    // By file: number and time of opens, and of closes.
     let mut times: BTreeMap<FileId, [(u64, f64); 2]> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) || entry.leaf && closes(entry))
     {
         let Some(count) = opens.get(&(entry.process, entry.file)) else { continue };
-        // Single calls that take far longer than their like would do so on any file.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         let of = &mut times.entry(entry.file).or_default()[usize::from(entry.class != Class::Open)];
         *of = (of.0.saturating_add(entry.cell.calls), of.1 + usual);
         by.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / *count as f64)));
     }
-    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
     let all: f64 = by.values().map(cost).sum();
     let (dearest, most) = by.iter().map(|(file, of)| (*file, cost(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let alone = most >= all * MOST;
@@ -71,6 +70,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     };
     let about = About { file: alone.then(|| name.clone()), calls: Some(count), ..About::default() };
     let words = words::reopened(&of, about);
-    let shortened = by.into_values().flatten().collect();
-    Some(Claim::new(Finding::new(Code::REPEATED_OPENS, words), shortened))
+    let savings = by.into_values().flatten().collect();
+    Some(Claim::new(Finding::new(Code::REPEATED_OPENS, words), savings))
 }

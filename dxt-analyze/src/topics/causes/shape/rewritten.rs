@@ -1,25 +1,23 @@
-//! Small files that a process writes anew again and again: a state, an index, a log that is kept as a whole. Each time all of it goes to storage,
-//! however little of it has changed.
+//! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have changed.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Times that it is opened and written, at least.
+/// Fewest times that the file is opened and written.
 const AGAIN: u64 = 16;
-/// Times that its bytes are written, at least: of a file that grows all the time half of what it is opened.
+/// Least number of times that the file's bytes are written: a file that grows steadily is written half as often as opened.
 const TIMES: f64 = 6.0;
-/// Bytes of a file that is a state rather than a checkpoint.
+/// Largest file, bytes, that is a state rather than a checkpoint.
 const SMALL: u64 = 16 << 20;
-/// How many times it would be written in place of each [`AGAIN`].
+/// Number of writes that would replace [`AGAIN`] of them.
 const SELDOM: f64 = 1.0;
 
-/// What a process does with a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
@@ -28,7 +26,7 @@ struct Use {
     until: u64,
 }
 
-/// The file that it costs most on.
+/// Returns a claim about the file with the largest cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let counts =
@@ -50,16 +48,16 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         let times = of.written as f64 / of.until.max(1) as f64;
         of.opens >= AGAIN && of.until > 0 && of.until <= SMALL && times >= TIMES && of.read < of.written / 2
     });
-    let mut shortened: BTreeMap<(ProcessId, FileId), Shortened> = BTreeMap::new();
+    let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
         if let Some(of) = by.get(&(entry.process, entry.file)) {
             let usual = entry.left_ns - entry.beyond_ns(1.0);
             let stays = SELDOM / of.opens.min(AGAIN) as f64;
-            shortened.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
         }
     }
-    let cost = |of: &Shortened| of.iter().map(|(_, ns)| ns).sum::<f64>();
-    let ((process, file), shortened) = shortened.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
+    let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
+    let ((process, file), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
     let of = by.get(&(process, file))?;
     let name = grid.run.file_name(file).to_owned();
     let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
@@ -69,7 +67,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         opens: of.opens,
         written: of.written,
         bytes: of.until,
-        time_ns: cost(&shortened) as u64,
+        time_ns: cost(&savings) as u64,
     };
-    Some(Claim::new(Finding::new(Code::REWRITTEN, words::rewritten(&of, about)), shortened))
+    Some(Claim::new(Finding::new(Code::REWRITTEN, words::rewritten(&of, about)), savings))
 }

@@ -1,4 +1,4 @@
-//! Processes that a parent begins in rounds, the next when all of the last have ended: in a round all wait for the one that has most to do.
+//! Processes that a parent starts in rounds, the next when all of the last have ended: each round waits for the process with most bytes.
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
 use crate::findings::{About, Code};
@@ -7,18 +7,17 @@ use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Rounds in which one has more than its share, at least, and part of those in which anybody moves bytes.
+/// Fewest uneven rounds, and least part of the rounds that move bytes.
 const SEVERAL: usize = 2;
 const MOSTLY: f64 = 0.5;
 
-/// Processes of a round.
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     if grid.run.ranks() > 0 {
@@ -28,7 +27,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class, &rounds)).collect()
 }
 
-/// Those that live at the same time, or with others that do.
+/// Groups processes whose lifetimes overlap, directly or through others.
 fn rounds(mut all: Round<'_>) -> Vec<Round<'_>> {
     all.sort_by_key(|(number, process)| (process.shift_ns, *number));
     let (mut out, mut until): (Vec<Round<'_>>, u64) = (Vec::new(), 0);
@@ -52,7 +51,7 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     }
     let bytes = |process: ProcessId| moved.get(&process).map_or(0, |(bytes, _)| *bytes);
     let any = rounds.iter().filter(|round| round.iter().any(|(number, _)| bytes(*number) > 0)).count();
-    // By who has most of a round: part of its time that is saved.
+    // By process with most bytes of a round: part of its time that is saved.
     let mut most: FxHashMap<ProcessId, f64> = FxHashMap::default();
     let (mut times, mut processes) = (Vec::new(), 0);
     for round in rounds {
@@ -67,7 +66,7 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
         if mine as f64 <= mean * MORE || lag <= 0.0 || ns <= 0.0 {
             continue;
         }
-        // Those that end with it have had something else to do: nobody waits.
+        // If the others end with the process, they had other work, and nobody waits.
         most.insert(*number, (1.0 - mean / mine as f64).min(lag / ns));
         times.push(mine as f64 / mean);
         processes = processes.max(round.len());
@@ -76,10 +75,10 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
         return None;
     }
     let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let shortened: Shortened =
+    let savings: Savings =
         theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
     let (rounds, times) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
     let about = About { calls: Some(any as u64), ..About::default() };
     let words = |lost| words::uneven_rounds(class, rounds, times, about, lost);
-    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, shortened, words))
+    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, savings, words))
 }

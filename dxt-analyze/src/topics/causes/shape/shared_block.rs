@@ -1,57 +1,57 @@
-//! A small block of a file that many ranks read: a header, or a table that each of them looks up.
+//! A block of a file that many ranks read: a header, or a table that each rank looks up.
 
 use super::behind_block;
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest reads that are looked at, as an octave: 64 KiB.
+/// Largest size octave of small reads: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest processes that read it.
+/// Fewest processes that read the block.
 const FEWEST: usize = 8;
-/// Reads that fit into what is read by all.
+/// Largest block, in mean reads.
 const BLOCKS: u64 = 8;
-/// Bytes of a block that each process reads piece by piece, at most; and part of it that each does on the mean.
+/// Largest block, bytes, that each process reads in pieces, and least part of it that a process reads on average.
 const LARGEST: u64 = 4 << 20;
 const WHOLE: f64 = 0.8;
 
-/// A block that many read.
+/// A block that many processes read.
 #[derive(Clone, Debug)]
 pub struct SharedBlock {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Its bytes.
+    /// First byte and end of the block.
     pub range: (u64, u64),
-    /// Processes that read it, and how often.
+    /// Number of processes that read it.
     pub processes: usize,
-    /// See above.
+    /// Number of reads.
     pub calls: u64,
-    /// What one reader that hands it on would save.
-    pub shortened: Shortened,
+    /// Savings if one process reads it and passes it on.
+    pub savings: Savings,
 }
 
-/// What is said of one.
+/// Makes the claim about a block.
 #[must_use]
 pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
     let file = grid.run.file_name(block.file).to_owned();
     let (offset, calls) = (Some(block.range.0), Some(block.calls));
     let about = About { file: Some(file.clone()), offset, calls, ..About::default() };
     let words = words::common_reads(&file, block.range, block.processes as u64, block.calls, about);
-    Claim::new(Finding::new(Code::COMMON_READS, words), block.shortened)
+    Claim::new(Finding::new(Code::COMMON_READS, words), block.savings)
 }
 
-/// Blocks that at least half of the processes read: by small reads, or by longer ones of just the same bytes.
+/// Returns blocks that at least half of the processes read, by small reads or by longer reads of exactly the same bytes.
 #[must_use]
 pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
-    let mut by: BTreeMap<Alike, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
+    let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if let Some(alike) = alike(entry) {
-            let (entries, processes) = by.entry(alike).or_default();
+        if let Some(similar) = similar(entry) {
+            let (entries, processes) = by.entry(similar).or_default();
             entries.push(index);
             processes.insert(entry.process);
         }
@@ -63,10 +63,10 @@ pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-/// Reads of one file that may be of one block: octave of their length, and of longer ones their bytes.
-type Alike = (FileId, u8, Option<(u64, u64)>);
+/// Reads that may be of one block: file, size octave, and, for longer reads, their range.
+type Common = (FileId, u8, Option<(u64, u64)>);
 
-fn alike(entry: &Entry) -> Option<Alike> {
+fn similar(entry: &Entry) -> Option<Common> {
     let (from, until) = entry.cell.range;
     if !entry.leaf || entry.class != Class::Read || entry.size == 0 || from >= until {
         return None;
@@ -76,11 +76,11 @@ fn alike(entry: &Entry) -> Option<Alike> {
     (small || the_same).then_some((entry.file, entry.size, (!small).then_some((from, until))))
 }
 
-/// Part of what queues that reads of one block are, from which the others wait for these.
+/// Least part of a queue's savings in reads of one block, for the others to wait behind these.
 const OF_BLOCK: f64 = 0.5;
 
-/// Whether a queue is one of reads of a block that all want, and of what waits behind them.
-pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Shortened>, queue: &[(u32, f64)]) -> bool {
+/// True if a queue consists of reads of one of the blocks and of calls behind them.
+pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {
         let theirs: FxHashSet<u32> = block.iter().map(|(index, _)| *index).collect();
@@ -97,7 +97,7 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
     });
     let length = range.1 - range.0;
     let by_each = bytes as f64 / processes.len().max(1) as f64;
-    // What HDF5 reads of its own is told as that.
+    // Reads that HDF5 makes itself are reported as HDF5's.
     let in_hdf5 = of().any(|entry| grid.stream(entry).is_some_and(|stream| stream.in_hdf5));
     let whole = length <= LARGEST && by_each >= length as f64 * WHOLE && !in_hdf5;
     if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {
@@ -107,6 +107,6 @@ fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSe
     let own = entries
         .iter()
         .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
-    let shortened = own.chain(behind_block::waits(grid, &entries)).collect();
-    Some(SharedBlock { file, range, processes: processes.len(), calls, shortened })
+    let savings = own.chain(behind_block::waits(grid, &entries)).collect();
+    Some(SharedBlock { file, range, processes: processes.len(), calls, savings })
 }

@@ -1,5 +1,5 @@
-//! Files whose record is one of several ranks: a Darshan log, or a trace with counters, says of these who was slowest, and how far ranks differ, but
-//! not each rank's share. Where one rank takes far longer in system calls than the mean of those that use the file, the others wait for it.
+//! Files with one record for several ranks: Darshan logs, and traces with counters, tell the slowest rank and the spread, but not each rank's
+//! share. If one rank is far longer in system calls than the mean of the file's ranks, the others wait for it.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, Run, Within};
@@ -8,34 +8,34 @@ use crate::words::shape::{self as words, Role};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
-/// Times the mean that the slowest takes, from which ranks differ.
+/// Least ratio of the slowest rank's time to the mean.
 const FAR_APART: f64 = 2.0;
-/// Part of the bytes of a file that one rank moves, from which it moves them for all.
+/// Part of a file's bytes that one rank moves, from which it moves them for all.
 const ALL: f64 = 0.9;
-/// Fewest ranks of which one can be said to do the work of all.
+/// Fewest ranks of a record for one to do the work of all.
 const FEWEST: u32 = 3;
-/// Aggregators that several storage targets and nodes are sure to keep busy: what is promised at least and most is a half and 7/8 of the one's time.
+/// Number of aggregators that is certainly useful: the saving is between 1/2 and 7/8 of the one aggregator's time.
 const COULD: f64 = 8.0;
 
-/// A file of several ranks on which one takes far longer than the others.
+/// A file of several ranks on which one takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
     /// Index into [`Run::files`].
     pub file: FileId,
-    /// Whether the calls are made inside MPI-IO.
+    /// True if the calls are made inside MPI-IO.
     pub inside: bool,
-    /// How its ranks differ.
+    /// Spread over the file's ranks.
     pub spread: &'a Spread,
 }
 
 impl Apart<'_> {
-    /// Time of the slowest, and of the mean, ns.
+    /// Returns the time of the slowest rank and the mean over ranks, ns.
     #[must_use]
     pub fn times(&self) -> (f64, f64) {
         (self.spread.slowest.time_ns as f64, self.spread.time_ns.mean)
     }
 
-    /// Part of the file's bytes that the slowest moves.
+    /// Returns the part of the file's bytes that the slowest rank moves.
     #[must_use]
     pub fn part(&self) -> f64 {
         let all = self.spread.bytes.mean * f64::from(self.spread.ranks);
@@ -43,7 +43,7 @@ impl Apart<'_> {
     }
 }
 
-/// All such files, by system calls of POSIX and C streams.
+/// Returns all such files, by system calls of POSIX and C streams.
 #[must_use]
 pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     let mut out = Vec::new();
@@ -67,7 +67,7 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     out
 }
 
-/// What the slowest rank inside MPI-IO takes beyond the mean of all, ns: of several files that of the rank with most of it.
+/// Returns the slowest rank's excess over the mean inside MPI-IO, ns, summed over files by rank: that of the rank with most.
 #[must_use]
 pub fn beyond_mean_inside(run: &Run) -> f64 {
     let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
@@ -78,7 +78,7 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
     by.values().copied().fold(0.0, f64::max)
 }
 
-/// What each costs: time in which all others wait for the slowest.
+/// Returns a claim per file: the others wait for the slowest rank.
 #[must_use]
 pub fn claims(run: &Run) -> Vec<Claim> {
     apart(run).iter().map(|apart| claim(run, apart)).collect()
@@ -96,7 +96,7 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         ..About::default()
     };
     let (code, role, waiting_ns) = match (apart.part() >= ALL, apart.inside) {
-        // The geometric mean of what two of them and what many would save.
+        // The geometric mean of the savings with two aggregators and with many.
         (true, true) => (Code::AGGREGATORS, Role::Aggregator, slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt()),
         (true, false) => (Code::ONE_RANK, Role::Mover, slowest - mean),
         (false, _) => (Code::TIME_IMBALANCE, Role::Slow, slowest - mean),

@@ -1,5 +1,5 @@
-//! One thread of a process that takes longer for its reads or writes than the others, which do the same: those wait for it, where they all meet.
-//! If it is the same one in most processes, it is by what it is, not by where it runs.
+//! A thread that takes longer for its reads or writes than others with the same work, which wait for it. If the same thread is slow in most
+//! processes, its role is the cause, not its place.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
@@ -7,14 +7,14 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the processes with several threads in which the same one is slow, at least, to say so.
+/// Least part of the processes with several threads in which the same thread is slow.
 const MOST: f64 = 0.5;
 
-/// The same thread of most processes, or those of single ones.
+/// Returns a claim about the same thread of most processes, or about threads of single processes.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let least = &grid.run.thresholds;
@@ -25,20 +25,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         .filter_map(|(number, _)| Some((number, grid.at_work.get(number.index())?.as_ref()?.slow?)))
         .filter(|(_, slow)| slow.above >= least.min_slowdown.ln() && slow.p <= least.false_discovery_rate)
         .collect();
-    let mut alike: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
+    let mut similar: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
     for (number, slow) in &all {
-        alike.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
+        similar.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
     }
-    let most = alike.into_values().max_by_key(BTreeSet::len)?;
+    let most = similar.into_values().max_by_key(BTreeSet::len)?;
     let same = most.len() > 1 && most.len() as f64 >= with as f64 * MOST;
-    // Of many processes one may have such a thread by chance.
+    // Among many processes, one may have a slow thread by chance.
     let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
     let found: BTreeMap<ProcessId, SlowThread> =
         all.into_iter().filter(|(number, slow)| if same { most.contains(number) } else { sure(slow) }).collect();
     let work = Work::of(grid, false);
-    let (saved, shortened) = (saved(grid, &work, &found), shortened(grid, &found));
-    // Calls of several threads are one sum: what they save by that is less than what the slow one does.
-    let waiting_ns = (saved - work.saved(grid, &shortened)).max(0.0);
+    let (saved, savings) = (saved(grid, &work, &found), savings(grid, &found));
+    // Cells sum the calls of all threads: their saving is less than that of the slow thread, and the rest counts as waiting.
+    let waiting_ns = (saved - work.saved(grid, &savings)).max(0.0);
     let (number, slow) = found.iter().max_by(|a, b| a.1.above.total_cmp(&b.1.above).then(b.0.cmp(a.0)))?;
     let times = found.values().map(|slow| slow.above).sum::<f64>() / found.len() as f64;
     let mut calls = 0;
@@ -64,7 +64,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         p: found.values().map(|slow| slow.p).fold(0.0, f64::max),
         own,
     };
-    let claim = Claim::new(Finding::new(Code::SLOW_THREAD, words::slow_thread(&of, about)), shortened);
+    let claim = Claim::new(Finding::new(Code::SLOW_THREAD, words::slow_thread(&of, about)), savings);
     Some(Claim { waiting_ns, ..claim })
 }
 
@@ -75,8 +75,8 @@ const fn own_file(own: Own) -> Option<FileId> {
     }
 }
 
-/// Calls of their processes, each shorter by its part of what those of the threads take too long: which are theirs is not known one by one.
-fn shortened(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Shortened {
+/// Returns the threads' excess, spread over all calls of their processes: single calls of a thread are not known.
+fn savings(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
     let of = |entry: &Entry| found.get(&entry.process).filter(|slow| entry.leaf && entry.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for entry in grid.entries.iter().filter(|entry| of(entry).is_some()) {
@@ -87,7 +87,7 @@ fn shortened(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Shorte
     entries.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?.min(1.0)))).collect()
 }
 
-/// What the run would be shorter by if these threads were as quick as the others, ns: by phase, the process with most.
+/// Returns the saving if these threads were as fast as the others, ns: by phase, for the process with most time.
 fn saved(grid: &Grid<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
     let phases = grid.slots.phases();
     let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);

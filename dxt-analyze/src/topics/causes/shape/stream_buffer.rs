@@ -1,5 +1,5 @@
-//! C streams whose buffer is small for the storage beneath: every few hundred or thousand bytes one call empties or fills it, and takes as long as a request, while
-//! those between only copy.
+//! C streams with small buffers: a call that fills or flushes the buffer, every few hundred or thousand bytes, takes as long as a request, while
+//! the calls between only copy.
 
 use super::put_together::saved_ns;
 use crate::findings::{About, Code};
@@ -7,22 +7,22 @@ use crate::model::Class;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
-/// Calls that empty or fill a buffer at least.
+/// Fewest calls that fill or flush a buffer.
 const FEWEST: u64 = 32;
-/// Bytes that move from one to the next at most: more is a buffer that somebody has chosen.
+/// Most bytes between two such calls: a larger buffer was chosen by somebody.
 const SMALL: u64 = 64 << 10;
-/// Part of the time that is in such calls, at least.
+/// Least part of the time in such calls.
 const MOST: f64 = 0.8;
-/// Part of the longest of them that they take on the mean, at least.
-const ALIKE: f64 = 1.0 / 16.0;
-/// Octave of the longest requests that a stream's buffer takes in.
+/// Least mean duration of such calls, as a part of the longest.
+const SIMILAR: f64 = 1.0 / 16.0;
+/// Largest size octave of requests that fit a stream's buffer.
 const BUFFERED: u8 = 16;
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| claim(grid, class)).collect()
@@ -44,19 +44,19 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         longest = longest.max(entry.cell.longest_ns);
     }
     let each = bytes / far.max(1);
-    // Else few are long, and the rest are a little longer than a copy.
-    let alike = in_far / far.max(1) as f64 >= longest as f64 * ALIKE;
-    if !alike || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
+    // Otherwise a few calls are long, and the rest little longer than a copy.
+    let similar = in_far / far.max(1) as f64 >= longest as f64 * SIMILAR;
+    if !similar || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
         return None;
     }
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.cell.far_calls > 0) {
         let less = saved_ns(entry.cell.far_ns as f64, entry.cell.bytes, entry.cell.far_calls);
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
     let of = words::StreamBuffer { class, calls, bytes, slow: far, slow_ns: in_far };
-    Some(Claim::on_files(grid, Code::STREAM_BUFFER, shortened, |lost| words::stream_buffer(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::STREAM_BUFFER, savings, |lost| words::stream_buffer(&of, about, lost)))
 }

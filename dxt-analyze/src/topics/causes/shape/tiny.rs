@@ -1,4 +1,4 @@
-//! Tiny requests: what a call costs, not its bytes. By what they cost, however many they are, and in whatever interface.
+//! Tiny requests, in any interface: the call costs, not its bytes.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
@@ -6,37 +6,37 @@ use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::topics::causes::claim::{Claim, lost_on};
 use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Octave of the longest tiny request: less than 16 KiB.
+/// Largest size octave of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
-/// Calls of a process on a file from which on they could be fewer, and of the run.
+/// Fewest calls of a process on a file, and fewest in the run.
 const SEVERAL: u64 = 4;
 const MANY: u64 = 32;
-/// Part of them that one rank has from which they are a matter of that rank.
+/// Part of the calls on one rank from which they are that rank's.
 const ONE: f64 = 0.9;
-/// What the bytes themselves would take, ns per byte.
+/// Time per byte, ns.
 const NS_PER_BYTE: f64 = 1.0;
-/// Times as long as the fastest that calls of several ranks on one file take if they wait for each other.
+/// Least slowdown against the fastest call, for calls of several ranks on one file to wait for each other.
 const QUEUED: f64 = 3.0;
 
-/// Times as long as for those in flight, one after another, that reads take at most if they wait for these.
+/// Largest slowdown of reads that wait for calls in flight, relative to their number.
 const BEFORE: f64 = 2.0;
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
 
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
-    // What MPI-IO makes of the program's calls has findings of its own.
+    // Requests that MPI-IO makes have findings of their own.
     let inside_mpi = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
-    // And what is as long as its file is a matter of many files.
+    // Requests as long as their file belong to the finding about many files.
     let whole = WholeFiles::of(grid);
     let is = |entry: &&Entry| {
         let theirs = entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY;
@@ -48,7 +48,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     }
     of.retain(|_, calls| *calls >= SEVERAL);
     let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
         if !of.contains_key(&(entry.process, entry.file)) {
             continue;
@@ -58,22 +58,22 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         if entry.inside {
             add(&mut in_hdf5, entry.cell.calls);
         }
-        // Single calls that take far longer than their like would do so whatever their size.
+        // Outliers would be as long at any size.
         let usual = entry.left_ns - entry.beyond_ns(1.0);
         time += usual;
         let less = usual - entry.cell.bytes as f64 * NS_PER_BYTE;
         if less > 0.0 {
-            shortened.push((index, less));
+            savings.push((index, less));
         }
     }
     let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
     of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
-    // Those of one rank of several are that rank's.
+    // Calls of one rank among several have findings about that rank.
     let one_of_several = grid.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
-    if calls < MANY || shortened.is_empty() || one_of_several {
+    if calls < MANY || savings.is_empty() || one_of_several {
         return None;
     }
-    let queue = queue(grid, class, &of, &shortened, time / calls as f64);
+    let queue = queue(grid, class, &of, &savings, time / calls as f64);
     let (says_why, processes) = (queue.is_some(), by.len() as u64);
     let of = words::Small { class, calls, bytes, time_ns: time, processes, hdf5: in_hdf5 > calls / 2, queue };
     let code = if class == Class::Read { Code::SMALL_READS } else { Code::SMALL_WRITES };
@@ -85,11 +85,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         processes: Some(processes),
         ..About::default()
     };
-    let words = words::small_requests(&of, lost_on(grid, &shortened));
-    Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), shortened) })
+    let words = words::small_requests(&of, lost_on(grid, &savings));
+    Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), savings) })
 }
 
-/// Whether most of the writes to a file went to where it ended.
+/// True if most writes to a file are appends.
 fn appended(grid: &Grid<'_>, file: FileId) -> bool {
     let writes = grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && entry.file == file);
     let (mut appended, mut others) = (0_u64, 0_u64);
@@ -100,14 +100,14 @@ fn appended(grid: &Grid<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// Whether the fastest of so many calls, which they take `times` as long as on the mean, is further below them than the least of as many that differ by chance
-/// would be: by the spread of the logarithm, and how far it leans to the fast side.
+/// True if the fastest of `calls` is further below the mean, which is `times` as long, than the least of as many by chance: by the spread of log
+/// durations and their skew to the fast side.
 fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
     times.ln() >= spread * (least + 1.0) || leans >= LEANS
 }
 
-/// Calls of a class in flight while any process is in a call, in the slots that have such calls, on the mean.
+/// Returns the mean number of calls of a class in flight, in time windows with such calls, while any process is in a call.
 fn in_flight(grid: &Grid<'_>, class: Class) -> f64 {
     let theirs = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
     let slots: BTreeSet<u16> = theirs().map(|entry| entry.slot).collect();
@@ -115,7 +115,7 @@ fn in_flight(grid: &Grid<'_>, class: Class) -> f64 {
     theirs().map(|entry| entry.left_ns).sum::<f64>() / busy.max(1) as f64
 }
 
-/// Where nearly all are on one file that several processes use, and take far longer than the fastest of them, more than chance makes them differ.
+/// Returns facts about a wait, if nearly all calls are on files of several processes and take far longer than the fastest, beyond chance.
 fn queue(
     grid: &Grid<'_>,
     class: Class,
@@ -137,7 +137,7 @@ fn queue(
     let entries = entries.filter(|entry| by.contains_key(&entry.file) && entry.cell.shortest_ns > 0);
     let (fastest, spread) = entries.map(|entry| (entry.cell.shortest_ns, entry.spread)).min_by_key(|of| of.0)?;
     let times = mean_ns / fastest as f64;
-    // Readers take nothing from each other: who waits waits for those in flight before it.
+    // Readers do not exclude each other: a read waits only for calls in flight before it.
     let can_wait = class != Class::Read || times <= in_flight(grid, class) * BEFORE;
     let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls) && can_wait;
     waits.then(|| words::Waiting {

@@ -1,4 +1,4 @@
-//! Collective calls of MPI-IO for which all ranks together have few bytes: each takes an exchange and a request, whatever they have.
+//! Collective MPI-IO calls with few bytes of all ranks together: each costs an exchange and a request regardless of its bytes.
 
 use super::put_together::put_together;
 use crate::findings::{About, Code};
@@ -10,14 +10,13 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Bytes of all ranks together in a call, at most.
+/// Most bytes of all ranks together per call.
 const FEW_BYTES: u64 = 64 << 10;
-/// Octave of the longest request that comes of them.
+/// Largest size octave of the requests inside such calls: below 128 KiB.
 const SMALL: u8 = 17;
-/// Calls of each rank on a file at least.
+/// Fewest calls of each rank on a file.
 const CALLS: u64 = 16;
 
-/// Collective calls on a file.
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,
@@ -27,13 +26,13 @@ struct Found {
 }
 
 impl Found {
-    /// Calls of each rank: all make the same.
+    /// Returns the calls per rank: all ranks make the same.
     fn rounds(&self) -> u64 {
         self.calls / (self.ranks.len() as u64).max(1)
     }
 }
 
-/// Of reads and of writes.
+/// Returns a claim for reads and one for writes.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
@@ -41,7 +40,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 
 fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
-    // What HDF5 makes of the program's calls has findings of its own.
+    // Calls that HDF5 makes have findings of their own.
     let of_program = |entry: &&Entry| {
         entry.collective && !entry.inside && entry.class == class && grid.layer(entry) == Some(Layer::Mpiio)
     };
@@ -58,9 +57,8 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let is = |entry: &Entry| {
         entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
     };
-    let shortened = put_together(grid, is);
-    let (file, most) =
-        by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !shortened.is_empty())?;
+    let savings = put_together(grid, is);
+    let (file, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !savings.is_empty())?;
     let name = grid.run.file_name(*file).to_owned();
     let rounds = most.rounds();
     let operation = Some(class.singular().into());
@@ -73,5 +71,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         bytes: most.bytes,
         each_ns: (most.time_ns / most.calls.max(1) as f64) as u64,
     };
-    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, shortened, |lost| words::tiny_collective(&of, about, lost)))
+    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, savings, |lost| words::tiny_collective(&of, about, lost)))
 }

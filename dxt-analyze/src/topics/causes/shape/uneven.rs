@@ -1,4 +1,4 @@
-//! Ranks that move far more bytes than others while these wait: by phases, the time of each against an even share.
+//! Ranks that move far more bytes than others, which wait: by phase, time against an even share.
 
 use crate::findings::{About, Code};
 use crate::model::{Class, Process, ProcessId};
@@ -9,39 +9,38 @@ use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a rank against the mean from which it has more than its share.
+/// Least ratio of a rank's bytes to the mean for more than its share.
 pub const MORE: f64 = 1.3;
-/// Share of the time in question that bytes must explain, by their share of the rank's: log lines take long for their few bytes.
+/// Least part of the time in question that the bytes must explain: log lines take long for few bytes.
 const EXPLAINED: f64 = 0.5;
-/// Share of the bytes from which one rank does all of it.
+/// Part of the bytes on one rank from which it does all I/O.
 const ALL: f64 = 0.95;
 
-/// Who has more than an even share.
+/// Processes with more than an even share.
 #[derive(Clone, Debug)]
 struct Uneven {
-    /// Facts for words.
     share: words::Share,
-    /// Process with most bytes.
     most: ProcessId,
-    /// All that have about as many, that one among them.
+    /// All processes with about as many bytes, including `most`.
     like: Vec<ProcessId>,
-    /// What would be saved if all had the same.
-    shortened: Shortened,
+    /// Savings if all had the same bytes.
+    savings: Savings,
 }
 
-/// Processes that do nearly all I/O from which on they do it for the others, and part of the bytes of the one with most that each of them has at least.
+/// Fewest processes with nearly all I/O that do it for the others, and their least bytes as a part of the largest.
 const SERVERS: usize = 3;
 const AS_MUCH: f64 = 0.8;
 
-/// Part of what a share of reads or writes costs that the other's costs at least, to be a matter beside it: a small input that one rank reads for all is none
+/// Least cost of reads relative to writes, or the reverse, to be reported beside: a small input that one rank reads for all does not matter
 /// beside its output.
 const A_MATTER: f64 = 0.05;
 
-/// Shares of reads and of writes; of one process that has more than its share of both, one claim. Of several that have, each is told by itself: they need not be the same.
+/// Returns claims for reads and for writes; merged into one if the same process has more than its share of both. Several processes get separate
+/// claims: they need not be the same.
 #[must_use]
 pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
     let mut found = uneven(grid);
@@ -53,7 +52,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
             claim.finding.title = one.share.title_of_both(&other.share).into();
             claim.finding.evidence.extend(also.finding.evidence);
-            claim.shortened.extend(also.shortened);
+            claim.savings.extend(also.savings);
             vec![claim]
         }
         _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
@@ -61,9 +60,9 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 }
 
 impl Uneven {
-    /// Time of what would be saved, ns, summed over processes.
+    /// Returns the time saved, ns, summed over processes.
     fn cost_ns(&self) -> f64 {
-        self.shortened.iter().map(|(_, ns)| ns).sum()
+        self.savings.iter().map(|(_, ns)| ns).sum()
     }
 }
 
@@ -76,10 +75,10 @@ fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    Claim::on_files(grid, code, found.shortened.clone(), |lost| words::uneven(&found.share, about, lost))
+    Claim::on_files(grid, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
-/// `ranks 0-7`, if these are several and ranks.
+/// Returns `ranks 0-7` for several ranks.
 pub(in crate::topics::causes) fn several(grid: &Grid<'_>, like: &[ProcessId]) -> Option<String> {
     let rank = |process: &ProcessId| u64::try_from(grid.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
@@ -87,7 +86,7 @@ pub(in crate::topics::causes) fn several(grid: &Grid<'_>, like: &[ProcessId]) ->
     (ranks.len() > 1).then(|| format!("ranks {}", show::ranges(&ranks)))
 }
 
-/// Of reads and of writes that each rank asked for itself: collective buffering gives few ranks all bytes by design.
+/// Examines reads and writes that ranks make themselves: collective buffering gives all bytes to few ranks by design.
 fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
 }
@@ -99,7 +98,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let silent = grid.run.silent_ranks();
     let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
-    // A few ranks move the bytes of all there.
+    // In collective calls, a few ranks move the bytes of all.
     let through_few = collective_callers(grid.run);
     let own = |entry: &Entry| !entry.inside || !through_few.contains_key(&entry.file);
     let counts = |entry: &&Entry| entry.leaf && own(entry) && entry.class == class && of_family(entry.process);
@@ -120,15 +119,15 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
-    // Ranks that do the I/O of all share it among themselves: it is no matter of one of them.
+    // Several ranks that do the I/O for all share it: not a matter of one rank.
     let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * AS_MUCH);
     let like: Vec<ProcessId> = as_much().map(|(process, _)| *process).collect();
     if like.len() >= SERVERS && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
         return None;
     }
-    // Of ranks without any record nobody knows more than that they do no I/O.
+    // Of ranks without a record, it is only known that they do no I/O.
     let alone = silent > 0 && whole.len() == 1;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
     let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
     for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
@@ -136,7 +135,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
             / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
-        // Over the run, not only in this phase: ranks that take turns share the work.
+        // Over the run, too: ranks that alternate between phases share the work.
         let over_all =
             whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(entry.process).or_default();
@@ -146,21 +145,21 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         }
         let waited =
             *waited_for.entry((entry.process, phase)).or_insert_with(|| alone || grid.waited_for(entry.process, phase));
-        let at_end = if waited { None } else { grid.meetings.wait_for(entry.process, phase) };
+        let at_end = if waited { None } else { grid.sync_points.wait_for(entry.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(entry, 1.0 - even / mine);
             let less = entry.left_ns * (1.0 - even / mine);
-            shortened.push((index, less));
+            savings.push((index, less));
             if let Some((end, most)) = at_end {
                 let of = at_ends.entry((entry.process, end)).or_insert((most, 0.0));
                 of.1 += less;
             }
         }
     }
-    // No more than the others wait.
-    for (index, less) in &mut shortened {
+    // At most the wait of the others.
+    for (index, less) in &mut savings {
         let Some(entry) = grid.entries.get(*index as usize) else { continue };
-        let end = grid.meetings.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
+        let end = grid.sync_points.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
         if let Some((most, all)) = end.and_then(|end| at_ends.get(&(entry.process, end))) {
             *less *= (most / all.max(1.0)).min(1.0);
         }
@@ -169,9 +168,9 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         return None;
     }
     if !siblings.is_empty() {
-        // Those that end with it have had something else to do: nobody waits.
-        let (lag, all) = (lag_ns(grid, most.0, &siblings), shortened.iter().map(|(_, ns)| ns).sum::<f64>());
-        shortened.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
+        // If the others end with the process, they had other work, and nobody waits.
+        let (lag, all) = (lag_ns(grid, most.0, &siblings), savings.iter().map(|(_, ns)| ns).sum::<f64>());
+        savings.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
     let several = several(grid, &like);
@@ -186,15 +185,15 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
         one,
         alone,
     };
-    Some(Uneven { share, most: most.0, like, shortened })
+    Some(Uneven { share, most: most.0, like, savings })
 }
 
-/// Fewest processes of one parent that share its work.
+/// Fewest processes of one parent that share work.
 pub const SIBLINGS: usize = 3;
-/// Part of the time of the one that lives longest in which all of them live, at least, for the same.
+/// Least time in which all of them live, as a part of the longest life.
 const TOGETHER: f64 = 0.1;
 
-/// Processes that are no ranks and do one job's work together: those of one parent that run one program at the same time.
+/// Returns processes without MPI that share a job's work: those of one parent that run one program at the same time.
 fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
     let all = of_one_parent(grid);
     let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
@@ -208,8 +207,8 @@ fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
     }
 }
 
-/// The processes that read or write, if one parent began them all and they run one program; none if not. Of others nobody knows: a step of a script does
-/// all that is to be done. A parent hands out work and waits: it is none of them, whatever it reads or writes itself.
+/// Returns the processes that read or write, if one parent started all of them and they run one program; else none: a script's steps, for
+/// example, do different work. The parent, which distributes work and waits, is left out.
 pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
     let moves =
         |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0;
@@ -219,11 +218,11 @@ pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
     let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
     let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
     let Some((_, first)) = all.first() else { return Vec::new() };
-    let alike = |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
-    if all.iter().all(|(_, process)| alike(process)) { all } else { Vec::new() }
+    let similar =
+        |process: &Process| (process.ppid, process.node, &process.exe) == (first.ppid, first.node, &first.exe);
+    if all.iter().all(|(_, process)| similar(process)) { all } else { Vec::new() }
 }
 
-/// Bytes, and the time that they took, ns.
 #[derive(Debug, Default)]
 struct Amount {
     bytes: f64,
@@ -236,20 +235,20 @@ impl Amount {
         self.ns += entry.left_ns * share;
     }
 
-    /// Whether the bytes are about as large a part of `all` as the time is.
+    /// True if the bytes are about as large a part of `all` as the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
 }
 
-/// How long a process lives on when half of its siblings have ended, ns.
+/// Returns the time that a process outlives half of its siblings, ns.
 fn lag_ns(grid: &Grid<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
     let end = |number: ProcessId| grid.run.process(number).map_or(0.0, |of| of.end_ns as f64);
     let mut others: Vec<f64> = siblings.iter().filter(|of| **of != process).map(|of| end(*of)).collect();
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
-/// By phase: processes that could take part. Of jobs that run one after the other each has its own.
+/// Returns the number of processes that could take part in each phase: jobs that run one after another have different ones.
 fn alive(grid: &Grid<'_>) -> Vec<u64> {
     let lives: Vec<(u64, u64)> = grid
         .run

@@ -1,4 +1,4 @@
-//! The ranks for which all others wait where they meet: one, or several that are late together, as those of a slow node are.
+//! Stragglers, for which all others wait at synchronization points: one rank, or several that are late together, such as those of a slow node.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{ProcessId, Run};
@@ -8,40 +8,40 @@ use crate::topics::causes::grid::weighted_quantile;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the lateness of the latest that divides those that are late from all others, at least.
+/// Least gap between the lateness of stragglers and of the others, as a part of the largest lateness.
 const APART: f64 = 0.5;
-/// Part of what all late ones cost from which the latest is told alone.
+/// Part of the stragglers' joint cost from which the latest is reported alone.
 const ALONE: f64 = 0.5;
-/// Part of the longest lateness from which a rank is late to a meeting: between calls of one burst nobody is.
+/// Least lateness that counts, as a part of the largest: between calls of one burst, nobody is late.
 const LATE: f64 = 0.1;
-/// Probability from which it may be chance who comes last.
+/// Probability from which ranks may be last by chance.
 const CHANCE: f64 = 0.01;
-/// Most ranks that are called by their numbers.
+/// Most ranks that are named by number.
 const NAMED: usize = 6;
 
-/// Ranks that come to one meeting, each with its time: who has the longest comes last, ns.
-pub type Meeting = Vec<(ProcessId, f64)>;
+/// Ranks at a synchronization point, each with its time, ns: the rank with the longest arrives last.
+pub type SyncPoint = Vec<(ProcessId, f64)>;
 
-/// Who is late.
+/// Stragglers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Late {
-    /// Indices into [`crate::model::Run::processes`], in order; at most half of all.
+    /// Indices into [`crate::model::Run::processes`], ascending; at most half of all.
     pub processes: Vec<ProcessId>,
-    /// By meeting that one of them came last to by a good deal: its number, the time of who came last, and what is usual there, ns.
+    /// By synchronization point at which one of them arrives last by far: its number, the time of the last rank, and the usual time, ns.
     pub last: Vec<(usize, f64, f64)>,
-    /// What all others would not have waited, ns of the run time.
+    /// Time that all others would not have waited, ns of run time.
     pub saves_ns: f64,
-    /// The same of whoever comes last to each meeting.
+    /// Time that all others wait for the last rank of each synchronization point beyond the second to last, ns.
     pub all_ns: f64,
 }
 
-/// Those that cost most, if they stand apart from all others.
+/// Returns the ranks with the largest cost, alone or as a group clear of all others.
 #[must_use]
-pub fn late(meetings: &[Meeting]) -> Option<Late> {
-    let usual: Vec<f64> = meetings.iter().map(usual).collect();
+pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
+    let usual: Vec<f64> = sync_points.iter().map(usual).collect();
     let mut lateness: BTreeMap<ProcessId, f64> = BTreeMap::new();
-    for (meeting, usual) in meetings.iter().zip(&usual) {
-        for (process, ns) in meeting {
+    for (sync_point, usual) in sync_points.iter().zip(&usual) {
+        for (process, ns) in sync_point {
             *lateness.entry(*process).or_default() += (ns - usual).max(0.0);
         }
     }
@@ -51,20 +51,21 @@ pub fn late(meetings: &[Meeting]) -> Option<Late> {
     let steps = order.iter().zip(order.iter().skip(1)).map(|(this, next)| this.1 - next.1);
     let (many, step) = (1..).zip(steps).take(order.len() / 2).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let processes = |many: usize| order.iter().take(many).map(|(process, _)| *process).collect::<BTreeSet<_>>();
-    let alone = saved(meetings, &processes(1));
+    let alone = saved(sync_points, &processes(1));
     let together = processes(many);
-    // Where nobody comes late, as behind each burst of calls, nobody holds up anybody.
-    let behind: Vec<f64> = meetings.iter().zip(&usual).map(|(meeting, usual)| first(meeting) - usual).collect();
+    // Synchronization points where nobody is late, as after each burst of calls, do not count.
+    let behind: Vec<f64> =
+        sync_points.iter().zip(&usual).map(|(sync_point, usual)| first(sync_point) - usual).collect();
     let most = behind.iter().copied().fold(0.0, f64::max);
     let somebody = behind.iter().filter(|ns| **ns > most * LATE).count();
-    let often = held_up(meetings, &together) as f64 >= somebody as f64 * MOSTLY;
-    let (who, saves_ns) = match saved(meetings, &together) {
+    let often = held_up(sync_points, &together) as f64 >= somebody as f64 * MOSTLY;
+    let (who, saves_ns) = match saved(sync_points, &together) {
         all if alone < all * ALONE && step >= latest * APART && often => (together, all),
         _ => (processes(1), alone),
     };
     let mut last: Vec<(usize, f64, f64)> = Vec::new();
-    for (number, (meeting, usual)) in meetings.iter().zip(&usual).enumerate() {
-        let latest = meeting.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+    for (number, (sync_point, usual)) in sync_points.iter().zip(&usual).enumerate() {
+        let latest = sync_point.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
         let Some((process, ns)) = latest else { continue };
         if who.contains(process) {
             last.push((number, *ns, *usual));
@@ -72,26 +73,26 @@ pub fn late(meetings: &[Meeting]) -> Option<Late> {
     }
     let most = last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
     last.retain(|(_, ns, usual)| ns - usual >= most * LATE);
-    let all_ns = meetings.iter().map(|meeting| first(meeting) - second(meeting)).sum();
+    let all_ns = sync_points.iter().map(|sync_point| first(sync_point) - second(sync_point)).sum();
     Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
 }
 
-/// Times that the last comes later than the one before it, against that one's own lateness, from which it alone holds up all.
+/// Least ratio of the last rank's lead over the second to the second's lateness, for the last alone to block all.
 const BY_FAR: f64 = 3.0;
-/// Part of the meetings that somebody holds up which several hold up together, at least: of few ranks two are late together by chance.
+/// Least part of the synchronization points with a straggler at which several are late together: of few ranks, two are by chance.
 const MOSTLY: f64 = 0.6;
-/// Part of the meetings that somebody holds up, at least, and different ranks that do.
+/// Least part of the synchronization points with one rank late by far, and fewest such ranks.
 const OFTEN: f64 = 0.4;
 const SEVERAL: usize = 3;
 
-/// Ranks of which one is late each time, but not the same.
+/// Different ranks that are late, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByTurns {
-    /// Meetings that one rank came to by far later than all others, and how many ranks did so.
-    pub meetings: u64,
-    /// See above.
+    /// Number of synchronization points at which one rank is late by far.
+    pub sync_points: u64,
+    /// Number of ranks that are late.
     pub ranks: usize,
-    /// What all others waited there, ns of the run time.
+    /// Time that all others wait there, ns of run time.
     pub waits_ns: f64,
 }
 
@@ -100,68 +101,68 @@ impl ByTurns {
     #[must_use]
     pub(crate) fn claim(self, place: words::Place, all: usize) -> Claim {
         let code = if place == words::Place::Calls { Code::LATE_RANKS } else { Code::LATE_TO_MEET };
-        let words = words::late_by_turns(place, (self.meetings, all as u64), self.ranks as u64, self.waits_ns);
+        let words = words::late_by_turns(place, (self.sync_points, all as u64), self.ranks as u64, self.waits_ns);
         Claim { waiting_ns: self.waits_ns, ..Claim::new(Finding::new(code, words), Vec::new()) }
     }
 }
 
-/// That, if it is so at many of the meetings.
+/// Returns the alternating stragglers, if there are many such synchronization points.
 #[must_use]
-pub fn by_turns(meetings: &[Meeting]) -> Option<ByTurns> {
+pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
     let (mut count, mut waits_ns) = (0_u64, 0.0);
-    for meeting in meetings.iter().filter(|meeting| meeting.len() > SEVERAL) {
-        let (first, second, usual) = (first(meeting), second(meeting), usual(meeting));
-        let last = meeting.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?.0;
+    for sync_point in sync_points.iter().filter(|sync_point| sync_point.len() > SEVERAL) {
+        let (first, second, usual) = (first(sync_point), second(sync_point), usual(sync_point));
+        let last = sync_point.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?.0;
         if first - second > 0.0 && first - second >= (second - usual) * BY_FAR {
             who.insert(last);
             (count, waits_ns) = (count + 1, waits_ns + first - second);
         }
     }
-    let is = who.len() >= SEVERAL && count as f64 >= meetings.len() as f64 * OFTEN;
-    is.then_some(ByTurns { meetings: count, ranks: who.len(), waits_ns })
+    let is = who.len() >= SEVERAL && count as f64 >= sync_points.len() as f64 * OFTEN;
+    is.then_some(ByTurns { sync_points: count, ranks: who.len(), waits_ns })
 }
 
-/// What is usual at a meeting.
-fn usual(meeting: &Meeting) -> f64 {
-    first_quartile(&meeting.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
+/// Returns the usual time at a synchronization point, ns.
+fn usual(sync_point: &SyncPoint) -> f64 {
+    first_quartile(&sync_point.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
 }
 
-/// The first quartile, since up to half of all may be late; 0 of none.
+/// Returns the first quartile, since up to half of all may be late; 0 without values.
 pub fn first_quartile(values: &[f64]) -> f64 {
-    let mut alike: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
-    weighted_quantile(&mut alike, 0.25).unwrap_or_default()
+    let mut similar: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+    weighted_quantile(&mut similar, 0.25).unwrap_or_default()
 }
 
-/// Meetings that at least half of `who` come to behind all others, the last of them by [`LATE`] of what it took at most.
-fn held_up(meetings: &[Meeting], who: &BTreeSet<ProcessId>) -> usize {
-    let together = |meeting: &Meeting| {
-        let others = meeting.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
+/// Counts synchronization points at which at least half of `who` arrive after all others and cost at least [`LATE`] of the largest cost.
+fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
+    let together = |sync_point: &SyncPoint| {
+        let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
         let others = others.fold(f64::NEG_INFINITY, f64::max);
-        meeting.iter().filter(|(process, ns)| who.contains(process) && *ns > others).count() * 2 >= who.len()
+        sync_point.iter().filter(|(process, ns)| who.contains(process) && *ns > others).count() * 2 >= who.len()
     };
-    let one: Vec<f64> = meetings.iter().map(|meeting| saved(std::slice::from_ref(meeting), who)).collect();
+    let one: Vec<f64> = sync_points.iter().map(|sync_point| saved(std::slice::from_ref(sync_point), who)).collect();
     let most = one.iter().copied().fold(0.0, f64::max);
-    one.iter().zip(meetings).filter(|(ns, meeting)| **ns > most * LATE && together(meeting)).count()
+    one.iter().zip(sync_points).filter(|(ns, sync_point)| **ns > most * LATE && together(sync_point)).count()
 }
 
-/// What the last one waits less if `who` come with the last of all others, ns.
-fn saved(meetings: &[Meeting], who: &BTreeSet<ProcessId>) -> f64 {
-    let of = |meeting: &Meeting| {
-        let others = meeting.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
+/// Returns the time saved if `who` arrived with the last of all others, ns.
+fn saved(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> f64 {
+    let of = |sync_point: &SyncPoint| {
+        let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
         let others = others.fold(f64::NEG_INFINITY, f64::max);
-        if others.is_finite() { (first(meeting) - others).max(0.0) } else { 0.0 }
+        if others.is_finite() { (first(sync_point) - others).max(0.0) } else { 0.0 }
     };
-    meetings.iter().map(of).sum()
+    sync_points.iter().map(of).sum()
 }
 
-fn first(meeting: &Meeting) -> f64 {
-    meeting.iter().map(|(_, ns)| *ns).fold(0.0, f64::max)
+fn first(sync_point: &SyncPoint) -> f64 {
+    sync_point.iter().map(|(_, ns)| *ns).fold(0.0, f64::max)
 }
 
-fn second(meeting: &Meeting) -> f64 {
+fn second(sync_point: &SyncPoint) -> f64 {
     let (_, second) =
-        meeting.iter().fold(
+        sync_point.iter().fold(
             (0.0_f64, 0.0_f64),
             |(first, second), (_, ns)| {
                 if *ns > first { (*ns, first) } else { (first, second.max(*ns)) }
@@ -171,25 +172,25 @@ fn second(meeting: &Meeting) -> f64 {
 }
 
 impl Late {
-    /// Whether they may have come last so often by chance, where each of the ranks is the last as likely as any other: of their meetings to which somebody
-    /// comes about as late, in which one must be.
+    /// True if these ranks may be last so often by chance, if any rank is equally likely to be last. Counts synchronization points where the last
+    /// is about as late.
     #[must_use]
-    pub fn may_be_chance(&self, meetings: &[Meeting]) -> bool {
+    pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
-        let late = |meeting: &&Meeting| first(meeting) - usual(meeting) >= most * LATE;
+        let late = |sync_point: &&SyncPoint| first(sync_point) - usual(sync_point) >= most * LATE;
         let (mut made, mut ranks) = (0, 1);
-        for meeting in meetings.iter().filter(late) {
-            (made, ranks) = (made + 1, ranks.max(meeting.len()));
+        for sync_point in sync_points.iter().filter(late) {
+            (made, ranks) = (made + 1, ranks.max(sync_point.len()));
         }
         let part = self.processes.len() as f64 / ranks as f64;
         binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
     }
 
-    /// Returns the ranks as facts for words, of so many meetings at which they cost the others `saves_ns`, and for programs.
+    /// Returns the ranks as facts for words and for programs. `sync_points`: number of all; `saves_ns`: cost for the others.
     #[must_use]
-    pub(crate) fn named(&self, run: &Run, meetings: usize, saves_ns: f64) -> (words::Late, About) {
+    pub(crate) fn named(&self, run: &Run, sync_points: usize, saves_ns: f64) -> (words::Late, About) {
         let (name, one, about) = self.name(run);
-        let (times, of) = (self.last.len() as u64, meetings as u64);
+        let (times, of) = (self.last.len() as u64, sync_points as u64);
         (words::Late { name, one, times, of, saves_ns: saves_ns as u64 }, about)
     }
 
@@ -223,15 +224,15 @@ impl Late {
 mod tests {
     use super::*;
 
-    /// Meetings of ranks that come so long after the last one.
-    fn meetings(all: &[&[f64]]) -> Vec<Meeting> {
+    /// Synchronization points of ranks with the given lateness, ns.
+    fn sync_points(all: &[&[f64]]) -> Vec<SyncPoint> {
         let of = |times: &&[f64]| (0..).map(ProcessId).zip(times.iter().copied()).collect();
         all.iter().map(of).collect()
     }
 
     #[test]
     fn one_that_is_late_again_and_again() {
-        let found = late(&meetings(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]])).expect("late");
+        let found = late(&sync_points(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]])).expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1)], 44.0 + 55.0));
         assert_eq!(found.last, [(0, 50.0, 5.0), (1, 60.0, 4.0)]);
     }
@@ -241,7 +242,7 @@ mod tests {
         let late_to = |times: usize| {
             let of = |turn: usize| if turn < times { [5.0, 50.0, 6.0, 5.0] } else { [50.0, 5.0, 6.0, 5.0] };
             let all: Vec<[f64; 4]> = (0..8).map(of).collect();
-            let all = meetings(&all.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>());
+            let all = sync_points(&all.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>());
             late(&all).expect("late").may_be_chance(&all)
         };
         assert!(late_to(5) && !late_to(8));
@@ -250,17 +251,17 @@ mod tests {
     #[test]
     fn several_that_are_late_together() {
         let of = [5.0, 50.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
-        let found = late(&meetings(&[&of, &of])).expect("late");
+        let found = late(&sync_points(&[&of, &of])).expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1), ProcessId(3)], 2.0 * 46.0));
-        // Of two that are late by far and by little, the first alone.
+        // One is late by far and one by little: the first alone.
         let of = [5.0, 100.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
-        assert_eq!(late(&meetings(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
+        assert_eq!(late(&sync_points(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
     }
 
     #[test]
-    fn where_nobody_is_late_nothing_is_told_of_who_is() {
+    fn where_nobody_is_late_nothing_is_reported_of_who_is() {
         let (late_ones, none) = ([5.0, 50.0, 6.0, 52.0, 5.0, 51.0, 5.0, 6.0], [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, 1.0]);
-        let all = meetings(&[&late_ones, &none, &late_ones, &none, &none, &late_ones, &none]);
+        let all = sync_points(&[&late_ones, &none, &late_ones, &none, &none, &late_ones, &none]);
         let found = late(&all).expect("late");
         assert_eq!(found.processes, [1, 3, 5].map(ProcessId));
         assert!(found.saves_ns >= 3.0 * 46.0, "{found:?}");
@@ -268,23 +269,23 @@ mod tests {
 
     #[test]
     fn who_takes_turns_does_not_stand_apart() {
-        let found = late(&meetings(&[&[50.0, 5.0, 5.0, 5.0], &[5.0, 50.0, 5.0, 5.0], &[5.0, 5.0, 50.0, 5.0]]));
+        let found = late(&sync_points(&[&[50.0, 5.0, 5.0, 5.0], &[5.0, 50.0, 5.0, 5.0], &[5.0, 5.0, 50.0, 5.0]]));
         let found = found.expect("somebody comes last");
         assert_eq!((found.saves_ns, found.all_ns), (45.0, 135.0));
-        let turns: Vec<Meeting> = (0..8)
+        let turns: Vec<SyncPoint> = (0..8)
             .map(|turn| {
                 (0..4)
                     .map(|rank| (ProcessId(rank), if rank == turn % 4 { 90.0 } else { 5.0 + f64::from(rank) }))
                     .collect()
             })
             .collect();
-        let found = by_turns(&turns).expect("by turns");
-        assert_eq!((found.meetings, found.ranks), (8, 4));
+        let found = by_turns(&turns).expect("alternately");
+        assert_eq!((found.sync_points, found.ranks), (8, 4));
         assert!((found.waits_ns - 8.0 * 82.0).abs() < 10.0, "{found:?}");
-        let even: Vec<Meeting> =
+        let even: Vec<SyncPoint> =
             turns.iter().map(|of| of.iter().map(|(rank, ns)| (*rank, ns.min(9.0))).collect()).collect();
         assert_eq!(by_turns(&even), None);
         assert_eq!(late(&[]), None);
-        assert_eq!(late(&meetings(&[&[3.0]])), None);
+        assert_eq!(late(&sync_points(&[&[3.0]])), None);
     }
 }

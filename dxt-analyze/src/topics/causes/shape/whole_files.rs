@@ -1,21 +1,21 @@
-//! Files that each open reads or writes as a whole, in one call: however short such a request is, it cannot be longer. What it costs is a matter of the file.
+//! Files that each open reads or writes completely by one call: such a request is short because the file is, so it belongs to findings about files.
 
 use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use crate::topics::causes::grid::{Entry, Grid};
 use rustc_hash::FxHashMap;
 
-/// Reads or writes for an open at most: behind the one with the file's bytes, who reads asks whether there are more.
+/// Most reads or writes per open: after the call with the bytes, a reader asks for the end of the file.
 pub const IN_A_GO: u64 = 2;
-/// Part of the file that a request is of at least, if it is of the whole: files of several kinds of records end a little later.
+/// Least part of the file in a request of the whole file: files with several kinds of records end a little later.
 const WHOLE: f64 = 0.9;
 
-/// How far files reach that are moved in a go, bytes.
+/// Sizes of files that are moved by one call, bytes.
 #[derive(Clone, Debug, Default)]
 pub struct WholeFiles(FxHashMap<FileId, u64>);
 
 impl WholeFiles {
-    /// Of a run. What is not known to be opened, or how far it reaches, is none of them.
+    /// Finds such files of a run; files without recorded opens or known size are left out.
     #[must_use]
     pub fn of(grid: &Grid<'_>) -> Self {
         let mut of: FxHashMap<FileId, (u64, u64, u64)> = FxHashMap::default();
@@ -38,7 +38,7 @@ impl WholeFiles {
         Self(of.into_iter().filter(|(_, of)| is(of)).map(|(file, (.., until))| (file, until)).collect())
     }
 
-    /// Whether each of an entry's calls is of its whole file.
+    /// True if each call of the cell moves its whole file.
     #[must_use]
     pub fn has(&self, entry: &Entry) -> bool {
         let mean = entry.cell.bytes as f64 / entry.cell.calls.max(1) as f64;

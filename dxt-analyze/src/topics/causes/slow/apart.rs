@@ -1,4 +1,4 @@
-//! Members that fall into two groups, a fast and a slow one: where half of all are slow, none is odd by itself.
+//! Splits members into a fast and a slow group: if half of all are slow, none of them is an outlier.
 
 use super::odd::Odd;
 use crate::shared::stats::upper_tail_t;
@@ -8,27 +8,27 @@ use std::ops::Range;
 const FEWEST: usize = 2;
 /// Fewest members in all.
 const FEWEST_IN_ALL: usize = 4;
-/// Times longer that calls take in the last quarter of the moments than in the first at least if they become slower and slower; the part of that which
-/// comes from each quarter to the next; and how far the moments are in the order of their times.
+/// Least slowdown of the last quarter of time windows against the first, for calls to get slower and slower; least part of it from each quarter
+/// to the next; least Kendall's tau of the windows' values.
 const GROWS: f64 = 1.5;
 const LEAST_STEP: f64 = 0.12;
 const IN_ORDER: f64 = 0.75;
-/// Share of all that each group has at least: fewer are odd ones.
+/// Least share of members, or calls, in each group: smaller groups are outliers.
 const SHARE: f64 = 0.25;
-/// Times longer that the slow take at least, on the mean.
+/// Least slowdown of the slow group, mean against mean.
 const SLOWER: f64 = 1.5;
-/// Spreads within the groups that lie between them at least, where nothing is.
+/// Least gap between the groups, as multiples of the spread within them.
 const GAP: f64 = 3.0;
 /// Least spread of the logarithm.
 const LEAST_SPREAD: f64 = 0.03;
-/// Times longer that a shorter while takes at least, which stands clear of all others.
+/// Least slowdown of a shorter slow period that is clear of all other windows.
 const FAR_SLOWER: f64 = 3.0;
-/// Part of all calls that are no longer only how a program begins, however few moments they take.
+/// Least part of all calls before a slow period, if few time windows precede it.
 const BEGINNING: f64 = 0.15;
-/// Of moments: the part of the earlier ones, from the slow end, and of the later ones, from the fast end, that may be otherwise.
+/// Part of the slow windows, from their fast end, and of the others, from their slow end, that may overlap.
 const OTHERWISE: f64 = 0.1;
 
-/// Which of `values` are the slow ones, and how they stand against the others; `None` if there is one group, or several.
+/// Returns the indices of the slow `values` and their slowdown; `None` if there are not two separate groups.
 #[must_use]
 pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
     if values.len() < FEWEST_IN_ALL {
@@ -46,7 +46,7 @@ pub fn apart(values: &[f64]) -> Option<(Vec<usize>, Odd)> {
     (gap >= spread * GAP).then(|| (order.split_off(first), odd))
 }
 
-/// From which of `values` on, in the order of time, they become slower and slower, and how these stand against those before.
+/// Returns the range of `values`, in time order, that gets slower and slower after the first quarter, and its slowdown against that quarter.
 #[must_use]
 pub fn growing(values: &[f64]) -> Option<(Range<usize>, Odd)> {
     let quarter = values.len() / 4;
@@ -54,17 +54,17 @@ pub fn growing(values: &[f64]) -> Option<(Range<usize>, Odd)> {
     let [first, second, third] = [mean(part(0)?), mean(part(1)?), mean(part(2)?)];
     let last = mean(values.get(3 * quarter..)?);
     let all = last - first;
-    // What only begins slowly, or is quick at first, does not grow.
+    // A rise at one time only is no growth.
     let throughout = [second - first, third - second, last - third].iter().all(|step| *step >= all * LEAST_STEP);
     if all < GROWS.ln() || !throughout || in_order(values) < IN_ORDER {
         return None;
     }
-    // Against how it began.
+    // Compared with the first quarter.
     let from = quarter;
     Some((from..values.len(), against(values.get(..from)?, values.get(from..)?)))
 }
 
-/// Part of all pairs of values of which the later is the larger one, less that of which it is the smaller one: Kendall's tau.
+/// Kendall's tau: part of all pairs of values with a larger later value, less the part with a smaller later value.
 fn in_order(values: &[f64]) -> f64 {
     let pairs =
         || values.iter().enumerate().flat_map(|(at, one)| values.iter().skip(at + 1).map(move |later| later - one));
@@ -76,21 +76,21 @@ fn in_order(values: &[f64]) -> f64 {
     sum / f64::max(count, 1.0)
 }
 
-/// Whether those of a range of `values` that reaches to their end become slower and slower.
+/// True if a range reaches the end of `values` and gets slower and slower.
 #[must_use]
 pub fn grows_to_the_end(values: &[f64], range: Range<usize>) -> bool {
     let theirs = values.get(range.clone()).unwrap_or_default();
     range.end == values.len() && theirs.len() >= FEWEST_IN_ALL && in_order(theirs) >= IN_ORDER
 }
 
-/// From which to which of `values`, in the order of time, all are slow, and how these stand against the others. What is slow at first only is how a
-/// program begins. `calls` is how many each is of: what takes longer fills more of the time.
+/// Returns the range of slow `values`, in time order, and its slowdown. A slow start does not count: programs begin slowly. `calls`: number of
+/// calls per value; slow calls fill more time windows, so calls count, too.
 #[must_use]
 pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let sums = Sums::of(values);
     let mut best: Option<(Range<usize>, f64)> = None;
     let all: u64 = calls.iter().sum();
-    // What is quick takes few moments: its calls count.
+    // Fast calls take few time windows, so calls count, too.
     let begins = |from: usize| {
         let before: u64 = calls.iter().take(from).sum();
         from >= FEWEST_IN_ALL || before as f64 >= all as f64 * BEGINNING
@@ -109,12 +109,12 @@ pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)>
     let fast = [before, after].concat();
     let theirs: u64 = calls.get(range.clone())?.iter().sum();
     let enough = |calls: u64| calls as f64 >= all as f64 * SHARE;
-    // Where it stays slow, the fast part may be short: its calls count.
+    // If the run stays slow, its fast part may be short: calls count.
     let stays = after.is_empty() && fast.len() >= FEWEST_IN_ALL && enough(theirs) && enough(all - theirs);
     let odd = match between(&fast, slow) {
         Some(odd) => odd,
         None if stays => held_against(&fast, slow)?,
-        // Where times vary anyway, a while that is short is not odd by their spread: it is by how far it stands off.
+        // With variable times, a short slow period is found by its distance instead of the spread.
         None => held_against(&fast, slow).filter(|odd| {
             odd.above >= FAR_SLOWER.ln() && quantile(slow, 0.0) > quantile(&fast, 1.0) && fast.len() > slow.len()
         })?,
@@ -123,7 +123,7 @@ pub fn for_a_while(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)>
     clear.then_some((range, odd))
 }
 
-/// Sums of the first values, and of their squares.
+/// Prefix sums of values, and of their squares.
 struct Sums(Vec<(f64, f64)>);
 
 impl Sums {
@@ -136,7 +136,7 @@ impl Sums {
         Self(std::iter::once((0.0, 0.0)).chain(more).collect())
     }
 
-    /// How those of a range stand against the others, if they are slower: the difference of the means over its error.
+    /// Returns the difference of means of a range and of the others over its standard error, if the range is slower.
     fn score(&self, range: Range<usize>) -> Option<f64> {
         let (all, from, until) = (self.0.last()?, self.0.get(range.start)?, self.0.get(range.end)?);
         let (count, inside) = ((self.0.len() - 1) as f64, range.len() as f64);
@@ -151,19 +151,19 @@ impl Sums {
     }
 }
 
-/// How the slow stand against the fast: Welch's t.
+/// Returns Welch's t of the slow against the fast values, if both groups are large enough and the slow ones slow enough.
 fn between(fast: &[f64], slow: &[f64]) -> Option<Odd> {
     let all = fast.len() + slow.len();
     let least = FEWEST.max((all as f64 * SHARE).ceil() as usize);
     if fast.len() < least || slow.len() < least { None } else { held_against(fast, slow) }
 }
 
-/// The same however many there are of each.
+/// Like `between`, for groups of any size.
 fn held_against(fast: &[f64], slow: &[f64]) -> Option<Odd> {
     Some(against(fast, slow)).filter(|odd| odd.above >= SLOWER.ln())
 }
 
-/// The same however little slower they are.
+/// Returns Welch's t of the slow against the fast values, for groups of any size and any slowdown.
 pub(super) fn against(fast: &[f64], slow: &[f64]) -> Odd {
     let all = fast.len() + slow.len();
     let error = |values: &[f64]| deviation(values).max(LEAST_SPREAD).powi(2) / values.len() as f64;
@@ -232,14 +232,14 @@ mod tests {
         assert_eq!(at(&step(&[0, 2, 4, 6, 8, 10], 12)), None);
         assert_eq!(at(&step(&(0..6).collect::<Vec<_>>(), 12)), None, "slow at first");
         assert_eq!(at(&[0.0; 12]), None);
-        // A tenth of the run, three times as long as the longest of the others and more, which fall into two groups.
+        // A tenth of the run is at least three times as slow as all the others, which form two groups.
         let uneven = |far: f64| -> Vec<f64> {
             let level = |k: usize| if (8..13).contains(&k) { far } else { f64::from(u8::from(k > 20)) };
             (0..45).map(|k| level(k) + (k % 3) as f64 * 0.05).collect()
         };
         assert_eq!(at(&uneven(2.3)), Some((8, 13)));
         assert_eq!(at(&uneven(1.05)), None, "no longer than the others");
-        // Slow to the end: the first half of the calls went by in a short time.
+        // Slow to the end: the first half of the calls took a short time.
         let values = step(&(5..40).collect::<Vec<_>>(), 40);
         assert_eq!(at(&values), None, "a few quick calls at first");
         let calls: Vec<u64> = (0..40).map(|k| if k < 5 { 30 } else { 5 }).collect();

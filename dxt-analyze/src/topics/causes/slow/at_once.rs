@@ -1,51 +1,50 @@
-//! What storage targets do while they have anything to do. Where all ranks come to some targets first and to others later, one by one, calls take longer on the first,
-//! and yet all serve alike: each moves as many bytes in the time that it is busy. A target that is slow moves fewer.
+//! Throughput of storage targets while they are busy. If all ranks reach some targets first and others later, one at a time, calls take longer on
+//! the first ones although all serve equally fast: bytes per busy time are the same. A slow target has fewer.
 
 use crate::model::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times the bytes that others move in a second that they are busy which a target moves fewer of, from which it is slow.
+/// Factor by which the throughput of a slow target, while busy, is below that of others.
 const FEWER: f64 = 1.3;
-/// Calls in flight on others while they are busy, up to which these show what a target does that serves one after another.
+/// Largest mean number of calls in flight on other targets while busy, for their throughput to be that of one call at a time.
 const ALONE: f64 = 2.5;
-/// Times as many as on others that are in flight on a target which only looks slow, at least.
+/// Least number of calls in flight on a target that only looks slow, relative to others.
 const MORE: f64 = 2.0;
 
-/// Times as long as others' shortest call that its own is, at most, for the same.
+/// Largest shortest call of a target that only looks slow, relative to others' shortest call.
 const AS_QUICK: f64 = 1.5;
-/// Bytes that other calls move on some of the same targets, as a part, which matter little.
+/// Largest part of bytes that other calls move on some targets of a group.
 const BESIDE: f64 = 0.3;
 
-/// A group of targets that calls begin on the first of.
+/// Targets that calls with one first target reach.
 #[derive(Clone, Debug, Default)]
 struct Group {
     all: BTreeSet<u32>,
     bytes: f64,
     time_ns: f64,
     busy_ns: f64,
-    /// The shortest call.
     shortest_ns: f64,
 }
 
 impl Group {
-    /// Bytes per ns that it is busy.
+    /// Bytes per ns of busy time.
     fn rate(&self) -> f64 {
         self.bytes / self.busy_ns.max(1.0)
     }
 
-    /// Calls in flight while it is busy, on the mean.
+    /// Mean number of calls in flight while busy.
     fn depth(&self) -> f64 {
         self.time_ns / self.busy_ns.max(1.0)
     }
 }
 
-/// By the first target of calls.
+/// Groups by the first target of calls.
 #[derive(Clone, Debug, Default)]
 pub struct AtOnce(BTreeMap<u32, Group>);
 
 impl AtOnce {
-    /// Of the calls of a class.
+    /// Groups the calls of a class.
     #[must_use]
     pub fn of(grid: &Grid<'_>, class: Class) -> Self {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
@@ -66,8 +65,8 @@ impl AtOnce {
         Self(groups)
     }
 
-    /// The group that reaches a target, and the medians of others' rates, calls in flight, busy times and shortest calls. `None` if several groups reach it or its neighbours:
-    /// then none of them tells for how long it is busy.
+    /// Returns the group that reaches a target, and medians of the others: throughput, calls in flight, busy time, shortest call. `None` if
+    /// several groups share targets: their busy times are then unknown.
     fn against(&self, target: u32) -> Option<(&Group, [f64; 4])> {
         let with = self.0.values().filter(|group| group.all.contains(&target));
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
@@ -90,8 +89,8 @@ impl AtOnce {
         ))
     }
 
-    /// Whether calls on a target take long only since many are in flight there at once: it moves as many bytes as others that serve one call at a time, and is as
-    /// quick to serve the first that comes. Of calls that are all slow, many are in flight as well.
+    /// True if calls on a target are long only because many are in flight: its throughput equals that of targets with one call at a time, and its
+    /// shortest call is as short. On a slow target many calls are in flight, too.
     #[must_use]
     pub fn is_only_busy(&self, target: u32) -> bool {
         self.against(target).is_some_and(|(mine, [rate, depth, _, shortest])| {
@@ -100,8 +99,8 @@ impl AtOnce {
         })
     }
 
-    /// For how much longer than others a target is busy, ns, if it is as quick as these to serve the first that comes: the run can be no more shorter then. Behind one
-    /// that serves each slowly others have less to do at once, and are busy for longer.
+    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call is
+    /// slow: calls then reach the other targets more sparsely, which are busy for longer.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;

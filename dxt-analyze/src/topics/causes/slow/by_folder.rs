@@ -1,4 +1,4 @@
-//! Folders that are slower than their like.
+//! Folders as members of a comparison.
 
 use super::mean::Mean;
 use super::odd::FEWEST;
@@ -8,10 +8,10 @@ use crate::topics::causes::grid::steps::steps;
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
-/// What the calls of `class` in each folder differ by from those of their kind and size, by process.
+/// Returns the mean log slowdown of `class` calls against calls of their kind and size, by folder and process.
 pub(super) fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
-    // How long the list of a folder takes is a matter of what is in it.
+    // The time to list a folder depends on its content.
     let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
     for entry in grid.entries.iter().filter(is) {
         if let Some(folder) = grid.folders.of(entry.file) {
@@ -21,8 +21,8 @@ pub(super) fn folders_by_process(grid: &Grid<'_>, class: Class) -> BTreeMap<(u32
     by
 }
 
-/// Folders, by all calls of a kind and size, whatever file they are on. Where each process has a folder of its own nothing tells it from it,
-/// unless several have the same.
+/// Returns folders, compared by calls of a kind and size on any file. If each process uses one folder, only folders of several processes are
+/// distinguishable.
 pub(super) fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     let by = folders_by_process(grid, class);
@@ -42,7 +42,8 @@ pub(super) fn folders(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mea
     of_folder.iter().filter_map(|(&folder, means)| member(Unit::Folder(folder), means)).collect()
 }
 
-/// Whether what processes use (`used`) is no matter of nodes, where each process uses one: some node has processes that use one and others that use another.
+/// True if some node's processes use different items, where each process uses one: differences between items are not those of nodes. `used`:
+/// item, process.
 pub(super) fn across_nodes(grid: &Grid<'_>, mut used: impl Iterator<Item = (u32, ProcessId)>) -> bool {
     let mut of_node: BTreeMap<u32, u32> = BTreeMap::new();
     used.any(|(one, process)| {

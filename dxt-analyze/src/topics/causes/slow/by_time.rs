@@ -1,5 +1,5 @@
-//! Ranks, nodes and storage targets whose calls take longer than their like by the time in them, where the usual call is not longer: those that are slow for a
-//! while only, or whose calls are of two kinds, some served from a cache. Who is slow then stands off from all others, by a gap as wide as these spread.
+//! Ranks, nodes and storage targets that are slow by total time although their typical call is not: slow for part of the run, or with two kinds
+//! of calls, some from a cache. Slow units are above all others by a gap as wide as the others' spread.
 
 use super::Slow;
 use super::known::is_of_target;
@@ -12,37 +12,37 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::shared::stats::{median, upper_tail_t};
 use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::causes::reading::usual::{FAR, Kind};
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::at_once::AtOnce;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks and targets that are compared: of few one is far from the rest soon.
+/// Fewest ranks or targets compared: among few, one is often far from the rest.
 const FEWEST_IN_ALL: usize = 8;
-/// Fewest calls that each of them is judged by.
 const FEWEST_CALLS: f64 = 16.0;
-/// Part of the calls up to which those far from their like are a matter of their own.
+/// Part of the calls up to which outliers are left to findings of their own.
 const FEW_ARE_FAR: f64 = 0.1;
-/// Part of all that stands off at most.
+/// Largest part of all units that can be slow.
 const AT_MOST: f64 = 0.25;
-/// Gap between the slow and the others, as times of what these spread; part of the others that may be faster than the rest and does not count to that.
+/// Least gap between slow units and the others, as multiples of the others' spread; part of the others, the fastest, that does not count in the
+/// spread.
 const GAP: f64 = 1.0;
 const FAST: f64 = 0.1;
-/// Times longer that calls take at least: of a rank or node; of a target, which is asked by several at once; and within a phase for it to be a slow one.
+/// Least slowdown of a rank or node, and within a slow phase; of a target, which serves several calls at once.
 const LONGER: f64 = 1.15;
 const LONGER_ON_TARGET: f64 = 1.6;
-/// Times as many bytes as their like that a unit's calls move for each, up to which they are no longer for that.
+/// Largest bytes per call, relative to peers, for calls not to be long because of their size.
 const AS_LARGE: f64 = 1.1;
 
-/// What a unit's calls take.
+/// Time of a unit's calls and of their peers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Takes {
     calls: f64,
-    /// Time in them, ns, of those far from their like no more than is usual: these are a matter of their own.
+    /// Time, ns; outliers count as usual calls, since they have findings of their own.
     ns: f64,
-    /// Those far from their like, and what these take more, as far as that is not far, ns.
+    /// Number of outliers, and their excess up to `FAR` times the usual duration, ns.
     far: (f64, f64),
-    /// What as many of their like take, ns.
+    /// Time of as many calls of the peers, ns.
     like_ns: f64,
     bytes: f64,
     like_bytes: f64,
@@ -58,12 +58,12 @@ impl Takes {
         self.like_bytes += other.like_bytes;
     }
 
-    /// Time, with that of calls far from their like where these are more than a few.
+    /// Time, ns, with the excess of outliers if these are more than a few.
     fn time_ns(&self) -> f64 {
         self.ns + if self.far.0 > self.calls * FEW_ARE_FAR { self.far.1 } else { 0.0 }
     }
 
-    /// How far the logarithm of the time is above that of the like.
+    /// Log slowdown against the peers.
     fn above(&self) -> f64 {
         (self.time_ns().max(1.0) / self.like_ns.max(1.0)).ln()
     }
@@ -73,13 +73,13 @@ impl Takes {
     }
 }
 
-/// A unit and how it stands.
+/// Unit, its times, its log slowdown.
 type Value = (Unit, Takes, f64);
 
-/// Those of a class that stand off by the time in their calls.
+/// Returns units that are slow by the total time of their calls of a class.
 pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
     let takes = of_entries(grid, class);
-    // What several ranks have one record of is none of theirs.
+    // A record merged over several ranks belongs to none of them.
     let by_rank = grid.run.reduced_ranks() == 0;
     let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
     let mut of_target: BTreeMap<u32, Takes> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Cla
         !are_of_targets(grid, class, &ranks) && !units.iter().all(|unit| is_of_target(grid, known, *unit, class))
     };
     let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
-    // A target that is asked for little more than others is slow by itself; one that is for much more by that.
+    // A target with about the same load as others is slow by itself; one with far more load is slow by its load.
     let even = |units: &[Unit]| {
         let target = |unit: &Unit| if let Unit::Target(target) = unit { Some(*target) } else { None };
         let targets: Vec<u32> = units.iter().filter_map(target).collect();
@@ -125,7 +125,7 @@ pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Cla
     out
 }
 
-/// What the calls of each entry take, and what those of the same kind do, on the same file where these are compared.
+/// Returns the time of each cell's calls and of their peers, on the same file if cells are compared by file.
 fn of_entries<'g>(grid: &'g Grid<'_>, class: Class) -> Vec<(&'g Entry, Takes)> {
     let mut out: Vec<(&Entry, Takes)> = Vec::new();
     let mut like: FxHashMap<(Kind, FileId), Takes> = FxHashMap::default();
@@ -158,7 +158,7 @@ fn values(all: impl Iterator<Item = (Unit, Takes)>) -> Vec<Value> {
     all.filter(|(_, takes)| takes.calls >= FEWEST_CALLS).map(|(unit, takes)| (unit, takes, takes.above())).collect()
 }
 
-/// Nodes, by the median of their ranks, where several have several.
+/// Returns nodes by the median of their ranks, if each node has several.
 fn nodes(grid: &Grid<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
     let mut by: BTreeMap<u32, (Takes, Vec<f64>)> = BTreeMap::new();
     for (process, takes) in of {
@@ -175,7 +175,7 @@ fn nodes(grid: &Grid<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
     by.into_iter().filter_map(value).filter(|(_, takes, _)| takes.calls >= FEWEST_CALLS).collect()
 }
 
-/// The ranks that units are, or those on them.
+/// Returns the ranks among `units`, or on nodes among them.
 fn ranks_of(grid: &Grid<'_>, all: &BTreeMap<ProcessId, Takes>, units: &[Unit]) -> Vec<ProcessId> {
     let is = |process: &&ProcessId| {
         let node = grid.run.process(**process).map(|process| process.node);
@@ -184,7 +184,7 @@ fn ranks_of(grid: &Grid<'_>, all: &BTreeMap<ProcessId, Takes>, units: &[Unit]) -
     all.keys().filter(is).copied().collect()
 }
 
-/// Who stands off from all others, by a gap as wide as these spread; of a few by how likely that is.
+/// Returns units above all others by a gap as wide as the others' spread, if unlikely by chance.
 fn stand_off(sort: &[Value], rate: f64, least: f64) -> Option<(Vec<Unit>, Odd)> {
     let mut order: Vec<&Value> = sort.iter().collect();
     order.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
@@ -201,7 +201,7 @@ fn stand_off(sort: &[Value], rate: f64, least: f64) -> Option<(Vec<Unit>, Odd)> 
         let all = odd(&values, &vec![0.0; values.len()]);
         all.last().copied().filter(|_| slow.len() == 1)?
     } else {
-        // Of the others, as many as there are degrees of freedom.
+        // Spread of the others, and their degrees of freedom.
         let squares: f64 = others.iter().map(|value| (value - middle).powi(2)).sum();
         let spread = (squares / (others.len() - 1).max(1) as f64).sqrt().max(LEAST_SPREAD);
         let score = above / spread;
@@ -212,10 +212,9 @@ fn stand_off(sort: &[Value], rate: f64, least: f64) -> Option<(Vec<Unit>, Odd)> 
     (odd.above >= least && odd.p <= rate && as_large).then_some((units, odd))
 }
 
-/// Least spread of the logarithm.
 const LEAST_SPREAD: f64 = 0.03;
 
-/// From which of values in order on they stand off: above the widest gap there, if it is as wide as most of the others spread.
+/// Returns the index in sorted `values` above the widest gap, if that is as wide as most of the lower values spread.
 fn first_of(values: &[f64]) -> Option<usize> {
     let least = values.len() - ((values.len() as f64 * AT_MOST) as usize).max(1);
     let gap = |at: &usize| values.get(*at).zip(values.get(at - 1)).map_or(0.0, |(next, one)| next - one);
@@ -225,7 +224,7 @@ fn first_of(values: &[f64]) -> Option<usize> {
     (gap(&first) >= (others.last()? - fast) * GAP).then_some(first)
 }
 
-/// What they would save if their calls took what their like do, in each phase in which they take longer.
+/// Returns the savings if calls of `units` took as long as their peers, in phases in which they are slower.
 fn slow(
     grid: &Grid<'_>,
     class: Class,
@@ -241,7 +240,7 @@ fn slow(
     let mut all = Takes::default();
     phases.values().for_each(|takes| all.add(takes));
     let few = all.far.0 <= all.calls * FEW_ARE_FAR;
-    let mut shortened = Shortened::new();
+    let mut savings = Savings::new();
     for (index, entry) in (0_u32..).zip(&grid.entries) {
         if !entry.leaf || entry.class != class || !theirs(entry) {
             continue;
@@ -250,12 +249,12 @@ fn slow(
         let part = 1.0 - (-of.above()).exp();
         if of.above() >= LONGER.ln() {
             let stays = if few { 1.0 } else { FAR };
-            shortened.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
+            savings.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
         }
     }
     let (unit, more) = units.split_first()?;
     let by = vec![(class, odd, among, calls)];
-    (!shortened.is_empty()).then(|| Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
+    (!savings.is_empty()).then(|| Slow { unit: *unit, more: more.to_vec(), by, grows: false, savings })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Units that are odd among their like by the calls of some class.
+//! Units that are outliers among their peers by calls of some class.
 
 use super::Slow;
 use super::apart::grows_to_the_end;
@@ -13,25 +13,25 @@ use super::unit::{Member, Unit};
 use crate::model::class::{CLASSES, Class};
 use crate::topics::causes::grid::Grid;
 use crate::topics::causes::reading::usual::FAR;
-use crate::topics::causes::replay::Shortened;
+use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times longer that calls take on a storage target that happens to be asked by several at once: what is less is no property of it.
+/// Least slowdown of a slow storage target: less may come from concurrent calls.
 const ONLY_BUSY: f64 = 1.4;
-/// The same of two groups of targets.
+/// Least slowdown of one of two groups of targets.
 const TARGETS_DIFFER: f64 = 2.0;
-/// Times longer that calls on a file may take by how it is used.
+/// Least slowdown of a slow file: less may come from its use.
 const FILES_DIFFER: f64 = 1.5;
-/// The same of folders: what lies in one is mostly of one kind.
+/// Least slowdown of a slow folder: its files are mostly of one kind.
 const FOLDERS_DIFFER: f64 = 2.0;
-/// Most slow moments of a run.
+/// Most slow periods of a run.
 const MOMENTS: usize = 4;
-/// Moments that are slow by themselves and so many slots apart are one.
+/// Largest number of time windows between two slow ones that are merged.
 const APART: u16 = 1;
 
-/// All units that are slow by the calls of some class, with all such classes, but for what is `known` already: what a target's calls take is not all
-/// taken away where its fastest ones are not as slow.
+/// Returns units that are slow by calls of some class, with all such classes, except those `known`: a known target keeps part of its time if its
+/// fastest calls are not as slow.
 pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let least = &grid.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
@@ -95,7 +95,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
                     odd.above >= least.min_slowdown.max(busy).ln() && odd.p * tests <= least.false_discovery_rate
                 })
                 .collect();
-            // What comes again and again is how the program works.
+            // So many slow periods are the program's way of working.
             let found = joined(&slow);
             if found.len() > MOMENTS && matches!(found.first(), Some((Unit::Moment(..), ..))) {
                 continue;
@@ -120,7 +120,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
             }
         }
     }
-    // By time, where nothing is found by the usual call.
+    // By total time, if no unit is slow by its typical call.
     for class in CLASSES.into_iter().filter(|class| matches!(class, Class::Read | Class::Write)) {
         let found = |slow: &Slow| {
             let mut units = slow.more.iter().chain([&slow.unit]);
@@ -129,7 +129,7 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
         apart.extend(by_time(grid, class, known).into_iter().filter(found));
     }
     let slow = |(unit, by): (Unit, Vec<(Class, Odd, usize, u64)>)| Slow {
-        shortened: shortened(grid, unit, &by),
+        savings: savings(grid, unit, &by),
         grows: growing.contains(&unit),
         unit,
         more: Vec::new(),
@@ -138,15 +138,15 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
     by.into_iter().map(slow).chain(apart).collect()
 }
 
-/// Units that stand off together by the calls of a class.
+/// Makes one slow unit of several that are slow together by calls of a class.
 fn of_several(grid: &Grid<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
     let by = vec![(class, of.odd, of.among, of.calls)];
-    let shortened = shortened_of(grid, &of.units, &by);
+    let savings = shortened_of(grid, &of.units, &by);
     let (unit, more) = of.units.split_first()?;
-    Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, shortened })
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, savings })
 }
 
-/// The members that a moment is of.
+/// Returns the indices of the members that are in a range of time windows.
 fn range(sort: &[Member], unit: Unit) -> Option<std::ops::Range<usize>> {
     let Unit::Moment(first, last) = unit else { return None };
     let slot = |member: &Member| match member.unit {
@@ -156,8 +156,7 @@ fn range(sort: &[Member], unit: Unit) -> Option<std::ops::Range<usize>> {
     Some(sort.partition_point(|member| slot(member) < first)..sort.partition_point(|member| slot(member) <= last))
 }
 
-/// Whether metadata calls on a file or in a folder take no longer than of a server that is not busy, however quick others are: those are answered
-/// from memory.
+/// True if metadata calls on a file or in a folder are as fast as on an idle server: they only look slow because others are answered from memory.
 fn answers_soon(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
     if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
         return false;
@@ -167,12 +166,12 @@ fn answers_soon(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
     time < calls * QUICK_NS
 }
 
-/// Slow members, each with its place among all of its sort; moments with no others between and neighbouring parts of a file as one.
+/// Merges slow members: time windows without fast ones between, and neighbouring parts of a file. `slow`: index among all members of the sort.
 fn joined(slow: &[(usize, Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
     let mut out: Vec<(Unit, Odd, u64)> = Vec::new();
     let mut last = 0;
     for (at, member, odd) in slow {
-        // In what lies between there may be no calls at all: then nothing tells that it was over meanwhile.
+        // Windows between without calls do not show an end of the slow period.
         let next = at - std::mem::replace(&mut last, *at) <= 1;
         match (out.last_mut(), member.unit) {
             (Some((Unit::Moment(_, until), all, calls)), Unit::Moment(from, to))
@@ -193,7 +192,7 @@ fn joined(slow: &[(usize, Member, Odd)]) -> Vec<(Unit, Odd, u64)> {
     out
 }
 
-/// Adds what the calls of another member say.
+/// Adds the slowdown of another member, weighted by calls.
 fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
     let (mine, theirs) = (*calls as f64, others as f64);
     all.above = (all.above * mine + odd.above * theirs) / (mine + theirs).max(1.0);
@@ -201,17 +200,17 @@ fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
     *calls = calls.saturating_add(others);
 }
 
-/// The same of several, each call once: one that reaches two slow targets is no slower than one that reaches either.
-pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Shortened {
+/// Returns the savings of several units, each cell once: a call that reaches two slow targets is as slow as on one.
+pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut all: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in units.iter().flat_map(|unit| shortened(grid, *unit, by)) {
+    for (index, ns) in units.iter().flat_map(|unit| savings(grid, *unit, by)) {
         let most = all.entry(index).or_default();
         *most = most.max(ns);
     }
     all.into_iter().collect()
 }
 
-fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Shortened {
+fn savings(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
         times[*class as usize] = odd.above.exp();
@@ -220,7 +219,7 @@ fn shortened(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Sh
     theirs
         .map(|(index, entry)| {
             let times = times[entry.class as usize];
-            // What a call takes that is far even from the unit's others is no matter of the unit.
+            // Calls that are outliers even within the unit have findings of their own.
             let theirs = (entry.left_ns - entry.beyond_ns(times * FAR)) * unit.share(grid, entry);
             (index, theirs * (1.0 - 1.0 / times))
         })

@@ -1,4 +1,4 @@
-//! Where no unit is odd by itself: the slow half of them, or all for a while or from a moment on.
+//! Units of which none is an outlier, but half are slow; and periods in which all calls are slow.
 
 use super::Slow;
 use super::apart::{apart, for_a_while, growing, grows_to_the_end};
@@ -16,9 +16,9 @@ use crate::sum::Sum;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Several slow nodes or targets of few: each by itself is not odd, since the others that are slow are among those that it is compared with.
+/// Returns groups of slow nodes or targets among few: no member is an outlier, since its peers include the other slow ones.
 pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
-    // The others are what they are slower than: they are no fewer.
+    // At most half can be slow: the others are the reference.
     let few = |slow: &Slow| {
         let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
         matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
@@ -26,7 +26,7 @@ pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, s
     halves(grid, known, sorts).into_iter().filter(few).collect()
 }
 
-/// All slow halves.
+/// Returns the slow halves of all classes and sorts.
 pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let rate = grid.run.thresholds.false_discovery_rate;
     let of_class = |(class, sorts): &(Class, Vec<Vec<Member>>)| -> Vec<Slow> {
@@ -39,7 +39,7 @@ pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &S
     sorts.iter().flat_map(of_class).filter(|slow| !of_targets(slow)).collect()
 }
 
-/// Where none is odd: the slow half of ranks or nodes, or all for a while or from a moment on.
+/// Returns the slow half of ranks, nodes or targets, or the slow period of the run.
 fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let mut grows = false;
@@ -49,7 +49,7 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             let mut of: Vec<&Member> = slow.into_iter().filter_map(|at| sort.get(at)).collect();
             of.sort_by_key(|member| member.unit);
             let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
-            // Half of many targets may differ by what lies on them.
+            // Half of many targets may differ by their files.
             if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(grid, class, &units)
             {
                 return None;
@@ -71,12 +71,12 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
         Unit::Folder(_) | Unit::File(_) | Unit::Region(_) => return None,
     };
     let (unit, more) = units.split_first()?;
-    // The slow are no more than the others.
+    // At most half can be slow.
     if matches!(unit, Unit::Target(_) | Unit::Process(_)) && units.len() * 2 > sort.len() {
         return None;
     }
     let part = if grows { LESS_AS_IT_GROWS } else { LESS };
-    // Ranks that are slow by the targets that they use, as all whose files lie on one that is asked for more than others.
+    // Ranks may be slow because of their targets, as all ranks with files on an overloaded one.
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes: Vec<ProcessId> = units.iter().filter_map(process).collect();
     if !processes.is_empty() && are_of_targets(grid, class, &processes) {
@@ -87,11 +87,11 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     }
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
-    let shortened = shortened_of(grid, &units, &by);
-    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, shortened })
+    let savings = shortened_of(grid, &units, &by);
+    Some(Slow { unit: *unit, more: more.to_vec(), by, grows, savings })
 }
 
-/// Whether the same files lie on `units`, storage targets, as on all others, and no more is asked of any of them.
+/// True if `units`, storage targets, hold parts of the same files as all others, and none of them has more load.
 fn of_same_files(grid: &Grid<'_>, class: Class, units: &[Unit]) -> bool {
     let is_theirs = |target: &u32| units.contains(&Unit::Target(*target));
     let loads = Loads::of(grid, &[class]);
@@ -105,7 +105,7 @@ fn of_same_files(grid: &Grid<'_>, class: Class, units: &[Unit]) -> bool {
     files.values().all(|(theirs, others)| *theirs && *others) && units.iter().all(as_much)
 }
 
-/// The node whose ranks `units` are, all of them and no others, if it has several and is one of several: then it is the node.
+/// Returns the node if `units` are exactly its ranks, it has several, and there are other nodes.
 fn node_of(grid: &Grid<'_>, sort: &[Member], units: &[Unit]) -> Option<Unit> {
     let node = |unit: &Unit| match unit {
         Unit::Process(process) => grid.run.process(*process).map(|process| process.node),

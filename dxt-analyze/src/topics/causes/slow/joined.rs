@@ -1,29 +1,29 @@
-//! Slow units of a sort that are one finding: they save more together than each by itself, or are slow in the same way or at the same time.
+//! Merges slow units of a sort into one finding: they save more together, or are slow in the same way or at the same time.
 
 use super::Slow;
 use super::unit::Unit;
 use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::{Shortened, Work};
+use crate::topics::causes::replay::{Savings, Work};
 use std::collections::BTreeSet;
 
-/// Part of the shorter of two moments that is in the longer, for both to be one.
+/// Least overlap of two slow periods, as a part of the shorter one, to be merged.
 const SAME_MOMENT: f64 = 0.5;
 
-/// Times that one file or target is slower than another at most, for both to be slow for the same reason.
+/// Largest ratio of the slowdowns of two files or targets with one common cause.
 const AS_SLOW: f64 = 1.5;
 
-/// Part of the time that the first of several units explains that each of them explains at least.
+/// Least time that a further unit explains, as a part of the first one's, to be merged.
 const LIKE_THE_FIRST: f64 = 0.25;
-/// Times what each saves by itself that they save together.
+/// Least ratio of the joint saving to the sum of both savings.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Of several units of a sort that save more together than each by itself, since all wait for the other, one finding.
+/// Merges units of a sort if they save more together than the sum of both, since ranks wait for each of them.
 #[must_use]
 pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
     let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
     for one in slow {
-        // What takes longer at the same time has one reason, whatever the calls are.
+        // Different calls that are slow at the same time have one cause.
         if let Some(moment) = out.iter_mut().find(|other| is_same_moment(other, &one)) {
             join_moment(moment, one);
             continue;
@@ -40,11 +40,11 @@ pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
         };
         match out.iter_mut().find(|other| like(other)) {
             Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
-                let both: Shortened = first.shortened.iter().chain(&one.shortened).copied().collect();
-                let (mine, theirs) = (phases.saved(grid, &first.shortened), phases.saved(grid, &one.shortened));
+                let both: Savings = first.savings.iter().chain(&one.savings).copied().collect();
+                let (mine, theirs) = (phases.saved(grid, &first.savings), phases.saved(grid, &one.savings));
                 if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
                     first.more.push(one.unit);
-                    first.shortened = both;
+                    first.savings = both;
                 } else {
                     out.push(one);
                 }
@@ -52,13 +52,13 @@ pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
             _ => out.push(one),
         }
     }
-    // Most ranks are no slow ones, unless all of these stand off from the others.
+    // Most ranks cannot be slow, unless they are clear of all others as a group.
     let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= grid.run.processes.len();
     out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
     out
 }
 
-/// Whether two are of different calls at about the same time.
+/// True if two units are different calls at about the same time.
 fn is_same_moment(one: &Slow, other: &Slow) -> bool {
     let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return false };
     let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));
@@ -72,10 +72,10 @@ fn join_moment(into: &mut Slow, other: Slow) {
         into.unit = Unit::Moment(from.min(since), until.max(to));
     }
     into.by.extend(other.by);
-    into.shortened.extend(other.shortened);
+    into.savings.extend(other.savings);
 }
 
-/// Whether two files or targets are slow in the same way: nothing else tells what is wrong with either.
+/// True if two files or targets are equally slow: their causes cannot be distinguished.
 fn as_slow(one: &Slow, other: &Slow) -> bool {
     let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
     let has_no_more = matches!(one.unit, Unit::File(_) | Unit::Target(_));

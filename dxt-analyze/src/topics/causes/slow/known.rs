@@ -1,14 +1,14 @@
-//! What is slow by something that is known already.
+//! Processes that are slow because of storage targets that are known to be slow.
 
 use super::unit::Unit;
 use crate::model::Class;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeSet;
 
-/// Part of the time of a process's calls on slow targets from which it is slow by those.
+/// Least part of the time of a process's calls on slow targets for these to explain the process.
 const ON_SLOW: f64 = 0.8;
 
-/// Whether nearly all calls of a process are on targets that are known to be slow: nothing tells it from those.
+/// True if nearly all calls of a process are on known slow targets.
 pub(super) fn is_of_target(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
     let is_target = |one: &&(Unit, Class)| one.1 == class && matches!(one.0, Unit::Target(_));
     let targets: Vec<Unit> = known.iter().filter(is_target).map(|(unit, _)| *unit).collect();

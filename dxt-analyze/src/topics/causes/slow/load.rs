@@ -1,29 +1,29 @@
-//! How much storage targets are asked for, against each other: what takes longer where more is asked for waits for the rest of it.
+//! Relative load of storage targets: under more load, calls wait for each other.
 
 use crate::model::Class;
 use crate::shared::stats::median;
 use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 
-/// Times what is asked of other targets from which one is overloaded.
+/// Relative load from which a target is overloaded.
 pub const OVERLOADED: f64 = 2.0;
 
-/// By target.
+/// Load by storage target.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// What the calls of a class that it gets would usually take, ns.
+    /// Usual duration of all calls of the classes on the target, ns.
     asked: BTreeMap<u32, f64>,
-    /// Processes that begin calls there together.
+    /// Mean number of processes that begin calls there together.
     together: BTreeMap<u32, f64>,
 }
 
 impl Loads {
-    /// By the calls of `classes`.
+    /// Sums the load by calls of `classes`.
     #[must_use]
     pub fn of(grid: &Grid<'_>, classes: &[Class]) -> Self {
         let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
         for entry in grid.entries.iter().filter(|entry| entry.leaf && classes.contains(&entry.class)) {
-            // Of calls on any file: those on one that is slow are no more for that.
+            // Usual durations over all files: a slow file is no load.
             let each = entry.cell.calls as f64 * entry.usual_of_kind_ns / entry.targets.len().max(1) as f64;
             entry.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
         }
@@ -32,13 +32,13 @@ impl Loads {
         Self { asked, together }
     }
 
-    /// What is asked of a target over the median of the others.
+    /// Returns a target's load relative to the median of the others.
     #[must_use]
     pub fn asked(&self, target: u32) -> f64 {
         against_others(&self.asked, target)
     }
 
-    /// The same of processes that begin calls together; 1 if nothing is known of that.
+    /// Returns the number of processes that begin calls together on a target, relative to the median of the others; 1 if unknown.
     #[must_use]
     pub fn together(&self, target: u32) -> f64 {
         if self.together.contains_key(&target) { against_others(&self.together, target) } else { 1.0 }

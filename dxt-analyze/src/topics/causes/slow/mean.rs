@@ -1,6 +1,6 @@
-//! Means of what calls differ by from their like.
+//! Means of log slowdowns.
 
-/// A weighted mean that grows.
+/// Running weighted mean.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
     sum: f64,
@@ -13,19 +13,19 @@ impl Mean {
         self.weight += weight;
     }
 
-    /// Of values whose mean and weight are known.
+    /// Makes a mean from its value and weight.
     #[must_use]
     pub fn of(value: f64, weight: f64) -> Self {
         Self { sum: value * weight, weight }
     }
 
-    /// Its value.
+    /// Returns the mean.
     #[must_use]
     pub fn get(self) -> f64 {
         self.sum / self.weight.max(1.0)
     }
 
-    /// Its weight: calls.
+    /// Returns the weight: number of calls.
     #[must_use]
     pub fn weight(self) -> f64 {
         self.weight

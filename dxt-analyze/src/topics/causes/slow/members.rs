@@ -1,6 +1,5 @@
-//! What ranks, nodes, storage targets and moments differ by from their like. A rank counts by the median over the moments in which it had
-//! calls; a node by the median of its ranks; a target, and a moment, by the median of the ranks that had calls there: so a
-//! slow rank makes no node, target or moment slow, and one long call nothing.
+//! Log slowdowns of ranks, nodes, storage targets and time windows, as medians: a rank over its time windows, a node over its ranks, a target or
+//! window over the ranks with calls there. So a slow rank makes no node, target or window slow, and one long call nothing.
 
 use super::at_once::AtOnce;
 use super::by_folder::folders;
@@ -19,26 +18,26 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Fewest calls that a member is judged by; and a part of a file, since there are many that may be odd by chance.
+/// Minimum calls per unit; file regions need more because there are many of them (multiple testing).
 const FEWEST_CALLS: u64 = 3;
 const FEWEST_OF_REGION: u64 = 8;
 
-/// Median of the means of several, weighted as told.
+/// Returns the weighted median of means.
 fn middle<'m>(means: impl Iterator<Item = &'m Mean>, weight: impl Fn(&Mean) -> f64) -> Option<f64> {
     let mut values: Vec<(f64, f64)> = means.map(|mean| (mean.get(), weight(mean))).collect();
     weighted_quantile(&mut values, 0.5)
 }
 
-/// Of each class of calls: the members of each sort.
+/// Members of each sort, by class of calls.
 pub type Sorts = Vec<(Class, Vec<Vec<Member>>)>;
 
-/// All of them: several rules look at the same.
+/// Computes the members once for all rules.
 #[must_use]
 pub fn sorts(grid: &Grid<'_>) -> Sorts {
     CLASSES.into_par_iter().with_max_len(1).map(|class| (class, members(grid, class))).collect()
 }
 
-/// The members of each sort, by what the calls of one class tell.
+/// Returns the members of each sort, by calls of one class.
 #[must_use]
 fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
@@ -95,8 +94,8 @@ fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
     sorts.into_iter().chain(regions).map(enough).collect()
 }
 
-/// Files, by all calls of a kind and size, whatever file they are on. Where each process has one of its own nothing tells the file from it; where it is one
-/// of several processes, these do.
+/// Returns files, compared by calls of a kind and size on any file. If each process uses one file, only files of several processes are
+/// distinguishable.
 fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
     let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
@@ -119,10 +118,10 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }
 
-/// Fewest files in a slot that tell how slow it is.
+/// Fewest files in a time window that show how slow the window is.
 const FILES_AT_ONCE: usize = 4;
 
-/// By slot with several files: how far the calls on most of them are above their like. A file that is used then is no slower than the others for that.
+/// Returns the median log slowdown of files in each time window with several: a file that is used only then is not slow because of that.
 fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
     for entry in entries {
@@ -134,7 +133,7 @@ fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f
     slots.iter().filter_map(|(slot, files)| Some((*slot, above(files)?))).collect()
 }
 
-/// The parts of each file. A process counts by how they differ for it.
+/// Returns the parts of each file, with their log slowdown for each process.
 fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
     let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
     for ((file, part), seen) in grid.regions.seen(grid.run, class) {
@@ -145,7 +144,7 @@ fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Opti
     out.into_values().collect()
 }
 
-/// Nodes with several ranks: of one rank nothing tells its node from it.
+/// Returns nodes, unless each has a single rank: node and rank are then indistinguishable.
 fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
     let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
     for member in processes {
@@ -170,6 +169,6 @@ fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
         })
         .collect();
     out.sort_by_key(|member| member.unit);
-    // Where every node has one rank, nodes are ranks.
+    // With one rank per node, nodes are ranks.
     if out.len() == processes.len() { Vec::new() } else { out }
 }

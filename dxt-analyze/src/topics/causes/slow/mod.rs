@@ -1,10 +1,12 @@
-//! The units that are slow, the one that explains most time first; what it explains is taken away before the next is looked for.
+//! Finds slow units, the one that explains most time first; its time is subtracted before the next search.
 //!
-//! * [`unit`]: what can be slow; [`members`], by [`mean`]s: how far each of a sort is above its like, [`served`]: storage targets, [`load`]: by what they are asked for, [`at_once`]: by what they do while they are busy, [`by_folder`]: folders.
-//! * [`odd`]: whether that is more than chance; [`apart`]: whether they fall into two groups; [`of_two`]: which of two is slow.
-//! * [`stands_off`]: ranks and nodes that are far from all others, however these are distributed; [`by_time`]: by the time in calls, where the usual one tells nothing.
-//! * [`joined`]: several that are one finding.
-//! * [`candidates`]: units that are odd by some class of calls; [`halves`]: several that only together are; [`moments`]: which count; [`known`]: what is slow by another.
+//! * [`unit`]: units that can be slow; [`members`], [`mean`]: their log slowdowns, for folders [`by_folder`]; storage targets by fastest calls
+//! ([`served`]), [`load`] and throughput while busy ([`at_once`]).
+//! * [`odd`]: outlier test; [`apart`]: two groups; [`of_two`]: the slower of two.
+//! * [`stands_off`]: ranks and nodes clear of all others, for any distribution; [`by_time`]: units slow by total time, not by the typical call.
+//! * [`joined`]: merges several into one finding.
+//! * [`candidates`]: units that are outliers for a class of calls; [`halves`]: those slow only as a group; [`moments`]: conditions for slow
+//! periods; [`known`]: units explained by slow targets.
 
 pub mod apart;
 pub mod at_once;
@@ -25,7 +27,7 @@ mod stands_off;
 pub mod unit;
 
 use super::grid::Grid;
-use super::replay::Shortened;
+use super::replay::Savings;
 use crate::model::Class;
 use candidates::candidates;
 use halves::{halves, several_of_few};
@@ -34,47 +36,48 @@ use odd::Odd;
 use std::collections::{BTreeMap, BTreeSet};
 use unit::Unit;
 
-/// Most units that are looked for.
+/// Most slow units that are searched for.
 const ROUNDS: usize = 12;
-/// Share of the time in calls that a unit must explain to be taken.
+/// Least share of the time in calls that a slow unit explains.
 const LEAST_SHARE: f64 = 0.001;
-/// Part of what a region explains that counts when it stands against others.
+/// Factor on a file region's explained time when compared with other units.
 const OF_REGION: f64 = 0.8;
-/// Part of what several ranks explain that something else explains, from which that is what they have in common.
+/// Part of the time explained by several slow ranks that another unit must explain to be their common cause.
 const IN_COMMON: f64 = 0.4;
-/// Fewest slow targets that may be most of all.
+/// Fewest slow targets for the rule that most targets cannot be slow.
 const SEVERAL: usize = 2;
 
 /// A slow unit.
 #[derive(Clone, Debug)]
 pub struct Slow {
-    /// Which.
+    /// The unit.
     pub unit: Unit,
-    /// Others of its sort that are slow too.
+    /// Further slow units of its sort.
     pub more: Vec<Unit>,
-    /// By class of calls: how it stands, among how many, and its calls.
+    /// By class of calls: slowdown, number of units compared, calls.
     pub by: Vec<(Class, Odd, usize, u64)>,
-    /// Of a moment: whether calls take longer and longer to its end.
+    /// True if calls in the time windows get slower and slower to their end.
     pub grows: bool,
-    /// What its calls would save if they took what their like take.
-    pub shortened: Shortened,
+    /// Saving per cell if its calls took as long as their peers, ns.
+    pub savings: Savings,
 }
 
 impl Slow {
-    /// Time that it explains, ns, summed over processes.
+    /// Returns the explained time, ns, summed over processes.
     #[must_use]
     pub fn time_ns(&self) -> f64 {
-        self.shortened.iter().map(|(_, ns)| ns).sum()
+        self.savings.iter().map(|(_, ns)| ns).sum()
     }
 
-    /// What it is compared with others by. Who goes through a file in order is at one part of it at a time: then the moment is the better guess.
+    /// Returns the time by which units are compared, ns. Regions count less: a process that reads a file in order is in one region at a time, and
+    /// then the time window is the better guess.
     fn weight(&self) -> f64 {
         self.time_ns() * if matches!(self.unit, Unit::Region(_)) { OF_REGION } else { 1.0 }
     }
 }
 
-/// All of them, taken from what is left of the cells' times. More slow targets than others are no slow targets: what they share is how they are
-/// used.
+/// Finds all slow units and subtracts their savings from the cells' time. If most targets look slow, none is: the search is repeated without
+/// targets, as their common use is the cause.
 pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
     if targets(grid) < SEVERAL {
         return search(grid, true);
@@ -95,14 +98,14 @@ pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
     search(grid, false)
 }
 
-/// All targets that calls reach.
+/// Returns the number of targets that calls reach.
 fn targets(grid: &Grid<'_>) -> usize {
     let all: BTreeSet<u32> =
         grid.entries.iter().filter(|entry| entry.leaf).flat_map(|entry| entry.targets.iter().copied()).collect();
     all.len()
 }
 
-/// One after the other, storage targets among them or not.
+/// Finds slow units one after another, with or without storage targets.
 fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     let least: f64 =
         grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
@@ -110,8 +113,8 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
     let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
     while out.len() < ROUNDS {
-        // Only where none is odd is it a half: what is odd on one side looks like halves on another. Parts of a file that all go through in order
-        // look like moments.
+        // Halves are searched only if no unit is an outlier: outliers on one side look like halves on another. Regions that all processes pass in
+        // order look like time windows.
         let sorts = sorts(grid);
         let half = |grid: &Grid<'_>| most(halves(grid, &known, &sorts).into_iter().filter(looked_at), least);
         let (odd, few) = rayon::join(|| candidates(grid, &known, &sorts), || several_of_few(grid, &known, &sorts));
@@ -130,11 +133,11 @@ fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
     out
 }
 
-/// The one that explains most, if it explains enough. What several ranks have in common goes before them.
+/// Returns the unit that explains most, if enough; a common cause of several ranks goes before the ranks.
 fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
     let best_of = |all: Vec<Slow>| {
         all.into_iter().max_by(|a, b| {
-            // Of two that explain the same, the one that says more: the earlier sort.
+            // If two explain the same, the earlier sort is more specific.
             a.weight().total_cmp(&b.weight()).then_with(|| b.unit.cmp(&a.unit))
         })
     };
@@ -146,11 +149,11 @@ fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
     best.filter(|best| best.time_ns() > least)
 }
 
-/// Takes what a unit explains away.
+/// Subtracts the time that a unit explains.
 fn take(grid: &mut Grid<'_>, slow: &Slow) {
     let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    for &(index, ns) in &slow.shortened {
+    for &(index, ns) in &slow.savings {
         let share = grid.entries.get(index as usize).map_or(1.0, |entry| slow.unit.share(grid, entry));
         if let Some(entry) = grid.entries.get_mut(index as usize) {
             entry.left_ns -= ns;

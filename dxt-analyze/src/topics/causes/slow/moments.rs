@@ -1,20 +1,20 @@
-//! Which moments can be slow ones.
+//! Conditions for slow periods, which are ranges of time windows.
 
 use super::unit::Unit;
 use crate::model::Class;
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest slots of a slow moment, and the part of the run that it takes: what is shorter belongs to how bursts begin and end.
+/// Fewest time windows of a slow period, and its least part of the run: shorter ones are the begin or end of a burst.
 const LONG_ENOUGH: (u16, f64) = (2, 0.02);
-/// Part of the calls on a part of a file that are made in slow moments from which it is slow by those.
+/// Part of the calls on a file region that are in slow periods, from which these explain the region.
 const MOSTLY: f64 = 0.5;
-/// Part of the rate at other times that a slow moment has at most: where more is moved than usual, calls take longer by their number.
+/// Largest throughput in a slow period, as a part of that at other times: with more, calls are long because of their number.
 pub(super) const LESS: f64 = 0.7;
-/// The same where calls take longer and longer.
+/// Like `LESS`, if calls get slower and slower.
 pub(super) const LESS_AS_IT_GROWS: f64 = 0.85;
 
-/// Whether a moment is long enough to be one; all else is.
+/// True if a period is long enough; always true for other units.
 pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let length = grid.run.length_ns();
@@ -22,7 +22,7 @@ pub(super) fn lasts(grid: &Grid<'_>, unit: Unit) -> bool {
     until + 1 - from >= LONG_ENOUGH.0 && (begin(until + 1) - begin(from)) as f64 >= length as f64 * LONG_ENOUGH.1
 }
 
-/// Whether less than a part of what is moved at other times is moved in a moment, of those in which calls of the class are made; true of all else.
+/// True if throughput in a period is below `part` of that at other times, over windows with calls of the class; always true for other units.
 pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class, part: f64) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let (mut amounts, mut mine) = (BTreeMap::<u16, f64>::new(), 0.0);
@@ -43,7 +43,7 @@ pub(super) fn moves_less(grid: &Grid<'_>, unit: Unit, class: Class, part: f64) -
     other_time <= 0.0 || time <= 0.0 || mine / time < other / other_time * part
 }
 
-/// Whether a part of a file is only reached in a slow moment: who goes through a file in order is at one part of it then.
+/// True if a file region is mostly reached in known slow periods: a process that reads in order is in one region at a time.
 pub(super) fn is_of_moment(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
     let Unit::Region(region) = unit else { return false };
     let moments: Vec<Unit> = known.iter().filter(|(_, its)| *its == class).map(|(unit, _)| *unit).collect();

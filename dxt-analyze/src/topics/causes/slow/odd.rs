@@ -1,30 +1,30 @@
-//! Whether a member of a group differs from the others by more than chance.
+//! Outlier test: finds members of a group that differ from the others by more than chance.
 
 use crate::shared::stats::upper_tail_t;
 
-/// Up to so many members each is compared with the mean of the others; from there on with the fast half of all.
+/// Largest group whose members are each compared with the mean of the others; in larger ones, with the median and the spread of the fast half.
 pub const FEW: usize = 7;
 /// Fewest members that are compared.
 pub const FEWEST: usize = 3;
-/// Least spread between members, of the logarithm: nothing is more regular than 3 %.
+/// Least spread between members' logarithms: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
-/// What is known of the spread from the calls themselves, as degrees of freedom.
+/// Degrees of freedom that the spread of the calls themselves adds.
 const FROM_CALLS: f64 = 4.0;
-/// Degrees of freedom of many members.
+/// Degrees of freedom of a large group.
 const MANY: f64 = 1e3;
 
-/// How a member stands against the others.
+/// Distance of a member from the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Odd {
-    /// How far its logarithm is above the usual.
+    /// Log slowdown.
     pub above: f64,
-    /// Spreads that this is.
+    /// `above` as multiples of the spread.
     pub score: f64,
-    /// Probability of at least that by chance, for one member.
+    /// Probability of at least this score by chance, for one member.
     pub p: f64,
 }
 
-/// Of values and the error that each has by itself.
+/// Tests each of `values`, which have standard `errors`; returns nothing for fewer than `FEWEST`.
 #[must_use]
 pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
     if values.len() < FEWEST {

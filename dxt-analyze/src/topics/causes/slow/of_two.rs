@@ -1,5 +1,5 @@
-//! Which of two nodes, files, folders or groups of storage targets is slow. Two members tell nothing by themselves, but each rank of a node does, and each process
-//! that uses both of the others.
+//! Finds the slower of two nodes, files, folders or groups of storage targets. Two values alone show nothing, but the ranks of each node do, and
+//! processes that use both items.
 
 use super::at_once::AtOnce;
 use super::by_folder::{across_nodes, folders_by_process};
@@ -11,16 +11,16 @@ use crate::shared::stats::upper_tail_t;
 use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Times what is asked of other targets that is no more.
+/// Largest relative load of a target that counts as equal.
 pub(super) const AS_MUCH: f64 = 1.2;
-/// Part of the moments in which a process uses any of two files that it uses both, for it to use them by turns.
+/// Least part of the time windows in which a process uses both of two files, of those in which it uses any, for it to alternate between them.
 const BY_TURNS: f64 = 0.5;
-/// Times that a process goes from one of two folders to the other, for it to use them by turns.
+/// Fewest changes of a process between two folders, for it to alternate between them.
 const CHANGES: usize = 6;
-/// Least error of a mean of logarithms.
+/// Least standard error of a mean of logarithms.
 const LEAST_ERROR: f64 = 0.02;
 
-/// The slower of two nodes, by their ranks: two members tell nothing by themselves, but each of their ranks does.
+/// Returns the slower of two nodes, if each of its ranks is slower than each of the other's.
 pub fn nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
     let both: Vec<&Member> = sorts.iter().flatten().filter(|member| matches!(member.unit, Unit::Node(_))).collect();
     let [a, b] = both.as_slice() else { return None };
@@ -38,7 +38,7 @@ pub fn nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)>
     Some((slow.unit, clearly_slower(&mine, &theirs)?, slow.calls))
 }
 
-/// How these stand against those, if each of them is slower than each of those: one or two slow ones make nothing slow.
+/// Returns the slowdown of `mine`, if each of them is above each of `theirs`: one or two slow values are not enough.
 pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
     if mine.len() < FEWEST || theirs.len() < FEWEST {
         return None;
@@ -56,14 +56,14 @@ pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
     (least > most).then_some(Odd { above: mean - other, score, p })
 }
 
-/// The slower of two folders, by the processes that use both; where none does, by all that use either; of one process that uses both by turns, by their files.
+/// Returns the slower of two folders, by processes that use both, else by all that use either; if processes alternate between them, by files.
 pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(grid, class);
     let (slow, odd, calls) = slower(grid, &by).or_else(|| folders_by_file(grid, class))?;
     Some((Unit::Folder(slow), odd, calls))
 }
 
-/// The slower of two folders that each process which uses any uses by turns, if each of its files is slower than each of the other's.
+/// Returns the slower of two folders between which processes alternate, if each of its files is slower than each of the other's.
 fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
     let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
     let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
@@ -87,7 +87,7 @@ fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
     one.or_else(|| clearly_slower(theirs, mine).map(|odd| (*b, odd, theirs.len() as u64)))
 }
 
-/// The slower of two files, by the processes that use both by turns: what one takes at another time than the other may be a matter of that time.
+/// Returns the slower of two files, by processes that alternate between them: at different times, files may differ because of the time.
 pub fn files(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut slots: BTreeMap<(ProcessId, u16), u32> = BTreeMap::new();
@@ -112,8 +112,8 @@ pub fn files(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     Some((Unit::File(*both.get(slow as usize)?), odd, calls))
 }
 
-/// The slower of two groups of storage targets, each of which all its requests reach, if no more is asked of it: one of them, since nothing tells which
-/// it is.
+/// Returns the slower of two disjoint groups of storage targets with equal load, by its first target: each request reaches all targets of a
+/// group, which cannot be distinguished.
 pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut groups: BTreeSet<Vec<u32>> = BTreeSet::new();
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
@@ -140,7 +140,7 @@ pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     slower.then_some((Unit::Target(slow), odd, calls))
 }
 
-/// The slower of two of something that processes use, with its calls.
+/// Returns the slower of two items that processes use, and its calls.
 fn slower(grid: &Grid<'_>, by: &BTreeMap<(u32, ProcessId), Mean>) -> Option<(u32, Odd, u64)> {
     let mut both: Vec<u32> = by.keys().map(|(one, _)| *one).collect();
     both.dedup();

@@ -1,25 +1,25 @@
-//! How fast storage targets serve, by the fastest of their calls: a target that is slow serves even those slowly; one that is only busy serves them like others.
+//! Service speed of storage targets, by their fastest calls: a slow target is slow even for those; one that is only busy is not.
 
 use super::load::{Loads, OVERLOADED};
 use super::odd::FEW;
 use crate::topics::causes::grid::{Grid, weighted_quantile};
 use std::collections::BTreeMap;
 
-/// Quantile of the fastest calls of a target's cells that tells how fast it serves.
+/// Quantile of a target's shortest calls that shows its speed.
 const FASTEST: f64 = 0.03;
-/// Of calls that begin on a target together one is served first: part of these that does the same there.
+/// Part of the first served calls, one of those that begin together on a target, that shows its speed.
 const FIRST: f64 = 0.3;
-/// Power of what a target is asked for beyond others by which its calls may take longer: who comes more often also finds more that wait.
+/// Exponent of relative load by which calls may take longer: a process with more calls also finds more calls waiting.
 const WAITS: f64 = 2.0;
-/// Times that calls take longer, by those that wait, from which it is no chance of who came when.
+/// Least slowdown of waiting calls that the order of arrival cannot explain.
 const FAR: f64 = 2.0;
-/// Part of what others are asked for up to which a target is less busy.
+/// Relative load up to which a target is less busy.
 const LESS: f64 = 0.8;
-/// Part of what all its calls take longer that its fastest do at least if it is slow.
+/// Least log slowdown of a slow target's fastest calls, as a part of that of all its calls.
 const AS_SLOW: f64 = 0.6;
 
-/// By target: how far the logarithm of its fastest calls is above that of others' fastest. Where many begin together, few are served first, or none if all are
-/// served at once: then it is no more than above those of others where as many do, and than so many may wait for each other where there is no other.
+/// Returns the log slowdown of each target's fastest calls. If many calls begin together, few or none are served first: then the slowdown is
+/// limited to that against targets with as many, or, without such targets, reduced by the calls' wait for each other.
 pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
     let octave_of = |target: &u32| {
         let together = grid.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
@@ -46,7 +46,7 @@ pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)
             }
             let calls: f64 = served.get(&target).into_iter().flatten().map(|(_, weight)| weight).sum();
             let error = grid.spread / (calls * quantile).max(1.0).sqrt();
-            // One of many hardly moves what is usual for them.
+            // One of many targets hardly changes the median.
             let others = if many.len() > FEW {
                 of_many
             } else {
@@ -59,17 +59,17 @@ pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)
     out
 }
 
-/// How far above its like a target counts, by all its calls and by its fastest.
+/// Returns a target's log slowdown, limited if it is only busy. `above`, `fastest`: log slowdowns of all calls and of the fastest.
 pub(super) fn not_only_busy(above: f64, fastest: Option<f64>, loads: &Loads, target: u32) -> f64 {
-    // Of sums of calls nothing is known of the fastest.
+    // With counters only, the fastest calls are unknown.
     let fastest = fastest.unwrap_or(above);
     let (asked, together) = (loads.asked(target), loads.together(target));
     if above < 0.0 {
-        // Nor is one fast that is only less busy.
+        // A target that is only less busy is not fast.
         let by_far = above <= -FAR.ln() && asked.min(together) > LESS;
         return if by_far { above } else { above.max(fastest.min(0.0)) };
     }
-    // Calls may take as long on their way as a slow target takes for one, so that only those that wait there tell: as many do on others, and wait less.
+    // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
     if fastest >= above * AS_SLOW || asked >= OVERLOADED {
         return above;
     }

@@ -1,5 +1,5 @@
-//! Ranks that stand off from all others: the slowest few, with a gap to the rest that is wider than the rest spread; and nodes all of whose ranks are slower than
-//! those of any other. How the others are distributed is no matter then, where what is odd by their spread ([`super::odd`]) rests on it.
+//! Ranks clear of all others: the slowest few, above a gap wider than the others' range; and nodes all of whose ranks are slower than those of
+//! any other node. Unlike [`super::odd`], this does not depend on the distribution of the others.
 
 use super::apart::against;
 use super::load::{Loads, OVERLOADED};
@@ -10,20 +10,19 @@ use crate::model::{Class, ProcessId};
 use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
-/// Fewest ranks in all: of few one is far from the rest soon.
+/// Fewest ranks: among few, one is often far from the rest.
 const FEWEST_IN_ALL: usize = 8;
-/// Gap between the slow ones and all others, as times of what these spread from the first to the last.
+/// Least gap between slow ranks and all others, as multiples of the others' range.
 const GAP: f64 = 1.0;
-/// The same of all ranks of a node.
+/// Least gap between a slow node's ranks and all others, as multiples of the others' range.
 const GAP_OF_NODE: f64 = 0.5;
-/// Least gap of the logarithm.
 const LEAST_GAP: f64 = 0.3;
-/// Part of the calls on storage targets that ranks make whose slowness is theirs: others would be slow on them, too, if there were any.
+/// Part of the calls on a storage target that the slow ranks make, from which the target may be slow instead: other ranks would be slow there, too.
 const THEIRS: f64 = 0.8;
-/// Part of all that stand off at most, and of the time of their calls from which it is most of it.
+/// Largest part of all ranks that can be slow, and least part of their time on such targets.
 const MOST: f64 = 0.5;
 
-/// Units that stand off, the slow ones of a sort together, how they stand, and their calls.
+/// Slow units of a sort, their slowdown, the number compared, and their calls.
 #[derive(Clone, Debug)]
 pub(super) struct StandsOff {
     pub(super) units: Vec<Unit>,
@@ -32,7 +31,7 @@ pub(super) struct StandsOff {
     pub(super) calls: u64,
 }
 
-/// Of ranks (`sort`), if these are processes, by their calls of a class: nodes that stand off, or ranks that do.
+/// Returns nodes clear of all others, else ranks, by the calls of a class, if the members of `sort` are processes.
 pub(super) fn stand_off(grid: &Grid<'_>, class: Class, sort: &[Member]) -> Vec<StandsOff> {
     let ranks: Vec<(ProcessId, &Member)> = sort
         .iter()
@@ -48,7 +47,7 @@ pub(super) fn stand_off(grid: &Grid<'_>, class: Class, sort: &[Member]) -> Vec<S
     if nodes.is_empty() { group(grid, class, &ranks).into_iter().collect() } else { nodes }
 }
 
-/// Those above the widest gap of the slower half, if it is wide enough and no matter of storage targets that only they use.
+/// Returns the ranks above the widest gap of the slower half, if it is wide enough and storage targets that only they use do not explain it.
 fn group(grid: &Grid<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Option<StandsOff> {
     let mut order = ranks.to_vec();
     order.sort_by(|a, b| a.1.above.total_cmp(&b.1.above).then(a.0.cmp(&b.0)));
@@ -67,7 +66,7 @@ fn group(grid: &Grid<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Optio
     Some(StandsOff { units, odd, among: ranks.len(), calls })
 }
 
-/// From which of values in order on they stand off from those before.
+/// Returns the index in sorted `values` above the widest gap of the slower half, if it is wide enough.
 fn clear_from(values: &[f64]) -> Option<usize> {
     let least = ((values.len() as f64 * (1.0 - MOST)).ceil() as usize).max(1);
     let gap = |at: &usize| Some(values.get(*at)? - values.get(at - 1)?);
@@ -76,8 +75,8 @@ fn clear_from(values: &[f64]) -> Option<usize> {
     (gap(&widest)? >= (range * GAP).max(LEAST_GAP)).then_some(widest)
 }
 
-/// Whether most of the time of ranks' calls is on targets that nearly nobody else uses, where there are others: what is slow then is as well those. Or on
-/// overloaded ones, where some are always the last to be served.
+/// True if most of the time of ranks' calls is on targets that hardly any other rank uses (if there are others), or that are overloaded and serve
+/// some ranks last: then the targets may explain the ranks.
 pub(super) fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) -> bool {
     let mut calls: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     let is_theirs = |entry: &Entry| of.binary_search(&entry.process).is_ok();
@@ -98,7 +97,7 @@ pub(super) fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) ->
     !calls.keys().all(alone) && on_theirs >= time(&|_| true) * MOST
 }
 
-/// The nodes that ranks are all those of, if they are, and have several.
+/// Returns the nodes whose ranks are exactly the given ones, if each has several.
 fn as_nodes(grid: &Grid<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> Option<Vec<Unit>> {
     let node = |process: ProcessId| grid.run.process(process).map(|process| process.node);
     let mut count: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
@@ -112,7 +111,7 @@ fn as_nodes(grid: &Grid<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> 
     whole.then(|| count.into_keys().map(Unit::Node).collect())
 }
 
-/// Nodes of which each rank is slower than each of all others, where there are more than two.
+/// Returns the node whose ranks are all slower than those of each other node, if there are at least three nodes.
 fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
     let mut by: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
     for (process, member) in ranks {
@@ -127,7 +126,7 @@ fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
     let most = |of: &[&Member]| of.iter().map(|member| member.above).fold(f64::NEG_INFINITY, f64::max);
     let mut tops: Vec<(f64, u32)> = by.iter().map(|(node, of)| (most(of), *node)).collect();
     tops.sort_by(|a, b| b.0.total_cmp(&a.0));
-    // At most one node has all its ranks above those of all others: others' values are only collected for it.
+    // At most one node has all ranks above those of all others: values are collected for that one only.
     let is_above = |(node, mine): &(&u32, &Vec<&Member>)| {
         let others = tops.iter().find(|(_, other)| other != *node).map_or(f64::NEG_INFINITY, |(top, _)| *top);
         mine.iter().all(|member| member.above > others)
@@ -144,7 +143,8 @@ fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
     by.iter().filter(is_above).filter_map(one).collect()
 }
 
-/// Whether there is a gap between the slow and the others, as wide as a good part of what these spread: who is always the last of a queue is next to the one before.
+/// True if the gap between slow values and the others is at least `GAP_OF_NODE` of the others' range: the last rank of a queue is close to the
+/// one before.
 fn is_apart(slow: &[f64], others: &[f64]) -> bool {
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_gap_wider_than_all_others_spread_tells_who_stands_off() {
-        // Two groups of others, near each other.
+        // The others form two groups near each other.
         let others = [-0.2, -0.19, -0.18, -0.17, 0.05, 0.06, 0.07, 0.08];
         let with = |slow: &[f64]| clear_from(&[&others, slow].concat());
         assert_eq!(with(&[0.9, 0.92]), Some(8));

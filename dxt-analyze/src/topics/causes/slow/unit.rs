@@ -1,10 +1,10 @@
-//! What can be slow.
+//! Units that can be slow.
 
 use crate::model::{FileId, ProcessId};
 use crate::topics::causes::grid::regions::Region;
 use crate::topics::causes::grid::{Entry, Grid};
 
-/// Something that can be slow.
+/// A unit that can be slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Storage target.
@@ -13,7 +13,7 @@ pub enum Unit {
     Node(u32),
     /// Index into [`crate::model::Run::processes`].
     Process(ProcessId),
-    /// Slots from one up to the other.
+    /// Range of time windows, first to last.
     Moment(u16, u16),
     /// A folder with several files ([`crate::topics::causes::grid::folders`]).
     Folder(u32),
@@ -24,7 +24,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Whether it has a cell.
+    /// True if a cell belongs to the unit.
     #[must_use]
     pub fn has(self, grid: &Grid<'_>, entry: &Entry) -> bool {
         match self {
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// Part of the time of a cell that it has which is its own.
+    /// Returns the part of a cell's time that belongs to the unit.
     #[must_use]
     pub fn share(self, grid: &Grid<'_>, entry: &Entry) -> f64 {
         match self {
@@ -51,15 +51,15 @@ impl Unit {
     }
 }
 
-/// A member of a group of units of one sort.
+/// A unit, as compared with others of its sort.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
-    /// Which.
+    /// The unit.
     pub unit: Unit,
-    /// How far the logarithm of its calls' times is above that of their like.
+    /// Log slowdown of the unit's calls.
     pub above: f64,
-    /// Its error by chance.
+    /// Standard error of `above`.
     pub error: f64,
-    /// Its calls.
+    /// Number of calls.
     pub calls: u64,
 }

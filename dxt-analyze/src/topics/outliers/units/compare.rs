@@ -1,13 +1,12 @@
-//! Finds units (ranks, nodes, storage targets or files) that are slower than their peers by more than chance, given the operations they
-//! did.
+//! Finds units (ranks, nodes, storage targets or files) that are slower than their peers by more than chance, given the operations they did.
 //!
 //! 1. *Compare similar operations.* Slowness of a unit = its time / usual time of the same operations. The usual time of a size class is
 //!    the median over all units of their mean time per operation.
-//! 2. *Robust score.* On ln(slowness), so that twice as slow and twice as fast are equally far from usual: z = distance from the median /
-//!    max(1.4826 MAD, standard error of the unit). MAD: Iglewicz & Hoaglin, 1993. The standard error keeps a few stalled operations, which
-//!    may hit any unit, from making a slow unit.
-//! 3. *Multiple testing.* Scores become probabilities by Student's t with n / 2 degrees of freedom, which fits normal data scaled by their
-//!    own MAD. The procedure of Benjamini & Hochberg (JRSS B 57, 1995) limits the expected share of false alarms among all alarms to
+//! 2. *Robust score.* z = (ln(slowness) - its median over units) / max(1.4826 MAD, standard error of the unit). On a log scale, twice as slow and
+//!    twice as fast are equally far from usual. MAD: Iglewicz & Hoaglin, 1993. The standard error keeps a few stalled operations, which may
+//!    hit any unit, from making a unit an outlier.
+//! 3. *Multiple testing.* Student's t with n / 2 degrees of freedom, which fits normal data scaled by their own MAD, turns scores into
+//!    probabilities. The procedure of Benjamini & Hochberg (JRSS B 57, 1995) limits the expected share of false alarms among all alarms to
 //!    `false_discovery_rate`, for any number of units.
 //!
 //! A unit that passes this test is an outlier if, in addition, z ≥ `modified_z` and slowness ≥ `min_slowdown` times the median. It is no
@@ -29,35 +28,35 @@ use on_slow_targets::{Blame, Met};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Unit (rank, node, storage target or file) with its slowdown relative to its peers.
+/// Unit (rank, node, storage target or file) with its slowdown relative to the other units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRow {
     /// Name of the unit: rank, host, OST index or path.
     pub unit: String,
     /// Number of operations that were compared.
     pub operations: u64,
-    /// Bytes transferred by the operations.
+    /// Bytes transferred by the compared operations.
     pub bytes: u64,
-    /// Time in the operations, ns.
+    /// Time in the compared operations, summed over processes, ns.
     pub time_ns: u64,
-    /// Bandwidth in bytes per second, or mean duration in ns, depending on the metric.
+    /// Bandwidth (bytes per second) or mean duration (ns), depending on the metric.
     pub value: f64,
-    /// Slowdown: time / usual time of the same operations, relative to the median over units; below 1 is faster.
+    /// Slowdown: time / usual time of the same operations, relative to the median over units; below 1 means faster.
     pub slower: f64,
     /// Robust z-score of the slowdown, positive if slow; `None` if there are too few units.
     pub z: Option<f64>,
-    /// Probability of such a z-score by chance; `None` if there are too few units.
+    /// Probability of a z-score at least this high by chance; `None` if there are too few units.
     pub p: Option<f64>,
     /// Time that the unit lost compared with the same operations at the median pace, ns; negative if it was faster.
     pub extra_ns: i64,
-    /// True if the unit is an outlier.
+    /// True if the unit is an outlier: slower than the other units by more than chance.
     pub outlier: bool,
-    /// True if the unit is slow only because of storage targets that were slow for other units too.
+    /// True if the unit is slow only because of storage targets that were slow for other units as well.
     pub slow_targets: bool,
 }
 
 impl UnitRow {
-    /// Returns the machine-readable subject of evidence on this unit; `kind` is the kind of unit.
+    /// Returns the machine-readable subject of evidence about this unit; `kind` is the kind of unit.
     #[must_use]
     pub fn about(&self, kind: UnitKind) -> About {
         let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
@@ -74,7 +73,7 @@ impl UnitRow {
     }
 }
 
-/// Result of comparing the units of a group.
+/// Result of comparing the units that did the operations of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -89,12 +88,12 @@ pub enum Verdict {
 /// Comparison of the units of one group of operations in one time window.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitGroup {
-    /// Group of operations that are compared.
+    /// Group of operations that is compared (layer, name, call variant).
     #[serde(flatten)]
     pub group: Group,
     /// Time window (start, end), ns since the job's start; `None` if the whole run is compared.
     pub window: Option<(u64, u64)>,
-    /// Sample size: number of units.
+    /// Number of units compared.
     pub sample: u64,
     /// Median over units of bandwidth (bytes per second) or mean duration (ns).
     pub median: f64,
@@ -102,11 +101,11 @@ pub struct UnitGroup {
     pub sigma: f64,
     /// Estimator by which `sigma` was computed.
     pub scale: Scale,
-    /// Result of the comparison.
+    /// Result of the comparison: too few units, no outlier, or outliers.
     pub verdict: Verdict,
     /// Number of units that are outliers.
     pub outliers: u64,
-    /// Number of units that are slow only because of slow storage targets; they are not counted as outliers.
+    /// Number of units that are slow only because of slow storage targets; these are not counted as outliers.
     pub on_slow_targets: u64,
     /// Time in calls of the unit with most time, ns.
     pub most_ns: u64,
@@ -114,18 +113,18 @@ pub struct UnitGroup {
     pub least_ns: u64,
     /// Time in calls of all units together, ns.
     pub total_ns: u64,
-    /// Units: outliers first, then those slow only because of slow storage targets, then all others; each group sorted by slowdown, largest
+    /// Units: outliers first, then units slow only because of slow storage targets, then all others; each part sorted by slowdown, largest
     /// first. Limited to the requested number.
     pub rows: Vec<UnitRow>,
 }
 
-/// Totals of a unit, as needed for the comparison.
+/// Totals of a unit that the comparison uses.
 pub(super) struct Unit {
     key: u64,
     operations: u64,
     bytes: u64,
     time_ns: u64,
-    /// Usual time of the unit's operations, ns.
+    /// Usual time of the unit's operations, given their request sizes, ns.
     usual_ns: f64,
     /// Relative standard error of the unit's time.
     error: f64,
@@ -139,14 +138,13 @@ impl Unit {
         }
     }
 
-    /// Returns ln(slowness). Both times count as at least 1 ns, the resolution of clocks, so that the result is finite.
+    /// Returns ln(slowness). Both times count as at least 1 ns, the resolution of clocks, so the result is finite.
     fn slowness_ln(&self) -> f64 {
         (self.time_ns.max(1) as f64 / self.usual_ns.max(1.0)).ln()
     }
 }
 
-/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met` contains the units' totals on slow storage
-/// targets.
+/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met` contains the units' totals on slow storage targets.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -176,7 +174,7 @@ pub fn compare(
     groups.into_iter().map(finish).collect()
 }
 
-/// z-score of a unit's slowness, and values derived from it.
+/// z-score of a unit's slowness, with its slowdown and probability.
 #[derive(Clone, Copy)]
 pub(super) struct Score {
     pub(super) slower: f64,
@@ -184,7 +182,7 @@ pub(super) struct Score {
     p: Option<f64>,
 }
 
-/// Result for a unit, in the order of the rows.
+/// Result for a unit, in the sort order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
@@ -193,7 +191,7 @@ enum Found {
     Usual,
 }
 
-/// Units of a group in a time window, with the scores computed for them.
+/// Units of one group of operations in one time window, with their scores.
 pub(super) struct Judged {
     group: Group,
     window: u32,
@@ -230,7 +228,6 @@ impl Judged {
         Some(judged)
     }
 
-    /// Returns the unit together with its score.
     pub(super) fn scored(&self, unit: Unit) -> (Unit, Score) {
         let slowness = unit.slowness_ln();
         let z = self.robust.z_with(slowness, unit.error);
@@ -271,7 +268,7 @@ impl Judged {
         let mut units: Vec<(Found, Unit, Score)> = units.into_iter().map(found).collect();
         let count = |what| units.iter().filter(|(found, ..)| *found == what).count() as u64;
         let (outliers, on_slow_targets) = (count(Found::Outlier), count(Found::SlowTargets));
-        // Outliers come first: a unit that is slowest because of a single stalled operation is no outlier.
+        // Sorting by slowdown alone could list a unit first that a single stalled operation makes slowest, though it is no outlier.
         units.sort_by(|(found, a, of_a), (other, b, of_b)| {
             found.cmp(other).then_with(|| of_b.slower.total_cmp(&of_a.slower)).then_with(|| a.key.cmp(&b.key))
         });
@@ -311,7 +308,7 @@ impl Judged {
     }
 }
 
-/// Returns the usual time of one operation by request size class, ns: the median over units of their mean time.
+/// Returns the usual time of one operation by request size class, ns: the median over units of each unit's mean time.
 fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     let mut means: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
     for (class, cell) in units.values().flatten().filter(|(_, cell)| cell.weight > 0) {
@@ -320,7 +317,7 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// Sums the totals of a unit over size classes; `usual` contains the usual time of one operation by size class, ns.
+/// Sums a unit's totals over request size classes; `usual` contains the usual time of one operation by size class, ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;
@@ -331,7 +328,7 @@ pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit
         out.usual_ns += usual.get(class).copied().unwrap_or_default() * cell.weight as f64 / WHOLE as f64;
         if cell.operations > 1 {
             let (count, time) = (cell.operations as f64, cell.time_ns as f64);
-            // Variance of the sum: number of operations times the variance of one operation.
+            // Variance of the sum = number of operations x variance of one operation.
             variance += (cell.squares as f64 - time * time / count).max(0.0) * count / (count - 1.0);
         }
     }

@@ -1,4 +1,4 @@
-//! Comparison of units (ranks, nodes, storage targets or files) per group of operations and, if requested, per time window.
+//! Compares units (ranks, nodes, storage targets or files) per group of operations and, if requested, per time window.
 //!
 //! * [`work`]: pass over the segments, which adds up operations, bytes and time of each unit by request size.
 //! * [`compare`]: expected times, and units that are slower than the others by more than chance.
@@ -18,7 +18,7 @@ pub use work::{ByProcess, UnitWork, Work};
 
 use crate::model::{Process, ProcessId, Run};
 
-/// Smallest key of processes without a rank; larger than any rank.
+/// Base of the keys of processes without a rank, larger than any rank number.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
 
 /// Kind of the compared units.
@@ -35,10 +35,11 @@ pub enum UnitKind {
 }
 
 impl UnitKind {
-    /// Returns the key of the unit to which all operations of a process belong; `None` if there is no such unit.
+    /// Returns the key of the unit to which all operations of a process belong; `None` if units are files or targets, or for a record of
+    /// several ranks.
     #[must_use]
     pub(crate) fn of_process(self, number: ProcessId, process: &Process) -> Option<u64> {
-        // A reduced record stands for several ranks and is none of them. Ranks on unknown nodes belong to no node.
+        // A reduced record stands for several ranks, so it is no unit. Ranks on unknown nodes are removed later: they belong to no node.
         let alone = process.reduction.is_none();
         match self {
             Self::Rank => alone.then(|| u64::try_from(process.rank).unwrap_or(WITHOUT_RANK + u64::from(number.0))),
@@ -47,7 +48,7 @@ impl UnitKind {
         }
     }
 
-    /// Returns the name of the unit with `key`.
+    /// Returns the name of the unit with this `key`: rank, host name, path or target number.
     #[must_use]
     pub fn name(self, run: &Run, key: u64) -> String {
         let index = usize::try_from(key).unwrap_or(usize::MAX);

@@ -1,14 +1,13 @@
-//! Storage target of calls that have only counters. If one target holds all bytes from the lowest to the highest byte accessed, it served
-//! every call.
+//! Finds the storage target of calls that have only counters: if one target holds all bytes between the lowest and highest offset accessed,
+//! it served every call.
 
 use crate::layouts::spread::spread;
 use crate::model::FileLayout;
 use trace_format::counters::Counters;
 
-/// Returns the storage target that holds all bytes that the counted calls can have accessed; `None` if there are several, or if a target
-/// is unknown.
+/// Returns the storage target that holds all bytes that the counted calls can have accessed; `None` if several targets do, or if a target is unknown.
 pub(crate) fn one_target(layout: &FileLayout, counted: &Counters) -> Option<u32> {
-    // If the lowest byte is unknown, the file's first byte is assumed; if the highest is unknown, the largest possible.
+    // Offset 0 replaces an unknown lowest offset, and the largest possible offset an unknown highest one.
     let from = u64::try_from(counted.min_offset).ok().filter(|_| counted.min_offset != i64::MAX).unwrap_or(0);
     let until = u64::try_from(counted.max_end_offset).ok().filter(|until| *until > from).unwrap_or(u64::MAX);
     let mut targets: Option<Option<u32>> = None;
@@ -45,7 +44,7 @@ mod tests {
         assert_eq!(of(four(), 2 << 20, 3 << 20), Some(5));
         assert_eq!(of(Layout::plain(1 << 20, 2, vec![7, 7]), i64::MAX, 0), Some(7));
         assert_eq!(of(Layout::plain(1 << 20, 2, Vec::new()), i64::MAX, 0), None);
-        // The first component is stored on the metadata target.
+        // The layout's first component is stored on the metadata target.
         let mut parts = one();
         parts.components[0].start = 1 << 16;
         let metadata = Layout::plain(1 << 16, 1, Vec::new()).components.remove(0);

@@ -1,35 +1,35 @@
-//! Slowest unit (rank, node, storage target or file) in each time window.
+//! Finds the slowest unit (rank, node, storage target or file) in each time window.
 
 use super::compare::UnitGroup;
 use crate::shared::groups::Group;
 use crate::shared::ratio::share;
 use serde::Serialize;
 
-/// Slowest unit in one time window.
+/// Slowest unit of a group of operations in one time window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Straggler {
-    /// Group of operations that are compared.
+    /// Group of operations that is compared (layer, name, call variant).
     #[serde(flatten)]
     pub group: Group,
     /// Start of the window, ns since the job's start.
     pub from_ns: u64,
     /// End of the window, ns since the job's start.
     pub until_ns: u64,
-    /// Number of units active in the window.
+    /// Number of units that made such operations in the window.
     pub sample: u64,
-    /// Name of the unit that was slowest, relative to the usual time of its operations.
+    /// Name of the slowest unit, relative to the usual time of its operations.
     pub unit: String,
     /// Slowdown of the unit: its time / usual time of the same operations, relative to the median over units.
     pub slower: f64,
-    /// Time that the unit lost compared with the same operations at the median pace, ns.
+    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if it was faster.
     pub extra_ns: i64,
-    /// True if the unit is an outlier: its slowdown exceeds chance.
+    /// True if the unit is an outlier: slower than the other units by more than chance.
     pub outlier: bool,
-    /// Number of outliers in the window.
+    /// Number of units that are outliers in the window.
     pub outliers: u64,
-    /// (maximum - minimum time in calls) / maximum, over the units; 0 if all units spent the same time in calls.
+    /// (maximum - minimum time in calls) / maximum, over the units; 0 if all units spent equal times in calls.
     pub imbalance: f64,
-    /// (maximum - minimum time in calls) / sum, over the units; the measure of stragglers that Drishti uses.
+    /// (maximum - minimum time in calls) / sum, over the units: Drishti's measure of stragglers.
     pub share_of_total: f64,
 }
 

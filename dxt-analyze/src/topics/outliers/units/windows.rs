@@ -10,7 +10,7 @@ pub struct Windows {
     bounds: Cow<'static, [u64]>,
 }
 
-/// Cache of the window found last; lookups are mostly in order of time.
+/// Cache of the window found last, since lookups are mostly in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     window: u32,
@@ -52,7 +52,7 @@ impl Windows {
         if bounds.len() < 2 { Self::WHOLE.clone() } else { Self { bounds: bounds.into() } }
     }
 
-    /// Creates windows that begin at `starts`, which must ascend. The first window is extended to the job's start, the last has no end.
+    /// Creates windows that begin at `starts` (ns, ascending). The first window is extended to the job's start, the last has no end.
     #[must_use]
     pub fn beginning_at(starts: impl Iterator<Item = u64>) -> Self {
         let mut bounds = vec![0];
@@ -62,7 +62,7 @@ impl Windows {
         Self { bounds: bounds.into() }
     }
 
-    /// Returns the index of the window that contains `time`; `None` if there is none.
+    /// Returns the index of the window that contains `time` (ns since the job's start); `None` if no window does.
     #[inline]
     #[must_use]
     pub fn of(&self, time: u64) -> Option<u32> {

@@ -1,7 +1,7 @@
-//! Operations, bytes and time of each unit (rank, node, file or storage target), by request size class. Only similar requests are then
-//! compared: small requests are slow everywhere.
+//! Adds up operations, bytes and time of each unit (rank, node, file or storage target) by request size class, so that only similar
+//! requests are compared: small requests are slow everywhere.
 //!
-//! For storage targets, only the layer whose calls reach storage counts. An operation that spans several targets counts on each of them;
+//! For storage targets, only calls of the layer that reaches storage count. An operation that spans several targets counts on each of them;
 //! its time is divided in proportion to bytes, the best available estimate. Operations that have only counters count if all of their
 //! bytes are on one target.
 
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
-/// Weight in [`Cell::weight`] of an operation that counts fully on one unit.
+/// Value of [`Cell::weight`] for one operation that counts fully on one unit.
 pub const WHOLE: u64 = 1 << 20;
 
 /// Totals over the operations of one unit (rank, node, file or storage target) in one request size class.
@@ -26,19 +26,18 @@ pub const WHOLE: u64 = 1 << 20;
 pub struct Cell {
     /// Number of operations.
     pub operations: u64,
-    /// Bytes transferred by the operations.
+    /// Bytes that the operations transferred.
     pub bytes: u64,
-    /// Time in the operations, ns.
+    /// Time in the operations, summed, ns.
     pub time_ns: u64,
     /// Sum of the squared durations of the operations, ns².
     pub squares: u128,
-    /// Weighted number of operations, in units of 1/[`WHOLE`]. An operation that spans several targets counts on each by its share of
-    /// bytes.
+    /// Weighted number of operations, in units of 1/[`WHOLE`]: an operation on several storage targets counts on each by its share of bytes.
     pub weight: u64,
 }
 
 impl Cell {
-    /// Adds the totals of `other`.
+    /// Adds the totals of another cell.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -54,7 +53,6 @@ impl Cell {
         Self { operations: 1, bytes, time_ns, squares, weight }
     }
 
-    /// Adds one operation that counts fully on this unit.
     #[inline]
     fn add(&mut self, bytes: u64, time_ns: u64) {
         self.operations += 1;
@@ -76,30 +74,30 @@ impl Cell {
     }
 }
 
-/// Returns the size class of a request: class c holds sizes in [2^(c-1), 2^c) bytes, class 0 only size 0.
+/// Returns the size class of a request: class c > 0 holds sizes in [2^(c-1), 2^c) bytes, class 0 only size 0.
 #[inline]
 #[must_use]
 pub fn size_class(length: u64) -> u8 {
     (u64::BITS - length.leading_zeros()) as u8
 }
 
-/// Totals of a unit by request size class, in ascending order of size.
+/// Totals of one unit by request size class, smallest sizes first.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
-/// Totals by (group of operations, time window), then by unit key.
+/// Totals by (group of operations, time window), then by key of the unit.
 pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
 
-/// Group index, time window, unit key, request size class.
+/// Key of totals: group index, time window, unit key, request size class.
 type Key = (u32, u32, u64, u8);
 
 /// Pass over the segments that adds up totals by unit (rank, node, file or storage target).
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// Kind of units that are compared.
+    /// Kind of units that are compared: ranks, nodes, files or storage targets.
     pub kind: UnitKind,
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
-    /// Stripe layout of each file of the run; needed if units are storage targets.
+    /// Stripe layout of each file of the run; required if units are storage targets.
     pub layouts: &'a [Option<FileLayout>],
     /// Time windows that are compared separately.
     pub windows: &'a Windows,
@@ -109,7 +107,7 @@ pub struct Work<'a> {
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
-    /// Returns the key of the unit to which all operations of a stream belong; `None` if there is no such unit. Not for storage targets.
+    /// Returns the key of the unit to which all operations of a stream belong; `None` if no unit does. Not for storage targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
@@ -174,8 +172,8 @@ impl Analysis for Work<'_> {
     }
 }
 
-/// Adds up successive calls that lie in the same time window and size class, as most neighbours do. Calls `put` with window, size class
-/// and totals of each such run of calls.
+/// Adds up successive calls in the same time window and size class (neighbours mostly are). Calls `put` with window, size class and totals
+/// of each such run of calls.
 #[inline]
 fn sums(calls: Stretch<'_>, windows: &Windows, shift: u64, mut put: impl FnMut(u32, u8, &Cell)) {
     let (mut near, mut like, mut sum) = (Near::default(), (0, 0), Cell::default());
@@ -197,7 +195,7 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
     }
 }
 
-/// Pass over the segments that adds up totals by process, from which the totals of ranks and nodes are derived.
+/// Pass over the segments that adds up totals by process; totals of ranks and nodes are derived from them.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProcess<'a> {
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
@@ -251,30 +249,29 @@ fn merge(into: &mut Partial, other: Partial) {
     }
 }
 
-/// Operations of one stream that have only counters.
+/// Calls of one stream that have only counters, no segments.
 pub(super) struct Counted<'a> {
-    /// Index into [`Run::processes`].
     pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
-    /// Index of the operations' group, see [`crate::shared::groups::group_index`].
+    /// Index of the group of these operations, see [`crate::shared::groups::group_index`].
     pub(super) group: usize,
     /// Time window that contains all of the operations; `None` if they may lie in several windows.
     pub(super) window: Option<u32>,
-    /// Request size class of the operations' mean size.
+    /// Request size class of the mean size of these operations.
     pub(super) class: u8,
     pub(super) cell: Cell,
     pub(super) all: &'a Counters,
 }
 
 impl Counted<'_> {
-    /// Returns the storage target that served all of the operations; `None` if the file's layout does not determine it.
+    /// Returns the storage target that served all of these operations; `None` if the file's layout does not determine one target.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
         one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
-/// Iterates over the operations that have only counters, by stream.
+/// Iterates over the operations that have only counters, one item per stream.
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
     let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
@@ -291,38 +288,38 @@ pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator
     run.numbered_processes().flat_map(of_process)
 }
 
-/// Number of operations without segments that are in no total, because their time window or storage target is unknown.
+/// Numbers of operations without segments that no total includes, because their time window or storage target is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsure {
     /// Operations whose time window is unknown.
     pub windows: u64,
-    /// Operations on a file with several storage targets for which the serving target is unknown.
+    /// Operations on files with several storage targets, where it is unknown which target served them.
     pub targets: u64,
 }
 
 /// Returns the (group, storage target) pairs that have segments, or counters of several files or processes. Other pairs cannot be judged:
-/// if a single process used the target with a single file, any of the three may be the slow one.
-fn told_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
+/// if only one process used the target, with only one file, then the process, the file or the target may be the slow one.
+fn reported_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
-    let mut told: BTreeSet<(u32, u32)> = of_segments.collect();
+    let mut reported: BTreeSet<(u32, u32)> = of_segments.collect();
     let mut first: FxHashMap<(u32, u32), (ProcessId, FileId)> = FxHashMap::default();
     for counted in counted(run, analysis).filter(|counted| counted.stream.storage && counted.all.bytes > 0) {
         let Some(target) = counted.target(analysis.layouts) else { continue };
         let (key, who) = ((counted.group as u32, target), (counted.number, counted.stream.file));
         if *first.entry(key).or_insert(who) != who || !counted.process.reduction.is_none() {
-            told.insert(key);
+            reported.insert(key);
         }
     }
-    told
+    reported
 }
 
-/// Returns the totals by group, time window and unit, including operations without segments, and the number of operations that are in no
-/// total. Operations without segments count in the size class of their stream's mean size.
+/// Returns the totals by group, time window and unit, including operations without segments, and the numbers of operations that no total
+/// includes. Operations without segments count in the size class of their stream's mean request size.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();
-    let told =
-        if analysis.kind == UnitKind::Target { told_by_several(run, analysis, &partial) } else { BTreeSet::new() };
+    let reported =
+        if analysis.kind == UnitKind::Target { reported_by_several(run, analysis, &partial) } else { BTreeSet::new() };
     for counted in counted(run, analysis) {
         let unit = match analysis.kind {
             UnitKind::Target => {
@@ -332,7 +329,7 @@ pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Gr
                 if target.is_none() && reaches && layout.is_some_and(Option::is_some) {
                     unsure.targets = unsure.targets.saturating_add(counted.all.segments);
                 }
-                target.filter(|target| told.contains(&(counted.group as u32, *target))).map(u64::from)
+                target.filter(|target| reported.contains(&(counted.group as u32, *target))).map(u64::from)
             }
             _ => analysis.unit(counted.number, counted.process, counted.stream),
         };

@@ -1,4 +1,4 @@
-//! Reads that can be prefetched: simulates the small reads of each pattern through a cache. Compares no prefetching, the system's
+//! Advice on reads that can be prefetched: simulates the small reads of each pattern through a cache. Compares no prefetching, the system's
 //! sequential read-ahead, and prefetching of the reads that the pattern predicts.
 
 use super::{FEWEST, SMALL_BYTES, WAITED_NS};
@@ -16,18 +16,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum number of reads to simulate per pattern; more would not change the result.
+/// Maximum number of reads to simulate per pattern; more reads would not change the result.
 const PLAYED: usize = 1000;
-/// Maximum number of patterns to simulate, those with most total time.
+/// Maximum number of patterns to simulate: those with most total time.
 const PATTERNS: usize = 16;
 /// Default sequential read-ahead of Linux, bytes.
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
 const PAGE_BYTES: u64 = 4096;
-/// Maximum ratio of read latency to the interval between reads. Above it, the program has too little work between reads to hide the
-/// latency.
+/// Maximum ratio of read latency to the interval between reads: beyond it, the program has too little work between reads to hide the latency.
 const HIDDEN: u64 = 10;
-/// Squared coefficient of variation of the intervals between reads above which reads count as bursts: fewer than one interval in five makes
-/// up most of the mean.
+/// Squared coefficient of variation of the intervals between reads above which reads count as bursts: fewer than one in five intervals
+/// makes up most of the mean.
 const BURSTS: f64 = 4.0;
 
 /// Pattern that may be prefetched, with statistics of its reads.
@@ -47,14 +46,14 @@ impl Candidate<'_> {
 }
 
 pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<AheadRow> {
-    let mut alike: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
+    let mut similar: BTreeMap<(u64, u64, FileId), Vec<Candidate<'_>>> = BTreeMap::new();
     for of in signed {
         for candidate in of.signature.patterns().filter_map(|pattern| candidate(run, of, pattern)) {
             let shape = Node::Loop(candidate.pattern.nest.clone()).shape();
-            alike.entry((shape, candidate.length, candidate.file)).or_default().push(candidate);
+            similar.entry((shape, candidate.length, candidate.file)).or_default().push(candidate);
         }
     }
-    let mut groups: Vec<Vec<Candidate<'_>>> = alike.into_values().collect();
+    let mut groups: Vec<Vec<Candidate<'_>>> = similar.into_values().collect();
     let time = |group: &[Candidate<'_>]| group.iter().map(|one| one.time_ns()).sum::<Sum>().get();
     groups.sort_by_key(|group| Reverse(time(group)));
     let mut out: Vec<AheadRow> = groups.iter().take(PATTERNS).filter_map(|group| row(run, group, options)).collect();
@@ -62,7 +61,7 @@ pub(super) fn rows(run: &Run, signed: &[Signed], options: &Options) -> Vec<Ahead
     out
 }
 
-/// Returns the innermost of the loops that each contain only the next loop.
+/// Descends through loops that contain only another loop, and returns the innermost loop.
 fn innermost(of: &Loop) -> &Loop {
     match of.body.as_slice() {
         [Node::Loop(inner)] => innermost(inner),
@@ -70,8 +69,7 @@ fn innermost(of: &Loop) -> &Loop {
     }
 }
 
-/// Returns the pattern as a candidate for prefetching if its reads are small, wait for storage, and have enough time in between; else
-/// `None`.
+/// Returns the pattern as a candidate for prefetching if its reads are small, wait for storage, and have enough time between them; else `None`.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;
@@ -95,15 +93,15 @@ fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candida
     if any_unwaited || of_reads == 0 || longest >= SMALL_BYTES || longest == 0 || latency_ns < WAITED_NS {
         return None;
     }
-    // In a loop nest with reads and writes, the share of reads equals their share of the nest's calls.
+    // In a loop nest with reads and writes, the number of reads is proportional to their share of the nest's calls.
     let reads = pattern.accesses.checked_div(all_leaves)?.saturating_mul(of_reads);
     let passed = pattern.last_start_ns.saturating_sub(pattern.start_ns) / (pattern.accesses - 1).max(1);
-    // Bursts have long pauses between them and none within, so most reads have no work behind which to hide their latency.
+    // Bursts have long pauses between them and none within, so most reads are followed by no work that could hide their latency.
     let inner = innermost(&pattern.nest);
     let in_bursts = inner.times.squared_variation().is_some_and(|squared| squared > BURSTS);
     let within = inner.times.mean_ns().filter(|_| inner.body.len() == 1).map_or(passed, |mean| passed.min(mean as u64));
     let interval_ns = if in_bursts { 0 } else { within.saturating_sub(all_ns / all) };
-    // Without work between reads, there is nothing to hide their latency behind.
+    // Without work between reads, nothing can hide their latency.
     if interval_ns.saturating_mul(HIDDEN) < latency_ns {
         return None;
     }
@@ -143,14 +141,14 @@ fn played_with(candidate: &Candidate<'_>, size_bytes: u64) -> (Cache, u64) {
     (cache, calls_ahead(&cache, candidate.interval_ns, candidate.length))
 }
 
-/// Returns offset and length of each read to simulate, in the order of the pattern.
+/// Returns offset and length of each read to simulate, in pattern order.
 fn accesses<'a>(run: &'a Run, candidate: &Candidate<'a>) -> impl Iterator<Item = (u64, u64)> + 'a {
     let all = expand_nest(&candidate.pattern.nest).take(PLAYED * 16).filter(|(op, ..)| !writes(run, *op));
     all.map(|(_, offset, length)| (offset, length)).take(PLAYED)
 }
 
-/// Simulates the reads under a prefetch `policy`. Times of single reads are unknown: each read gets the mean duration and follows after the
-/// mean interval.
+/// Simulates the reads under a prefetch `policy`. The times of single reads are unknown: each read gets the mean duration, and starts after
+/// the mean interval.
 fn play<P: Iterator<Item = (u64, u64)>>(
     run: &Run,
     candidate: &Candidate<'_>,

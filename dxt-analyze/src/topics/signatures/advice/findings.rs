@@ -5,13 +5,13 @@ use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{Code, Finding};
 use crate::words::signatures as words;
 
-/// Minimum difference for a finding: coverage of prefetching by the pattern minus coverage of sequential read-ahead.
+/// Minimum coverage by prefetching minus coverage by sequential read-ahead, for a finding.
 const MORE: f64 = 0.5;
-/// Minimum cost of the file's current stripe size relative to the best one, for a finding.
+/// Minimum cost of the file's current stripe size / cost of the best stripe size, for a finding.
 const COSTS: f64 = 1.5;
 /// Maximum number of findings of one kind.
 const MOST: usize = 3;
-/// Maximum number of files with findings on same bytes or on strides; such findings are merged when all findings are collected.
+/// Maximum number of files with findings on equal bytes or on strides; such findings are merged when all findings are collected.
 const FILES: usize = 16;
 
 pub(super) fn of(advice: &Advice) -> Vec<Finding> {
@@ -42,7 +42,7 @@ fn strided_of(row: &Strided) -> Finding {
     Finding::new(code, words::strided(row))
 }
 
-/// Minimum mean number of times that each process reads the same bytes, to be mentioned in the finding.
+/// Minimum mean number of times that each process reads the bytes for the finding to mention repetition.
 const AGAIN: f64 = 1.2;
 
 fn same_bytes_of(row: &SameBytes) -> Finding {

@@ -1,4 +1,4 @@
-//! Advice derived from the signatures: applies [`super::uses`] to the patterns of this run.
+//! Advice derived from I/O signatures: applies [`super::uses`] to the access patterns of this run.
 //!
 //! - `ahead`: reads that can be prefetched.
 //! - `one_call`: loops of calls that could be one collective call.
@@ -36,7 +36,7 @@ use serde::Serialize;
 
 /// Minimum number of calls in a pattern per process for which a program change pays.
 const FEWEST: u64 = 100;
-/// Upper bound of a small call, bytes. The duration of larger calls depends on their bytes.
+/// Upper bound of a small call, bytes. The duration of a larger call depends on its size.
 const SMALL_BYTES: u64 = 256 << 10;
 
 /// Minimum mean duration of a read that counts as having waited for storage, ns.

@@ -1,5 +1,5 @@
-//! Loops of small calls by several ranks that together access a range without gaps: one collective call could replace each loop, with a
-//! datatype that describes the loop's accesses.
+//! Advice on loops of small calls by several ranks that together access a range without gaps: one collective call, with a datatype that
+//! describes the loop's accesses, could replace each loop.
 
 use super::{FEWEST, SMALL_BYTES};
 use crate::model::{FileId, Op, Run, Within};
@@ -18,7 +18,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
     let order = Order::new(run);
     let mut out = Vec::new();
     for group in groups(run, &order, signed) {
-        // A process with several threads or files in the group does other I/O as well: the whole group is skipped.
+        // Skips the whole group if a process has several threads or files in it, and so does other I/O as well.
         let one_each = group.members.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let is_of_program = |layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio);
         if !group.one_file || !one_each || !is_of_program(group.layer) {
@@ -38,7 +38,7 @@ pub(super) fn rows(run: &Run, signed: &[super::Signed]) -> Vec<OneCall> {
 
 fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer) -> Option<OneCall> {
     let calls = line.accesses.checked_div(line.ranks)?;
-    // Only loops over a single call: the datatype for a loop over several calls does not fit into a table.
+    // Only loops over a single call: the datatype of other loops does not fit into a table.
     let [Node::Leaf(leaf)] = line.nest.body.as_slice() else { return None };
     let stride = leaf.steps.first().map(|step| step.offset)?;
     let stride = u64::try_from(stride).ok().filter(|stride| *stride > leaf.length)?;

@@ -1,5 +1,5 @@
-//! Composite layouts: if regions of a file, accessed by different patterns, suit different stripes, the file can have a layout of several
-//! components (Lustre's progressive file layout, lfs-setstripe(1)).
+//! Advice on composite layouts: if regions of a file, accessed by different patterns, suit different stripes, the file can have a layout of
+//! several components (Lustre's progressive file layout, lfs-setstripe(1)).
 
 use super::StripeRow;
 use crate::model::FileId;
@@ -15,13 +15,13 @@ pub struct FilePart {
     pub file: String,
     /// First byte of the component.
     pub first_byte: u64,
-    /// End of the component, exclusive; null for the end of the file.
+    /// End of the component, exclusive; `None` (null) for the end of the file.
     pub end: Option<u64>,
-    /// Best stripe size by replay, bytes.
+    /// Best stripe size of the component by replay, bytes.
     pub stripe_bytes: u64,
-    /// Best stripe count by replay.
+    /// Best stripe count of the component by replay.
     pub stripe_count: u64,
-    /// Command that creates a new file with the complete layout (all components).
+    /// Command that creates a new file with all components of the layout.
     pub command: String,
 }
 

@@ -14,10 +14,10 @@ use crate::topics::stripes::trials::result::{Trial, best, results};
 pub use crate::words::signatures::facts::Replayed;
 use trace_format::layout::Layout;
 
-/// Assumed current stripe size in bytes if the file's layout is unknown; no cost is then compared with it.
+/// Assumed stripe size in bytes if a file's layout is unknown; no cost is then compared with the assumed layout.
 const ANY: u64 = 1 << 20;
 
-/// Adds to each row the best layout by replay of the file's accesses during the row's pattern. Skips patterns with one file per process.
+/// Adds to each row the best layout by replay of the file's accesses during the row's pattern. Skips rows with one file per process.
 pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     let mut rows: Vec<&mut StripeRow> = rows.iter_mut().filter(|row| row.is_one_file).take(TRIAL_FILES).collect();
     let Ok(mut layouts) = crate::session::layouts(run, None) else { return };
@@ -64,7 +64,7 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
 }
 
-/// Returns [`Replayed::why_apart`] of a row whose best stripe size by replay of `operations` calls is `replay_bytes`.
+/// Returns [`Replayed::why_apart`] for a row whose best stripe size by replay of `operations` calls is `replay_bytes`.
 fn why_apart(
     row: &StripeRow,
     operations: u64,
@@ -86,7 +86,7 @@ fn why_apart(
     }
 }
 
-/// Returns the cost of one layout relative to another; `None` if the other has no cost.
+/// Returns the cost of one layout / cost of the other; `None` if the other cost is 0.
 fn share(one: &Trial, other: &Trial) -> Option<f64> {
     (other.cost_bytes > 0).then(|| one.cost_bytes as f64 / other.cost_bytes as f64)
 }

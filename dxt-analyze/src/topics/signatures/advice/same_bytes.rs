@@ -1,4 +1,4 @@
-//! Files of which all ranks read the same bytes: one read per node would be enough, or one read in total with a broadcast.
+//! Advice on files of which all ranks read the same bytes: one read per node would be enough, or one read in total with a broadcast.
 
 use super::Signed;
 use crate::model::{FileId, Run, Within};
@@ -13,9 +13,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
 
-/// Minimum number of ranks for advice.
+/// Minimum number of ranks that read the same bytes, for advice.
 const RANKS: u64 = 3;
-/// Minimum bytes per rank for advice; smaller amounts fit into any cache.
+/// Minimum number of same bytes that each rank reads, for advice; smaller amounts fit into any cache.
 const BYTES: u64 = 1 << 20;
 
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
@@ -67,7 +67,7 @@ fn reach(nest: &Loop) -> Option<u64> {
 }
 
 fn reach_within(nest: &Loop, around: &mut Vec<u64>, first: &mut i128, end: &mut i128) -> Option<()> {
-    // Upper bound for a loop whose count varies with the loops around it.
+    // Upper bound for a loop whose iteration count varies with the enclosing loops.
     let grows = around.iter().rev().zip(&nest.count_steps);
     let more = grows.map(|(count, step)| step.max(&0).cast_unsigned().saturating_mul(count.saturating_sub(1)));
     around.push(more.fold(nest.count, u64::saturating_add));

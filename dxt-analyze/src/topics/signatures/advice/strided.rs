@@ -1,5 +1,5 @@
-//! Small reads and writes at a fixed distance with gaps in between, by any number of processes: each is a separate request to storage, and
-//! read-ahead fetches bytes that are never used.
+//! Advice on small reads and writes at a fixed distance with gaps between them, by any number of processes: each is a separate request to
+//! storage, and read-ahead fetches bytes that are never used.
 
 use super::{SMALL_BYTES, Signed, WAITED_NS};
 use crate::model::{FileId, ProcessId, Run, Within};
@@ -18,26 +18,26 @@ const CALLS: u64 = 32;
 const OF_EACH: u64 = 8;
 /// Minimum share of strided calls among the reads, or the writes, of a file for advice.
 const MOST: f64 = 0.5;
-/// Minimum distance between the starts of calls, as a multiple of their length.
+/// Minimum distance between the starts of strided calls, as a multiple of their length.
 const APART: u64 = 2;
-/// Upper bound of the length of a strided call, bytes. From [`SMALL_BYTES`] on, calls count only if they take at least `SOUGHT_NS` on
-/// average. Otherwise, their time may be due to their length rather than to their position.
+/// Upper bound of the length of a strided call, bytes. Calls of at least [`SMALL_BYTES`] count only if they take at least `SOUGHT_NS` on
+/// average; otherwise, their time may be due to their length rather than their position.
 const SHORT_BYTES: u64 = 1 << 20;
 const SOUGHT_NS: u64 = 5_000_000;
 
-/// Statistics of the calls on a file so far.
+/// Totals of the calls on a file so far.
 #[derive(Default)]
 struct Found {
     all: u64,
     time_ns: u64,
     calls: u64,
     processes: BTreeSet<ProcessId>,
-    /// Number of calls by length and stride.
+    /// Number of strided calls by length and stride.
     by: BTreeMap<(u64, u64), u64>,
 }
 
 /// Returns the files on which at least [`MOST`] of all reads (or writes) are strided, most strided calls first. Considers only POSIX calls
-/// that the program itself makes, not those that a library makes inside its own.
+/// that the program itself makes, not calls inside a library's.
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     let mut by: BTreeMap<(FileId, bool), Found> = BTreeMap::new();
     for one in signed.iter().filter(|one| one.whose.layer == Layer::Posix && one.whose.within == Within::Nothing) {
@@ -79,8 +79,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     out
 }
 
-/// Counts the calls in a loop nest's bodies, and collects operation, length and stride of those with gaps in between. All calls of a loop's
-/// body taken together must leave gaps.
+/// Counts the calls in a loop nest, and collects operation, length and stride of calls with gaps between them. All calls in the body of a
+/// loop together must leave gaps.
 fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
     let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
         Node::Leaf(leaf) => sum.saturating_add(leaf.length),

@@ -1,7 +1,7 @@
-//! Stripe sizes and layouts that suit the access patterns.
+//! Advice on stripe sizes and layouts that suit the access patterns.
 //!
-//! The interleaved requests of all ranks are mapped to the file's storage targets under each candidate stripe size. The three layouts of
-//! the IOSIG paper are ranked by its cost model.
+//! The interleaved requests of all ranks are mapped to the file's storage targets under each candidate stripe size. The IOSIG paper's three
+//! layouts are ranked by its cost model.
 
 use super::replayed::Replayed;
 use crate::model::{FileId, Run};
@@ -18,16 +18,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum number of ranks, and of requests per rank, that are mapped to storage targets.
+/// Maximum number of ranks that are mapped to storage targets; next constant: maximum requests per rank.
 const RANKS: usize = 64;
 const REQUESTS: usize = 32;
-/// Maximum number of patterns to examine, those with most bytes.
+/// Maximum number of patterns to examine: those with most bytes.
 const PATTERNS: usize = 8;
 /// Minimum number of requests in a pattern.
 const FEWEST: u64 = 16;
 
 impl StripeRow {
-    /// Returns the best stripe size and count by replay, as in `4M x 8`; empty if there was no replay.
+    /// Returns the best stripe size and count by replay, e.g. `4M x 8`; empty if there was no replay.
     #[must_use]
     pub fn by_replay(&self) -> String {
         let words = |of: &Replayed| format!("{} x {}", units::size_option(of.stripe_bytes), of.stripe_count);
@@ -35,7 +35,7 @@ impl StripeRow {
     }
 }
 
-/// Patterns of several processes that belong together: on one shared file, or on one file per process.
+/// Patterns of several processes on one shared file, or on one file per process.
 struct Phase<'a> {
     file: FileId,
     is_one_file: bool,
@@ -58,12 +58,12 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
     let order = Order::new(run);
     let mut out: Vec<Phase<'a>> = Vec::new();
     for group in groups(run, &order, signed).into_iter().filter(|group| group.layer == Layer::Posix) {
-        let mut alike: BTreeMap<(u64, u64), Phase<'a>> = BTreeMap::new();
+        let mut similar: BTreeMap<(u64, u64), Phase<'a>> = BTreeMap::new();
         for (_, one) in &group.members {
             for pattern in one.signature.patterns().filter(|pattern| pattern.accesses >= FEWEST) {
                 let request_bytes = first_length(pattern);
                 let shape = Node::Loop(pattern.nest.clone()).shape();
-                let phase = alike.entry((shape, request_bytes)).or_insert_with(|| Phase {
+                let phase = similar.entry((shape, request_bytes)).or_insert_with(|| Phase {
                     file: one.whose.file,
                     is_one_file: group.one_file,
                     start_ns: u64::MAX,
@@ -78,7 +78,7 @@ fn phases<'a>(run: &Run, signed: &'a [Signed]) -> Vec<Phase<'a>> {
                 phase.of.push(pattern);
             }
         }
-        out.extend(alike.into_values());
+        out.extend(similar.into_values());
     }
     out
 }
@@ -134,7 +134,7 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     })
 }
 
-/// Returns the interleaved requests: the first of each process, then the second of each process, and so on.
+/// Returns the requests interleaved: the first request of each process, then the second of each process, and so on.
 fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = phase.of.iter().take(RANKS).map(|pattern| expand_nest(&pattern.nest)).collect();
     let mut out = Vec::with_capacity(all.len() * REQUESTS);

@@ -115,7 +115,7 @@ fn stripes(advice: &Advice, top: usize) -> Table {
     } else {
         table.csv("replayed_stripes", stripes).csv("replayed_costs", share).csv("model_costs", of_model)
     };
-    // The reason for different stripe sizes has a visible column only if a row has a reason.
+    // The reason for differing stripe sizes has a visible column only if a row has a reason.
     let apart = advice.stripes.iter().any(|row| !why_apart(row).is_empty());
     let table = if apart { table.column("Why different", "why_apart", why) } else { table.csv("why_apart", why) };
     table.most(top).done()

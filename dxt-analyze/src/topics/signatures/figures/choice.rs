@@ -27,11 +27,11 @@ pub struct Choice {
     pub layers: BTreeSet<&'static str>,
     /// Time from the first call to the last, divided into bins.
     pub span: Span,
-    /// Base-2 logarithm of the bytes per row in the figure of offsets.
+    /// Base-2 logarithm of the number of bytes per row in the figure of offsets.
     pub row_shift: u32,
     /// Number of rows in the figure of offsets; 0 if no call has an offset.
     pub rows: u32,
-    /// Colour index of each process, or [`NO_INK`].
+    /// Colour index of each process; [`NO_INK`] for a process that is not drawn.
     pub inks: Vec<u8>,
     /// Label of each colour in the legend.
     pub legend: Vec<String>,
@@ -57,7 +57,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
         *sum = sum.saturating_add(one.total.all.bytes);
     }
     let file = bytes.into_iter().max_by_key(|&(file, bytes)| (bytes, std::cmp::Reverse(file)))?.0;
-    // HDF5 calls have no offset, but the calls made inside them do.
+    // HDF5 calls have no offset, but the calls inside them do.
     let has_offset = |one: &&Candidate<'_>| one.total.all.max_end_offset > 0;
     let of_file = || all.iter().filter(|one| one.file == file);
     let within = of_file().filter(has_offset).map(|one| one.within).min();
@@ -65,7 +65,7 @@ pub fn choose(run: &Run, totals: &[StreamTotal]) -> Option<Choice> {
     let drawn: Vec<&Candidate<'_>> = of_file().filter(|one| one.within == within).collect();
     let from_ns = drawn.iter().map(|one| one.total.all.first_start.saturating_add(one.shift_ns)).min()?;
     let until_ns = drawn.iter().map(|one| one.total.all.last_end.saturating_add(one.shift_ns)).max()?;
-    // Same rule as for the time axes of the HTML page's charts.
+    // Same rule as for the time axes of the HTML report's charts.
     let from_ns = if from_ns < until_ns - until_ns / 2 { 0 } else { from_ns };
     let (from_ns, until_ns) =
         run.window.map_or((from_ns, until_ns), |window| (from_ns.max(window.0), until_ns.min(window.1)));
@@ -93,7 +93,7 @@ fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
     Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
 }
 
-/// Assigns a colour to each process, or to groups of consecutive processes if there are more processes than colours.
+/// Assigns a colour to each process; with more processes than colours, to each group of consecutive processes.
 fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
     let mut inks = vec![NO_INK; run.processes.len()];
     let mut sorted: Vec<ProcessId> = users.iter().copied().collect();
@@ -121,7 +121,7 @@ fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
 }
 
 impl Choice {
-    /// Returns for each stream of a process: `None` if its calls are not drawn, else true if they write and false if they read.
+    /// Returns, for each stream of a process, true if its calls write and false if they read; `None` if they are not drawn.
     pub(super) fn kinds(&self, run: &Run, process: &Process) -> Vec<Option<bool>> {
         let kind = |stream: &Stream| {
             let op: &Op = run.op(stream);

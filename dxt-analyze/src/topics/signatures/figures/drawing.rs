@@ -9,17 +9,17 @@ use crate::render::figure::{Area, Ink, Layer, Panel};
 use crate::text::units;
 use std::collections::BTreeMap;
 
-/// Horizontal and vertical resolution of bars, in steps.
+/// Resolution of bars, in steps per axis (horizontal and vertical).
 const STEPS: u32 = 20_000;
 /// Minimum number of octaves (factors of two) on the axis of request sizes.
 const OCTAVES: usize = 4;
-/// Opacity levels of a cell, in percent, by its number of calls.
+/// Opacity levels of a cell in percent; more calls in a cell mean more opacity.
 const SHADES: [u8; 4] = [30, 52, 76, 100];
 /// Colours of reads and of writes, in figures without colours per rank.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// Returns the three figures of a file; without offsets over time if no call has an offset, and none if nothing was read or written.
+/// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any call.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;
@@ -67,7 +67,7 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     out
 }
 
-/// Merges adjacent cells with the same look in a row, and calls `each` with the look, the left end and the width of each box.
+/// Merges adjacent cells of a row that look alike into boxes, and calls `each` with look, left end and width of each box.
 fn runs<L: PartialEq + Copy>(bins: usize, look: impl Fn(usize) -> Option<L>, mut each: impl FnMut(L, u32, u32)) {
     let mut bin = 0;
     while bin < bins {
@@ -100,7 +100,7 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// Returns the colour of a cell whose ranks have the colours in `mask`. If there are several, they alternate from cell to cell.
+/// Returns the colour of a cell whose ranks have the colours in `mask`. Several colours alternate from cell to cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)
@@ -123,7 +123,7 @@ fn octaves(kinds: &[Kind; 2]) -> (usize, usize) {
 fn sizes(choice: &Choice, number: usize, kind: &Kind, (low, high): (usize, usize)) -> Panel {
     let bins = choice.span.bins as usize;
     let most = kind.sizes.iter().copied().max().unwrap_or(0).max(1);
-    // Logarithmic, so that a single call is visible next to millions.
+    // Logarithmic scale, so that a single call is visible next to millions.
     let shade = |count: u64| {
         let share = ((count + 1).ilog2() as usize * SHADES.len()) / ((most + 1).ilog2() as usize + 1);
         SHADES.get(share).copied().unwrap_or(100)
@@ -168,7 +168,7 @@ fn bandwidth(choice: &Choice, number: usize, kind: &Kind, single: bool, most: u6
     let columns = match &kind.calls {
         Some(calls) if single => {
             let mut calls: Vec<&Call> = calls.iter().filter(|call| height(call) > 0).collect();
-            // High bars are drawn first, so that lower ones are visible in front of them.
+            // High bars are drawn first, so that lower bars are visible in front of them.
             calls.sort_by_key(|call| (std::cmp::Reverse(height(call)), **call));
             let width = u128::from(choice.span.width_ns) * u128::from(choice.span.bins);
             let at = |time: u64| {

@@ -1,6 +1,6 @@
-//! Pass over the calls on the file to draw: bins them by time, offset and size, and stores the single calls unless there are too many.
+//! Pass over the calls on the file to draw: bins them by time, offset and size, and stores single calls unless there are too many.
 //!
-//! All values are integers, so no result depends on the division of work among threads.
+//! All values are integers, so results do not depend on how work is divided among threads.
 
 use super::choice::{BINS, Choice};
 use crate::model::{ProcessId, Run};
@@ -8,16 +8,16 @@ use crate::scan::{Analysis, Block, Stretch};
 use crate::topics::timeline::span::Near;
 use trace_format::frame::BlockHead;
 
-/// Maximum number of calls for which each call gets a bar of its own.
+/// Maximum number of calls up to which each call gets a bar of its own.
 pub const BARS: usize = 10_000;
 /// Number of rows of request sizes: one for 0 bytes, then two per power of two.
 pub const SIZES: usize = 129;
 
-/// Pass that bins the calls selected by a [`Choice`].
+/// Analysis that bins the calls selected by a [`Choice`].
 #[derive(Clone, Copy, Debug)]
 pub struct Drawing<'a>(pub &'a Choice);
 
-/// Totals of one time bin. Calls count in the bin in which they start; bytes and time are divided among the bins that a call spans.
+/// Totals of one time bin. A call counts in the bin in which it starts; its bytes and time are divided among all bins that it spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// Number of calls that start in the bin.
@@ -47,7 +47,6 @@ impl Bin {
         self.fastest = self.fastest.max(other.fastest);
     }
 
-    /// Returns the totals over several bins.
     pub(super) fn sum(bins: &[Self]) -> Self {
         bins.iter().fold(Self::NONE, |mut sum, bin| {
             sum.merge(bin);
@@ -59,20 +58,20 @@ impl Bin {
 /// Single call that gets a bar of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
-    /// Start, ns since the job's start.
+    /// Start of the call, ns since the job's start.
     pub start_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the call, ns since the job's start.
     pub end_ns: u64,
     /// Bytes transferred by the call.
     pub bytes: u64,
 }
 
-/// Binned reads, or binned writes.
+/// Reads, or writes, of the drawn file in bins.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Bit mask of the ranks' colours in each cell, by row of offsets, then by time bin.
+    /// Bit mask of the ranks' colours in each cell, sorted by row of offsets, then by time bin.
     pub places: Vec<u8>,
-    /// Number of calls in each cell, by row of request sizes, then by time bin.
+    /// Number of calls in each cell, sorted by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
     /// Totals of the calls per time bin.
     pub bins: Vec<Bin>,
@@ -88,7 +87,7 @@ pub struct Partial {
     /// Binned reads, then binned writes.
     pub kinds: [Kind; 2],
     current: Option<(ProcessId, Vec<Option<bool>>)>,
-    /// Time bins of the last call's start and end, and of the last part of a call, to find the next call's bins without a division.
+    /// Time bins of the previous call's start and end, and of the last part of a call: cache to find the next call's bins without a division.
     near: [Near; 3],
 }
 
@@ -162,7 +161,7 @@ impl Analysis for Drawing<'_> {
     }
 }
 
-/// Returns the number of calls at the beginning of `calls` that all lie entirely within the time bin of the last call's start.
+/// Returns the number of calls at the beginning of `calls` that lie entirely within the time bin of the previous call's start.
 fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
     let moments = calls.start.iter().zip(calls.end);
     let calm = moments.take_while(|&(start, end)| {
@@ -172,11 +171,11 @@ fn calm(near: &Near, calls: Stretch<'_>, shift: u64) -> usize {
 }
 
 impl Kind {
-    /// Adds calls that all lie entirely within one time bin: their totals are added in one step.
+    /// Adds calls that all lie entirely within one time bin, in one step.
     fn add_calm(&mut self, choice: &Choice, near: &Near, calls: Stretch<'_>, shift: u64, ink: u8) {
         let at = near.bin as usize;
         let mut sum = Bin { calls: calls.start.len() as u64, ..Bin::NONE };
-        // The division is done only if a call may be the fastest: among calls of one length, only one of shorter duration can be.
+        // Divides only if a call may be the fastest: among calls of one length, only a call of shorter duration can be.
         let mut fastest = (0, u64::MAX);
         for row in calls.rows() {
             let busy_ns = row.end - row.start;
@@ -198,10 +197,10 @@ impl Kind {
         if let Some(bin) = self.bins.get_mut(at) {
             bin.merge(&sum);
         }
-        for alike in calls.length.chunk_by(|a, b| a == b) {
-            let size = alike.first().map(|length| size_row(*length) * BINS as usize + at);
+        for similar in calls.length.chunk_by(|a, b| a == b) {
+            let size = similar.first().map(|length| size_row(*length) * BINS as usize + at);
             if let Some(count) = size.and_then(|size| self.sizes.get_mut(size)) {
-                *count += alike.len() as u64;
+                *count += similar.len() as u64;
             }
         }
         match &mut self.calls {

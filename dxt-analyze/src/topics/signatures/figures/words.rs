@@ -22,7 +22,7 @@ pub(super) struct Row {
     place: (f64, f64),
 }
 
-/// Returns the subject of the captions: the file's name, and the caller of the calls.
+/// Returns the subject of the captions: the file's name, and the I/O interface of the calls.
 pub(super) fn subject(run: &Run, choice: &Choice) -> String {
     let name = super::super::words::file(run, choice.file);
     let layers: Vec<String> = choice.layers.iter().map(|name| layer(name).to_string()).collect();
@@ -88,7 +88,7 @@ pub(super) fn of_bandwidth(choice: &Choice, kinds: &[Kind; 2], single: bool) -> 
     }
 }
 
-/// Returns the tick labels of the time axis: times since the job's start, or relative to the first label if far from the start.
+/// Returns the tick labels of the time axis: times since the job's start, or, far from the start, times relative to the first label.
 pub(super) fn times(choice: &Choice) -> Vec<String> {
     let span = &choice.span;
     let whole = span.width_ns.saturating_mul(u64::from(span.bins));
@@ -103,7 +103,6 @@ pub(super) fn times(choice: &Choice) -> Vec<String> {
     (0..=MARKS).map(one).collect()
 }
 
-/// Returns the totals of each time slice.
 pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     let bins = choice.span.bins as usize;
     let each = bins.div_ceil(SLICES).max(1);
@@ -121,7 +120,7 @@ pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     (0..bins).step_by(each).map(row).collect()
 }
 
-/// Returns the tooltips of the time slices.
+/// Returns the tooltip of each time slice.
 pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     let there = kinds.each_ref().map(|kind| kind.bins.iter().any(|bin| bin.calls > 0));
     let words = |row: &Row| {

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of ranges per cache; bounds the memory of the simulation (about 100 bytes each).
+/// Maximum number of ranges per cache, which bounds the memory of the simulation (about 100 bytes per range).
 const MOST_RANGES: usize = 1 << 20;
 
-/// Byte range in the cache.
+/// Byte range of a file in the simulated cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// First byte of the range.
@@ -17,7 +17,7 @@ pub struct Extent {
     pub arrives_ns: u64,
     /// True if the bytes were prefetched and have not been used since.
     pub unused: bool,
-    /// Sequence number of the last use, for eviction.
+    /// Sequence number of the last use; the range with the lowest is evicted first.
     stamp: u64,
 }
 
@@ -47,7 +47,7 @@ impl Extents {
         Self { by_start: BTreeMap::new(), by_use: BTreeSet::new(), bytes: 0, capacity_bytes, uses: 0 }
     }
 
-    /// Removes the cached parts of `start..end` from the cache and returns them in order of offsets.
+    /// Removes the cached parts of `start..end`, and returns them in order of offsets.
     pub fn take(&mut self, start: u64, end: u64) -> Vec<Extent> {
         let mut taken = Vec::new();
         if start >= end {
@@ -88,7 +88,7 @@ impl Extents {
         gaps
     }
 
-    /// Inserts `start..end` as the most recently used range; replaces parts of it that were cached already.
+    /// Inserts `start..end` as the most recently used range, replacing parts of it that were already cached.
     ///
     /// Returns the evicted ranges, least recently used first; they may include parts of the inserted range itself.
     pub fn put(&mut self, start: u64, end: u64, arrives_ns: u64, unused: bool) -> Vec<Extent> {
@@ -108,7 +108,7 @@ impl Extents {
                 break;
             };
             self.remove(&extent);
-            // Evicts no more than necessary: the rest of the oldest range stays.
+            // Evicts no more than necessary: the rest of the least recently used range stays.
             let excess = self.bytes.saturating_add(extent.length()).saturating_sub(self.capacity_bytes);
             let cut = if excess == 0 { extent.end } else { extent.start.saturating_add(excess).min(extent.end) };
             gone.push(Extent { end: cut, ..extent });

@@ -1,4 +1,4 @@
-//! Generates input for fio from recorded accesses: an iolog per process, a job file that replays all of them concurrently, and a job file
+//! Generates input for fio from recorded accesses: one iolog per process, a job file that replays all iologs concurrently, and a job file
 //! that creates the files to read.
 //!
 //! The formats follow fio's HOWTO, "Trace file format", and were tried with fio 3.33. The behaviour of fio's reader is not fully
@@ -18,10 +18,10 @@ use crate::sum::Sum;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::{self, Write};
 
-/// Maximum length of the replay directory's path: together with a file name, it fits into fio's 256 bytes.
+/// Maximum length of the replay directory's path, bytes: together with a file name, it must fit into fio's 256 bytes.
 const MOST_DIRECTORY_BYTES: usize = 150;
 
-/// Maximum length of a file name, without the number appended to make it unique.
+/// Maximum length of a replay file's name, bytes, without the number appended to make it unique.
 const MOST_NAME_BYTES: usize = 80;
 
 /// Maximum bytes that Linux moves in one call; longer calls are split into several.
@@ -30,13 +30,13 @@ const MOST_CALL_BYTES: u64 = 0x7fff_f000;
 /// Maximum length of a call, bytes: a segment cannot record more.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// Length of the calls into which a longer call is split, bytes.
+/// Length of the parts into which a longer call is split, bytes.
 const PART_BYTES: u64 = 1 << 30;
 
 /// Maximum number of files that a process has open at the same time in the replay.
 const MOST_OPEN: usize = 64;
 
-/// Kind of a call to replay.
+/// Kind of call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read from a file.
@@ -74,13 +74,13 @@ pub enum Timing {
 pub struct Counts {
     /// Number of recorded calls in the iolog.
     pub calls: u64,
-    /// Number of these calls that were split, since Linux does not move so many bytes in one call.
+    /// Number of recorded calls that were split into several, since Linux does not move so many bytes in one call.
     pub split: u64,
-    /// Number of calls omitted from the iolog: of 0 bytes, of more than 1 TiB, or beyond the largest possible offset of a file.
+    /// Number of calls omitted from the iolog: they have 0 bytes or more than 1 TiB, or exceed the largest possible offset of a file.
     pub left_out: u64,
 }
 
-/// Error for a path that fio cannot read: empty, too long, or with white space or characters special to fio.
+/// Error for a path that fio cannot read: empty, too long, or with white space or special characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadDirectory;
 
@@ -95,18 +95,18 @@ impl std::fmt::Display for BadDirectory {
 
 impl std::error::Error for BadDirectory {}
 
-/// File that the replay uses instead of a traced file.
+/// File that stands for a traced file in the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
     /// Name of the traced file.
     pub original: String,
     /// Path of the replay's file, as written in iologs.
     pub path: String,
-    /// Minimum size of the file before the replay: end of the last read; 0 if the file is not read.
+    /// Minimum size of the file before the replay, bytes: end of the last read; 0 if the file is not read.
     pub read_bytes: u64,
 }
 
-/// Files of the replay, over all processes.
+/// Files of the replay, for all processes.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: String,
@@ -119,13 +119,13 @@ fn plain(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || "._+,=@%~^-".contains(sign)
 }
 
-/// Replaces characters that fio cannot read by `_`, and truncates the name to its maximum length.
+/// Replaces characters that fio cannot read by `_`, and truncates the name to `MOST_NAME_BYTES`.
 fn cleaned(name: &str) -> String {
     name.chars().map(|sign| if plain(sign) { sign } else { '_' }).take(MOST_NAME_BYTES).collect()
 }
 
 impl Files {
-    /// Creates an empty set of replay files, to be located in `directory`; returns an error if fio cannot read this path.
+    /// Creates an empty set of replay files in `directory`; returns an error if fio cannot read this path.
     pub fn new(directory: &str) -> Result<Self, BadDirectory> {
         let known = directory.chars().all(|sign| plain(sign) || sign == '/');
         if !known || directory.is_empty() || directory.len() > MOST_DIRECTORY_BYTES {
@@ -135,14 +135,14 @@ impl Files {
         Ok(Self { directory, by_name: HashMap::new(), taken: HashSet::new(), files: Vec::new() })
     }
 
-    /// Returns all files, in order of first use.
+    /// Returns all replay files, in order of first use.
     #[must_use]
     pub fn played(&self) -> &[Played] {
         &self.files
     }
 
-    /// Returns the index of the replay file for a traced file. A new replay file gets the last part of the path as its name, with a number
-    /// appended if the name is taken.
+    /// Returns the index of the replay file for a traced file; creates it if needed. Its name is the last part of the traced path, with a
+    /// number appended if that name is taken.
     fn number(&mut self, original: &str) -> usize {
         if let Some(known) = self.by_name.get(original) {
             return *known;
@@ -161,7 +161,7 @@ impl Files {
         self.files.len() - 1
     }
 
-    /// Writes the iolog of one process; its calls must be in order of start.
+    /// Writes the iolog of one process; its calls must be in order of their starts.
     pub fn iolog<'a>(
         &mut self,
         calls: impl Iterator<Item = Call<'a>>,
@@ -182,8 +182,7 @@ impl Files {
                 file.read_bytes = file.read_bytes.max(end);
             }
             let path = self.files.get(number).map_or("", |file| &file.path);
-            // A file is opened at the time of the previous call, and the first file at 1 µs: otherwise the wait before the first call would
-            // be lost.
+            // A file is opened at the time of the previous call, the first file at 1 µs; otherwise the wait before the first call would be lost.
             log.open(number, path, &self.files)?;
             log.at_us = log.at_us.max((call.start_ns / 1_000).saturating_add(1));
             counts.calls += 1;
@@ -201,7 +200,7 @@ impl Files {
         Ok(counts)
     }
 
-    /// Returns the total size of the files that must exist before the replay. Files are created at full length even if few bytes are read.
+    /// Returns the total size of the files that must exist before the replay, bytes. Files get their full length even if few bytes are read.
     #[must_use]
     pub fn preparation_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.read_bytes).sum::<Sum>().get()
@@ -209,7 +208,7 @@ impl Files {
 
     /// Returns the text of the job file that creates the files to read, with data in them; `None` if no file is read.
     ///
-    /// This job replays nothing, and must run first, so that the creation of files is not a part of the replayed pattern.
+    /// This job replays nothing, and must run first, so that file creation is not a part of the replayed pattern.
     #[must_use]
     pub fn preparation(&self) -> Option<String> {
         let mut text = String::from(
@@ -225,8 +224,8 @@ impl Files {
     }
 }
 
-/// Returns the text of the job file that replays iologs concurrently; `iologs` yields (job name, path). Returns an error if fio cannot read
-/// a path.
+/// Returns the text of the job file that replays iologs concurrently; `iologs` has (job name, path) of each. Returns an error if fio cannot
+/// read a path.
 pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<String, BadDirectory> {
     let mut text =
         String::from("; plays one iolog for each process of the trace, all at once\n[global]\nioengine=psync\n");
@@ -243,7 +242,7 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Files already declared in the iolog; `open` contains the open ones in order of opening.
+    /// Files already declared in the iolog. The next field, `open`, has the open files in order of opening.
     known: HashSet<usize>,
     open: VecDeque<usize>,
     out: &'a mut W,
@@ -269,7 +268,7 @@ impl<W: Write> Log<'_, W> {
         self.line(path, format_args!("open"))
     }
 
-    /// Closes files until only `left` are open; those opened first are closed first.
+    /// Closes files, in order of opening, until only `left` are open.
     fn close(&mut self, left: usize, files: &[Played]) -> io::Result<()> {
         while self.open.len() > left {
             let Some(file) = self.open.pop_front().and_then(|number| files.get(number)) else { continue };

@@ -1,5 +1,5 @@
-//! Cost model of the IOSIG paper for its three data layouts: the data of each process on one storage node, on all, or on some; and the cost
-//! of one request by every process.
+//! Cost model of the IOSIG paper for three data layouts (data of each process on one storage node, on all, or on some), for one request by
+//! each process.
 //!
 //! The cost is the sum of network and disk time, without overlap. This reproduces the paper's numbers (p = n = 8, 16 KiB, 0.3 ms and 0.1
 //! ms: 0.430 + 0.230 = 0.660 ms for 1-DV). Times are in ns.
@@ -7,7 +7,7 @@
 /// Time per byte at 120 MiB/s, in ns: network and disk of the paper's machine.
 pub const PAPER_BYTE_NS: f64 = 1e9 / (120.0 * 1_048_576.0);
 
-/// Parameters of a machine; letters are those of the paper's formulas.
+/// Cost parameters of a machine; each field begins with its letter in the paper's formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     /// e: time to connect a process to a node, ns.
@@ -30,7 +30,7 @@ impl Machine {
     };
 }
 
-/// I/O load on a machine; letters are those of the paper's formulas.
+/// I/O load on a machine; each field begins with its letter in the paper's formulas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// p: number of processes that do I/O concurrently.
@@ -50,7 +50,7 @@ pub enum Layout {
     OneNode,
     /// 1-DH: each process's data is on all storage nodes.
     AllNodes,
-    /// 2-D: storage nodes form this many groups, and each process's data is on one of them.
+    /// 2-D: storage nodes form this many groups, and each process's data is on one group.
     Groups(u64),
 }
 
@@ -65,8 +65,8 @@ impl Layout {
         }
     }
 
-    /// Returns the number of storage nodes, out of `nodes`, that hold the data of one process: the stripe count of its file, or of its
-    /// region of a shared file.
+    /// Returns the number of storage nodes, out of `nodes`, that hold the data of one process: stripe count of the process's file, or of
+    /// its region of a shared file.
     #[must_use]
     pub fn nodes_of_a_process(&self, nodes: u64) -> u64 {
         match self {
@@ -77,7 +77,7 @@ impl Layout {
     }
 }
 
-/// Cost when every process makes one request.
+/// Cost of one request by every process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Time on the network, ns.
@@ -94,7 +94,7 @@ impl Cost {
     }
 }
 
-/// Returns the cost of a layout. `None` if there is no process, node or client, or for 2-D with no group or more groups than nodes.
+/// Returns the cost of a layout. `None` if there is no process, node or client, or if a 2-D layout has no group or more groups than nodes.
 #[must_use]
 pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let Demand { processes, nodes, per_client, request_bytes } = *load;
@@ -104,7 +104,7 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let (p, n, m, s) = (processes as f64, nodes as f64, per_client as f64, request_bytes as f64);
     let (e, v) = (machine.connection_ns, machine.network_byte_ns);
     let (a, b) = (machine.start_ns, machine.disk_byte_ns);
-    // Processes per node with 1-DV.
+    // Number of processes per node with 1-DV.
     let c = processes.div_ceil(nodes);
     let few_per_client = per_client <= c;
     let (network_ns, disk_ns) = match layout {
@@ -121,7 +121,7 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
             if groups == 0 || groups > nodes {
                 return None;
             }
-            // Processes and nodes per group.
+            // Number of processes, and of nodes, per group.
             let (q, h) = (processes.div_ceil(groups) as f64, (nodes / groups) as f64);
             let network = if processes <= groups {
                 m * nodes.div_ceil(groups) as f64 * e + m * s * v
@@ -136,13 +136,13 @@ pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     Some(Cost { network_ns, disk_ns })
 }
 
-/// Ranks all layouts for a load, cheapest first. Of equally cheap ones, those with fewer nodes per process come first.
+/// Ranks all layouts for a load, cheapest first. Of equally cheap layouts, the one with fewer nodes per process is first.
 ///
 /// Considers 1-DV, 1-DH, and 2-D with all useful numbers of groups: of several numbers that yield groups with equally many nodes, only the
-/// largest. If nodes do not divide evenly among groups, the remainder is idle.
+/// largest. If nodes do not divide evenly among groups, the remaining nodes are idle.
 #[must_use]
 pub fn rank(load: &Demand, machine: &Machine) -> Vec<(Layout, Cost)> {
-    // No file system has more nodes; the bound limits the run time if the number is wrong.
+    // No file system has more nodes than this bound, which limits the run time if the number of nodes is wrong.
     let mut groups: Vec<u64> = (2..=(load.nodes / 2).min(1 << 16)).map(|of_a_group| load.nodes / of_a_group).collect();
     groups.dedup();
     let groups = groups.into_iter().filter(|groups| *groups > 1).map(Layout::Groups);

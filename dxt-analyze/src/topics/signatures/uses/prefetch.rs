@@ -1,4 +1,4 @@
-//! Simulation of prefetching for one process that reads one file through a cache of its own.
+//! Simulation of prefetching for one process that reads one file through its own cache.
 //!
 //! The model, and its limits:
 //!
@@ -28,11 +28,11 @@ pub struct Read {
     pub length: u64,
     /// Start of the call, ns.
     pub start_ns: u64,
-    /// End of the call, ns. If equal to `start_ns`, the time between the starts of reads counts as the program's own time.
+    /// End of the call, ns. If equal to `start_ns`, the time from this start to the next read's start counts as the program's own time.
     pub end_ns: u64,
 }
 
-/// Simulated cache, and the storage behind it.
+/// Simulated cache and the storage from which it fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// Capacity of the cache, bytes.
@@ -41,7 +41,7 @@ pub struct Cache {
     pub latency_ns: u64,
     /// Granularity of fetches, bytes; 0 counts as 1.
     pub unit_bytes: u64,
-    /// Size of the file, bytes; nothing beyond is fetched. `None` if unknown.
+    /// Size of the file, bytes; no bytes beyond it are fetched. `None` if unknown.
     pub file_bytes: Option<u64>,
 }
 
@@ -50,16 +50,16 @@ pub struct Cache {
 pub enum Policy<P> {
     /// No prefetching: each read fetches only its own bytes.
     None,
-    /// Sequential read-ahead: fetches a fixed number of bytes after the end of each read.
+    /// Sequential read-ahead: fetches the bytes that follow each read.
     ReadAhead {
-        /// Number of bytes to fetch.
+        /// Number of bytes to fetch after the end of a read.
         bytes: u64,
     },
-    /// Prefetching by the pattern: fetches the next reads that the pattern predicts.
+    /// Prefetching by an access pattern: fetches the next reads that the pattern predicts.
     Signature {
         /// Offset and length of each read that the pattern predicts, from the first read on.
         next: P,
-        /// Prefetch distance in reads (see `calls_ahead`), at most `MOST_CALLS`.
+        /// Prefetch distance in reads, see `calls_ahead`; at most `MOST_CALLS`.
         calls: u64,
     },
 }
@@ -67,20 +67,20 @@ pub enum Policy<P> {
 /// Empty pattern, the type parameter for policies without a pattern.
 pub type Unforeseen = std::iter::Empty<(u64, u64)>;
 
-/// Result of simulating a policy. Each read is a hit, late, or a miss.
+/// Result of simulating a prefetch policy. Each read is a hit, late, or a miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Number of reads of at least one byte.
     pub reads: u64,
-    /// Number of misses that occur without prefetching.
+    /// Number of reads that would be misses without prefetching.
     pub misses_without: u64,
     /// Number of reads with all bytes in the cache.
     pub hits: u64,
-    /// Number of reads with bytes still in flight and none missing: prefetched too late.
+    /// Number of late reads: some bytes are still in flight, and none are missing.
     pub late: u64,
-    /// Number of reads with missing bytes.
+    /// Number of misses: reads with bytes that are neither cached nor in flight.
     pub misses: u64,
-    /// Number of misses whose bytes had been prefetched, but evicted before use: prefetched too early.
+    /// Number of misses whose bytes were prefetched too early: evicted before use.
     pub early: u64,
     /// Number of prefetched bytes.
     pub prefetched_bytes: u64,
@@ -95,7 +95,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the share of misses avoided by the policy, from 0 to 1. Late reads do not count as avoided. The first read of a pattern is
+    /// Returns the share of misses that the policy avoids, 0 to 1; late reads do not count as avoided. The first read of a pattern is
     /// always a miss.
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
@@ -103,7 +103,7 @@ impl Outcome {
         share_if_any(self.misses_without.saturating_sub(left), self.misses_without)
     }
 
-    /// Returns the share of prefetched bytes that are used, from 0 to 1.
+    /// Returns the share of prefetched bytes that reads use, 0 to 1.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
         share_if_any(self.used_bytes, self.prefetched_bytes)
@@ -119,8 +119,8 @@ impl Outcome {
 
 /// Returns the prefetch distance in reads: ceil(latency / interval), but at least 1, and at most half of the reads that fit into the cache.
 ///
-/// `interval_ns` is the time from the end of a read to the start of the next one. Half of the cache, since reads occupy as much of it as
-/// prefetches do; with a larger distance, prefetched bytes are evicted before use.
+/// `interval_ns` is the time from the end of a read to the start of the next one. Reads take as much of the cache as prefetches, hence
+/// half: with a larger distance, prefetched bytes are evicted before use.
 #[must_use]
 pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     let room = cache.size_bytes / length_bytes.max(cache.unit_bytes).max(1) / 2;
@@ -128,7 +128,7 @@ pub fn calls_ahead(cache: &Cache, interval_ns: u64, length_bytes: u64) -> u64 {
     wanted.min(room).clamp(1, MOST_CALLS)
 }
 
-/// Simulates `reads`, which must be in order of start, under a prefetch policy.
+/// Simulates `reads`, which must be in order of their starts, under a prefetch policy.
 pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     reads: impl Iterator<Item = Read>,
     policy: Policy<P>,
@@ -137,8 +137,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
     let mut player = Player {
         cache: *cache,
         there: Extents::new(cache.size_bytes),
-        // Remembers prefetched bytes that were evicted unused, to recognise them if they are read later; sixteen times as large as the
-        // cache.
+        // Remembers prefetched bytes that were evicted unused, to detect later reads of them; sixteen times as large as the cache.
         gone: Extents::new(cache.size_bytes.saturating_mul(16)),
         outcome: Outcome::default(),
     };
@@ -159,7 +158,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         now_ns = now_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(own_ns);
         now_without_ns = now_without_ns.saturating_add(without.read(&read, now_without_ns));
-        // The bytes of the read itself are requested first: prefetched bytes must not count as found by this read.
+        // The read's own bytes are requested first, so that bytes prefetched now do not count as found by this read.
         let issued_ns = now_ns;
         now_ns = now_ns.saturating_add(player.read(&read, now_ns));
         let end = read.offset.saturating_add(read.length);
@@ -169,7 +168,7 @@ pub fn simulate<P: Iterator<Item = (u64, u64)>>(
         if let Some((next, calls)) = &mut pattern {
             while foreseen <= at.saturating_add(*calls) {
                 let Some((offset, length)) = next.next() else { break };
-                // Predicted reads that have been made already are not prefetched.
+                // Predicted reads that were already made are not prefetched.
                 if foreseen > at {
                     player.fetch(offset, length, issued_ns);
                 }

@@ -1,12 +1,12 @@
-//! Signatures as protocol buffers. The structs' attributes repeat `signatures.proto`, so that no schema compiler is needed at build time;
-//! a test compares the two.
+//! I/O signatures as protocol buffers. The structs' attributes repeat `signatures.proto`, so that the build needs no schema compiler; a
+//! test compares attributes and schema.
 
 use prost::Message;
 
 /// Text of the protocol buffers schema.
 pub const SCHEMA: &str = include_str!("signatures.proto");
 
-/// Maximum loop depth to encode. Readers accept 100 nested messages by default; two of these are around a loop nest.
+/// Maximum depth of loops to encode. Readers accept 100 nested messages by default; two messages enclose a loop nest.
 pub const MOST_DEPTH: usize = 90;
 
 /// Message with all signatures of a run; the schema describes the fields.

@@ -1,5 +1,5 @@
-//! Best stripe size for a pattern: maps the pattern's requests to storage nodes under each candidate, and sums the costs of requests and
-//! nodes with the parameters of the paper's cost model (`layout`).
+//! Best stripe size for an access pattern: maps the pattern's requests to storage nodes under each candidate size, and sums the costs of
+//! requests and nodes with the parameters of the IOSIG paper's cost model (`layout`).
 //!
 //! The model, and its limits:
 //!
@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 /// Granularity of Lustre's stripe sizes, bytes.
 pub const LUSTRE_STEP_BYTES: u64 = 65_536;
 
-/// Maximum stripe size of Lustre, bytes: below 4 GiB (32 bits), a multiple of the granularity.
+/// Maximum stripe size of Lustre, bytes: the largest multiple of the granularity below 4 GiB (32 bits).
 pub const LUSTRE_MOST_BYTES: u64 = (1 << 32) - LUSTRE_STEP_BYTES;
 
 /// Striping of a file: stripe size and count.
@@ -41,7 +41,7 @@ pub struct Ranked {
     pub disk_ns: f64,
     /// Mean number of nodes that a request accesses.
     pub nodes_per_request: f64,
-    /// Number of nodes that store any of the bytes.
+    /// Number of nodes that store any of the requests' bytes.
     pub nodes_touched: u64,
 }
 
@@ -53,7 +53,7 @@ impl Ranked {
     }
 }
 
-/// Result of checking if Lustre allows a stripe size.
+/// Result of the check if Lustre allows a stripe size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLustre {
     /// Lustre allows the stripe size.
@@ -80,8 +80,7 @@ pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
 
 /// Returns candidate stripe sizes, ascending, for requests of `request_bytes` that begin `period_bytes` apart, over `nodes` storage nodes.
 ///
-/// Candidates are request length and period (each whole, halved, divided by `nodes`, and doubled), and all powers of two from 64 KiB to 64
-/// MiB.
+/// Candidates are request length and period (each as it is, halved, divided by `nodes`, and doubled), and all powers of two from 64 KiB to 64 MiB.
 #[must_use]
 pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64> {
     let of = |bytes: u64| [bytes, bytes.div_ceil(2), bytes.div_ceil(nodes.max(1)), bytes.saturating_mul(2)];
@@ -93,10 +92,10 @@ pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64>
     sizes
 }
 
-/// Ranks stripings, cheapest first. `requests` yields (offset, length) in order of their starts; `at_once` of them run concurrently.
+/// Ranks stripings, cheapest first. `requests` yields (offset, length) in order of their starts; `at_once` requests run concurrently.
 ///
-/// Stripings with equal cost (to 1 ns per request) are ordered by fewer nodes, then by more nodes with data, then by larger stripes. One
-/// pass; memory grows only with the number of the candidates' nodes. Candidates with no node or more than 64 Ki nodes are omitted.
+/// Stripings with equal cost (to 1 ns per request) are ordered by fewer nodes, then by more nodes with data, then by larger stripes. Memory
+/// grows only with the number of the candidates' nodes. Candidates with no node or more than 64 Ki nodes are omitted.
 pub fn rank(
     requests: impl Iterator<Item = (u64, u64)>,
     at_once: u64,
@@ -119,7 +118,7 @@ pub fn rank(
         }
     }
     let mut ranked: Vec<Ranked> = trials.into_iter().map(Trial::end).collect();
-    // Rounded to ns, since the last bits of a sum depend on its order.
+    // Rounded to ns, since the last bits of a floating-point sum depend on the order of additions.
     let each_ns = |it: &Ranked| (it.total_ns() / requests_in_all.max(1) as f64).round();
     ranked.sort_by(|one, other| {
         let ties = |it: &Ranked| (it.striping.nodes, Reverse(it.nodes_touched), Reverse(it.striping.stripe_bytes));
@@ -132,7 +131,7 @@ pub fn rank(
 #[derive(Clone, Debug)]
 struct Trial {
     striping: Striping,
-    /// Disk time of each node in the current round, ns. `busy` lists the nodes with any; `client_ns` is the busiest client's time.
+    /// Disk time of each node in the current round, ns. Next fields: indices of nodes with disk time, and the busiest client's time, ns.
     node_ns: Vec<f64>,
     busy: Vec<usize>,
     client_ns: f64,
@@ -161,13 +160,13 @@ impl Trial {
 
     fn request(&mut self, offset: u64, length: u64, machine: &Machine) {
         let Striping { stripe_bytes, nodes } = self.striping;
-        // Inclusive, since the exclusive end may exceed u64.
+        // The last byte is used, since the exclusive end may exceed u64.
         let last_byte = offset.saturating_add(length - 1);
         let (first, last) = (offset / stripe_bytes, last_byte / stripe_bytes);
         let pieces = (last - first).saturating_add(1).min(nodes);
         for piece in 0..pieces {
             let stripe = first + piece;
-            // A node stores every `nodes`-th stripe.
+            // Each node stores every `nodes`-th stripe.
             let stripes = (last - stripe) / nodes + 1;
             let mut bytes = stripes as f64 * stripe_bytes as f64;
             if stripe == first {

@@ -1,15 +1,15 @@
-//! Shortcut for segments that lie within one stripe, and so on one object. If one layout has a multiple of another's number of objects,
-//! and the same stripe size, the object on the second layout follows from the object on the first. So among layouts of one stripe size,
+//! Shortcut for segments within one stripe, and so on one object. If two layouts have one stripe size, and one has a multiple of the
+//! other's number of objects, the object on the smaller layout follows from the object on the larger. So among layouts of one stripe size,
 //! only the finest ones (those with most objects) are simulated segment by segment.
 
 use super::plan::Plan;
 
-/// Finest layouts (those with most objects), and for each layout the finest layout from which its results are derived.
+/// Finest layouts (those with most objects), and the layouts whose results are derived from each.
 #[derive(Clone, Debug)]
 pub struct Finest {
-    /// For each layout of the plan: index of the finest layout from which it is derived.
+    /// Index of the finest layout from which each layout of the plan is derived.
     of: Vec<usize>,
-    /// For each stripe size of the plan: indices of the finest layouts.
+    /// Indices of the finest layouts for each stripe size of the plan.
     asked: Vec<Vec<usize>>,
 }
 
@@ -32,7 +32,7 @@ impl Finest {
         Self { of, asked }
     }
 
-    /// Returns the indices of the finest layouts of a stripe size, which is given as an index into [`Plan::sizes`].
+    /// Returns the indices of the finest layouts of the stripe size with index `size` in [`Plan::sizes`].
     #[must_use]
     pub fn asked(&self, size: usize) -> &[usize] {
         self.asked.get(size).map_or(&[], Vec::as_slice)
@@ -45,8 +45,8 @@ impl Finest {
     }
 }
 
-/// Adds `finest`, `[bytes, requests]` by time window and object of a layout with `most` objects, to `cells` of a layout with fewer
-/// objects, `objects`.
+/// Adds `finest`, which is `[bytes, requests]` by time window and object of a layout with `most` objects, to `cells` of a layout with fewer
+/// objects (`objects`).
 pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], most: usize) {
     let (objects, most) = (objects.max(1), most.max(1));
     cells.resize(finest.len() / most * objects, [0; 2]);
@@ -60,7 +60,7 @@ pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], mo
     }
 }
 
-/// Adds `even`, the `[bytes, requests]` per time window that every object got, to all `objects` objects in `cells`.
+/// Adds `even`, which is `[bytes, requests]` per time window that every object got, to all `objects` objects in `cells`.
 pub fn add_to_all(cells: &mut Vec<[u64; 2]>, objects: usize, even: &[[u64; 2]]) {
     if even.is_empty() {
         return;

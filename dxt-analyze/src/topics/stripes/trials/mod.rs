@@ -1,4 +1,4 @@
-//! Simulation of other layouts: replays the accesses to the files with most time on several layouts, all in one pass.
+//! Simulation of other stripe layouts: replays the accesses to the files with most I/O time on several layouts, all in one pass.
 //!
 //! * [`plan`]: layouts to simulate: the current one, those that the user requested (`--what-if`), and a grid of stripe sizes and counts
 //!   (`--recommend`).

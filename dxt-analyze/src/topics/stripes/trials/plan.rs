@@ -1,4 +1,4 @@
-//! Selection of the layouts to simulate.
+//! Selection of the stripe layouts to simulate.
 
 use crate::layouts::Rules;
 use crate::limits::{TRIAL_BYTES, TRIAL_MOMENTS};
@@ -6,7 +6,7 @@ use crate::model::FileLayout;
 use anyhow::{Context, Result, ensure};
 use trace_format::layout::Layout;
 
-/// Smallest stripe size that `--recommend` tries, in bytes; Lustre's stripe sizes are multiples of it (lfs-setstripe(1)).
+/// Smallest stripe size that `--recommend` tries, in bytes; Lustre's stripe sizes are multiples of 64 KiB (lfs-setstripe(1)).
 const SMALLEST: u64 = 64 << 10;
 /// Largest stripe size that `--recommend` tries, in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -29,7 +29,7 @@ pub struct Candidate {
 /// # Errors
 /// Fails if the argument is invalid; the error message says why.
 pub fn parse(text: &str) -> Result<Candidate> {
-    // Commas also separate the storage targets in `osts`.
+    // A comma may also separate storage targets within `osts`.
     let mut line = String::from("*");
     for word in text.split(',') {
         line.push(if word.contains('=') { ' ' } else { ',' });
@@ -42,8 +42,7 @@ pub fn parse(text: &str) -> Result<Candidate> {
     Ok(Candidate { size: component.stripe_size, osts: component.targets.clone(), asked: true })
 }
 
-/// Returns the layouts that `--recommend` tries: stripe sizes from 64 KiB to 1 GiB in powers of two, each with 1, 2, 4, ... and all of
-/// `osts`.
+/// Returns the layouts that `--recommend` tries: stripe sizes from 64 KiB to 1 GiB in powers of two, each on 1, 2, 4, ... and all of `osts`.
 #[must_use]
 pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     let all = osts.len().max(1);
@@ -74,12 +73,12 @@ pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
     osts
 }
 
-/// Layouts to simulate, grouped by stripe size: counts that depend only on the stripe size are computed once.
+/// Layouts to simulate, grouped by stripe size: values that depend only on the stripe size are computed once.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// All layouts to simulate.
     pub candidates: Vec<Candidate>,
-    /// Stripe sizes, each with the indices of the layouts of this size.
+    /// Stripe sizes, each with the indices of its layouts.
     pub sizes: Vec<(u64, Vec<usize>)>,
 }
 
@@ -103,7 +102,7 @@ impl Plan {
         plan
     }
 
-    /// Returns the number of time windows for which there is enough memory if `files` files are simulated.
+    /// Returns the number of time windows for which memory suffices if `files` files are simulated.
     #[must_use]
     pub fn moments(&self, files: usize) -> usize {
         let objects: usize = self.candidates.iter().map(|candidate| candidate.osts.len()).sum();

@@ -17,18 +17,18 @@ use trace_format::frame::BlockHead;
 use trace_format::layout::Layout;
 use trace_format::op::OpClass;
 
-/// Alignment of a file's segments with stripes of one size.
+/// Alignment of a file's segments (reads and writes) with stripes of one size.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// Number of segments (reads and writes).
     pub operations: Sum,
-    /// Segments that do not begin and end at stripe boundaries.
+    /// Number of segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
-    /// Segments that touch more than one stripe.
+    /// Number of segments that touch more than one stripe.
     pub crossing: Sum,
     /// Bytes of segments that touch only one stripe.
     within_bytes: Sum,
-    /// Partly written stripes, and the processes that wrote them.
+    /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,
 }
 
@@ -49,19 +49,19 @@ impl Fit {
     }
 }
 
-/// Bytes and requests on the objects of one layout.
+/// Bytes and requests on the objects of one layout, and sums over segments.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Number of objects touched, summed over segments.
     pub touched: Sum,
-    /// Bytes on the object that gets most bytes of a segment, summed over segments.
+    /// Sum over segments of the bytes on the object that gets most of the segment's bytes.
     pub longest: Sum,
-    /// `[bytes, requests]` by time window and object, at index `window * objects + object`; empty if there are none.
+    /// `[bytes, requests]` by time window and object, at index `window * objects + object`; empty if all are 0.
     pub cells: Vec<[u64; 2]>,
     /// `[bytes, requests]` of segments that lie within one stripe, indexed as in `cells`. Counted only for the layouts in
-    /// [`Finest::asked`], until [`Replay::settled`] adds them to all layouts that are derived from those.
+    /// [`Finest::asked`]; [`Replay::settled`] adds them to all layouts derived from these.
     within: Vec<[u64; 2]>,
-    /// `[bytes, requests]` per time window that every object got equally, until [`Replay::settled`] adds them to `cells`.
+    /// `[bytes, requests]` per time window that every object got equally; [`Replay::settled`] adds them to `cells`.
     even: Vec<[u64; 2]>,
 }
 
@@ -117,7 +117,7 @@ pub struct Wanted {
     pub file: FileId,
     /// Approximate number of reads and writes to the file.
     pub operations: u64,
-    /// Time span (inclusive) in which segments must begin to be included, ns since the job's start; `None` includes all.
+    /// Time span (inclusive), ns since the job's start: only segments that begin in it are included. `None` includes all.
     pub span: Option<(u64, u64)>,
 }
 
@@ -126,27 +126,27 @@ pub struct Wanted {
 pub struct Tried {
     /// Index into the run's files.
     pub file: FileId,
-    /// Current layout, with a target for every object.
+    /// Current layout, with a storage target for every object.
     pub today: Layout,
     /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,
     /// Time windows in which the load is added up.
     pub timeline: Timeline,
-    /// Time span in which segments must begin to be included, see [`Wanted::span`].
+    /// Time span in which included segments begin, see [`Wanted::span`].
     pub span: Option<(u64, u64)>,
 }
 
-/// Layouts of one stripe size, as (index into the plan's layouts, number of objects).
+/// Layouts of one stripe size, each as (index in the plan, number of objects).
 #[derive(Debug)]
 struct OfSize {
     size: Divisor,
-    /// Layouts to which segments that lie within one stripe are applied: the finest ones.
+    /// Finest layouts, which alone are simulated for segments that lie within one stripe.
     within: Vec<(usize, Divisor)>,
-    /// All layouts of the stripe size; segments that cross stripes are applied to each.
+    /// All layouts of the stripe size, which are simulated for segments that cross stripes.
     crossing: Vec<(usize, Divisor)>,
 }
 
-/// Simulation pass over `files`. A file may occur several times with different time spans.
+/// Simulation pass over the segments of `files`. A file may occur several times with different time spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
     /// Layouts to simulate.
@@ -154,7 +154,7 @@ pub struct Replay<'a> {
     /// Files for which the layouts are simulated.
     pub files: Vec<Tried>,
     finest: Finest,
-    /// Layouts of each stripe size, in the order of [`Plan::sizes`].
+    /// Layouts grouped by stripe size, in the order of [`Plan::sizes`].
     sizes: Vec<OfSize>,
     slots: FxHashMap<FileId, Vec<usize>>,
 }
@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
             let mut targets: Vec<u32> = components.flat_map(|component| component.targets.iter().copied()).collect();
             targets.sort_unstable();
             targets.dedup();
-            // Limits the number of targets to more than any file system has; bytes on further targets are ignored.
+            // Bounded by more targets than any file system has; bytes on further targets are ignored.
             targets.truncate(LOAD_TARGETS);
             let objects = plan.candidates.iter().map(|candidate| candidate.osts.len()).max().unwrap_or(1) as u64;
             let moments = (operations / (objects * TRIAL_OPERATIONS).max(1)).clamp(1, most as u64);
@@ -197,7 +197,7 @@ impl<'a> Replay<'a> {
         Self { plan, files, finest, sizes, slots }
     }
 
-    /// Completes the results: adds segments that lie within one stripe, and segments that load all objects equally, to all layouts.
+    /// Completes the results: adds segments within one stripe, and segments that load all objects equally, to all layouts.
     #[must_use]
     pub fn settled(&self, mut tallies: Vec<FileTally>) -> Vec<FileTally> {
         let objects = |number: usize| self.plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
@@ -290,7 +290,7 @@ impl Analysis for Replay<'_> {
 struct Access {
     offset: u64,
     length: u64,
-    /// Process, node and duration (ns) of a write; `None` for a read.
+    /// Process, node index and duration (ns) of a write; `None` for a read.
     writer: Option<(ProcessId, u32, u64)>,
     file: FileId,
     bin: usize,
@@ -307,7 +307,7 @@ impl Access {
 }
 
 impl Replay<'_> {
-    /// Applies accesses to all layouts, one stripe size at a time, so that data of a stripe size is looked up once for all accesses.
+    /// Applies accesses to all layouts, one stripe size after another, so that its data is looked up once for all accesses.
     fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
         for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
             fit.operations += accesses.len() as u64;
@@ -345,7 +345,7 @@ impl Replay<'_> {
     }
 }
 
-/// Accesses of equal length in one time window that cover whole stripes and load all objects of every layout equally.
+/// Accesses of equal length in one time window that cover whole stripes and so load all objects of a layout equally.
 struct Even {
     there: OnStripes,
     bin: usize,
@@ -373,7 +373,7 @@ impl Even {
     }
 }
 
-/// Applies an access that crosses stripes to each of the layouts in `candidates`; `bin` is its time window, out of `bins` windows.
+/// Applies an access that crosses stripes to each layout in `candidates`; `bin` is its time window, one of `bins`.
 fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
     for (number, objects) in candidates {
         let Some(work) = works.get_mut(*number) else { continue };

@@ -21,23 +21,23 @@ use serde::Serialize;
 pub struct Trial {
     /// Reason for simulating the layout: `today` (current layout), `asked` (`--what-if`) or `grid` (`--recommend`).
     pub kind: &'static str,
-    /// Stripe size in bytes; for a composite current layout, that of its last component in use.
+    /// Stripe size in bytes; for a composite current layout, stripe size of its last component in use.
     pub stripe_size: u64,
-    /// Number of objects, that is, stripe count.
+    /// Stripe count: number of objects of the layout.
     pub stripe_count: u64,
     /// Number of reads and writes that access objects of the layout.
     pub operations: u64,
-    /// Operations that do not begin and end at stripe boundaries.
+    /// Number of operations that do not begin and end at stripe boundaries.
     pub unaligned: u64,
-    /// Operations that touch more than one stripe.
+    /// Number of operations that touch more than one stripe.
     pub crossing: u64,
     /// Number of contested stripes: several processes wrote a part of them, at any time.
     pub contested_stripes: u64,
-    /// Number of contested stripes that several nodes wrote.
+    /// Number of contested stripes of which several nodes wrote a part.
     pub contested_between_nodes: u64,
-    /// Number of writes to contested stripes that several nodes wrote.
+    /// Number of writes to contested stripes of which several nodes wrote a part.
     pub writes_contested_between_nodes: u64,
-    /// Sampling factor n of the three contested counts: one in n stripes was counted, and the counts are multiplied by n.
+    /// Sampling factor n of the contested counts: one in n stripes was counted, and the counts are multiplied by n.
     pub estimated_times: u64,
     /// Mean number of storage targets that an operation accesses.
     pub osts_per_operation: f64,
@@ -47,11 +47,11 @@ pub struct Trial {
     pub busiest_to_mean: f64,
     /// Mean number of targets that work in parallel: total bytes / sum over time windows of the busiest target's bytes.
     pub parallelism: f64,
-    /// Cost by the model, in bytes that one storage target could transfer in the same time.
+    /// Cost by the model, as bytes that one storage target could transfer in this time.
     pub cost_bytes: u64,
 }
 
-/// All layouts that were simulated for a file.
+/// Results of all layouts simulated for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTrials {
     /// Path of the file.
@@ -60,11 +60,11 @@ pub struct FileTrials {
     pub is_guess: bool,
     /// Number of processes that read or wrote the file.
     pub processes: u64,
-    /// Number of time windows for which the servers' cost is computed separately.
+    /// Number of time windows for which the cost on the servers is computed separately.
     pub moments: u64,
-    /// Simulated layouts: the current one first, then those of `--what-if`, then those of `--recommend`.
+    /// Simulated layouts: first the current one, then layouts of `--what-if`, then layouts of `--recommend`.
     pub trials: Vec<Trial>,
-    /// Index into `trials` of the best layout, if it is better than the current one by `recommend_gain`.
+    /// Index in `trials` of the best layout; `None` if it gains less than `recommend_gain` over the current one.
     pub recommended: Option<usize>,
     /// Commands and hints by which the user gets the recommended layout.
     pub how: Vec<String>,
@@ -87,7 +87,7 @@ pub fn results(
         let today = Subject { kind: "today", size: main, targets: tried.targets.clone(), processes };
         let mut trials = vec![today.trial(&tally.today.0, &tally.today.1, &run.thresholds)];
         trials.extend(of_plan(plan, &tally, processes, &run.thresholds));
-        // A comparison with a guessed layout would be meaningless.
+        // A comparison with a guessed current layout would be meaningless.
         let recommended = if search && !layout.is_guess() { recommend(&trials, &run.thresholds) } else { None };
         let how = recommended.and_then(|best| trials.get(best)).map(how).unwrap_or_default();
         Some(FileTrials {
@@ -122,7 +122,7 @@ fn processes(run: &Run, file: FileId) -> u64 {
     run.processes.iter().filter(uses).count() as u64
 }
 
-/// Layout whose cost is computed, with its data from the pass.
+/// Layout whose cost is computed from the data of the simulation pass.
 struct Subject {
     kind: &'static str,
     size: u64,
@@ -168,7 +168,7 @@ impl Subject {
     }
 }
 
-/// Bytes and requests by storage target; objects on the same target are added up.
+/// Totals of bytes and requests by storage target; several objects on one target are added up.
 #[derive(Default)]
 struct TargetLoad {
     bytes: u64,
@@ -210,7 +210,7 @@ impl TargetLoad {
     }
 }
 
-/// Returns the index of the best layout if cost of the current layout > (1 + `recommend_gain`) × cost of the cheapest.
+/// Returns the index of the best layout if cost of the current layout > (1 + `recommend_gain`) × cost of the cheapest; else `None`.
 fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first()?;
     let cheapest = trials.iter().map(|trial| trial.cost_bytes).min()?;
@@ -218,9 +218,8 @@ fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     if is_better { best(trials, least) } else { None }
 }
 
-/// Returns the index of the cheapest layout other than the current one. Among layouts whose cost exceeds the lowest
-/// by at most a fifth of `recommend_gain`, prefers in this order: fewest targets, fewest contested stripes, the current stripe size, the
-/// smallest stripe size.
+/// Returns the index of the best layout other than the current one: among layouts that cost at most `recommend_gain` / 5 more than the
+/// cheapest, the one with fewest targets, then fewest contested stripes, then the current stripe size, then the smallest stripe size.
 #[must_use]
 pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first().filter(|today| today.operations > 0)?;

@@ -1,7 +1,7 @@
-//! Computes which stripes of a plain (not composite) layout a segment touches. Optimized, since it is computed for every segment and every
+//! Computes which stripes of a plain (not composite) layout a segment touches. Optimized, since it runs for every segment and every
 //! simulated layout.
 
-/// Segment and the stripes of one size that it touches.
+/// Segment, and the stripes of one size that the segment touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnStripes {
     offset: u64,
@@ -58,8 +58,8 @@ impl OnStripes {
         first.then_some(start(self.first)).into_iter().chain(last.then_some(start(self.last)))
     }
 
-    /// Returns the number of bytes per object if the segment touches several stripes and each of `count` objects gets the same number, as
-    /// with aligned requests; else `None`.
+    /// Returns the number of bytes per object if the segment crosses stripes and gives each of `count` objects equally many, as aligned
+    /// requests do; else `None`.
     #[inline]
     #[must_use]
     pub fn even(self, count: Divisor) -> Option<u64> {
@@ -70,7 +70,7 @@ impl OnStripes {
         (more == 0).then(|| rounds.saturating_mul(self.size))
     }
 
-    /// Calls `each(object, bytes)` once for every object that the segment touches, out of `count` objects.
+    /// Calls `each(object, bytes)` once for every object, out of `count`, that the segment touches.
     #[inline]
     pub fn objects(self, count: Divisor, mut each: impl FnMut(u64, u64)) {
         let mut object = divided(self.first, count).1;
@@ -80,7 +80,7 @@ impl OnStripes {
         let stripes = self.last - self.first + 1;
         let before = self.offset - self.first * self.size;
         let behind = (self.last + 1).saturating_mul(self.size).saturating_sub(self.end());
-        // `more` objects get one stripe more than the others.
+        // The first `more` objects get one stripe more than the others.
         let (rounds, more) = divided(stripes, count);
         let count = count.by;
         let holds_last = if more == 0 { count - 1 } else { more - 1 };
@@ -95,7 +95,7 @@ impl OnStripes {
     }
 }
 
-/// Divisor that is used often. Stripe sizes and counts are nearly always powers of two, for which a shift replaces the slow division.
+/// Divisor for frequent use. Stripe sizes and counts are nearly always powers of two, for which a shift replaces the slow division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     by: u64,
@@ -109,7 +109,7 @@ impl Divisor {
         Self { by, shift: by.is_power_of_two().then(|| by.trailing_zeros()) }
     }
 
-    /// True if the divisor is a power of two and divides `number`; false for all other divisors, even if they divide it.
+    /// True if the divisor is a power of two and divides `number`; false for any other divisor.
     #[inline]
     #[must_use]
     pub fn divides(self, number: u64) -> bool {
@@ -123,7 +123,7 @@ impl Divisor {
     }
 }
 
-/// Returns quotient and remainder.
+/// Returns quotient and remainder of `number` / divisor.
 #[inline]
 fn divided(number: u64, Divisor { by, shift }: Divisor) -> (u64, u64) {
     match shift {

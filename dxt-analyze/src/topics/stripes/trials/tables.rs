@@ -4,11 +4,11 @@ use crate::render::{Cell, Table};
 use crate::text::units;
 use crate::topics::stripes::trials::result::{FileTrials, Trial};
 
-/// Maximum number of layouts from the grid of `--recommend` that are shown per file in the terminal.
+/// Maximum number of layouts from the grid of `--recommend` that the terminal shows per file.
 const SHOWN_GRID: usize = 3;
 
-/// Builds the table of the current layout, the layouts that the user requested, and the best of the grid of `--recommend`. CSV has all of
-/// the grid.
+/// Builds the table of simulated layouts: the current one, those that the user requested, and the best of the grid of `--recommend`. CSV
+/// has the whole grid.
 pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
     let (mut shown, mut others) = (Vec::new(), Vec::new());
     for file in files {
@@ -39,7 +39,7 @@ pub(crate) fn trial_table(files: &[FileTrials]) -> Table {
         .done()
 }
 
-/// Layout that was simulated for a file, and its index among the file's layouts.
+/// Layout simulated for a file, with its index among the file's layouts.
 struct Tried<'a> {
     file: &'a FileTrials,
     number: usize,

@@ -1,4 +1,4 @@
-//! What of a run decides which remedy fits: the library behind MPI-IO, the file systems, hints, and sums by file.
+//! Facts of a run that decide which remedy fits: MPI-IO library, file systems, hints, and sums by file.
 
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, LayoutOrigin, ProcessId, Run};
@@ -11,40 +11,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 use trace_format::op::Layer;
 
-/// What does the work of MPI-IO.
+/// Library that implements MPI-IO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// Nothing: the program does not use it.
+    /// The program does not use MPI-IO.
     Absent,
-    /// ROMIO: in MPICH and those made of it, or in Open MPI.
+    /// ROMIO: in MPICH and MPI libraries based on it, or in Open MPI.
     Romio,
-    /// ROMIO as Cray has it, with a variable of its own for hints.
+    /// ROMIO by Cray, with its own environment variable for hints.
     Cray,
-    /// Open MPI's own.
+    /// Open MPI's own component (OMPIO).
     Ompio,
-    /// It is not known which: a log does not tell.
+    /// Unknown: a log does not tell.
     Unknown,
 }
 
-/// What a file lies on.
+/// File system type of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// Lustre.
     Lustre,
-    /// CephFS.
     Ceph,
-    /// BeeGFS.
     BeeGfs,
-    /// Another one, or not known.
+    /// Any other file system, or unknown.
     Other,
 }
 
 /// Calls of a kind on a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Calls {
-    /// How many.
     pub(crate) calls: u64,
-    /// Bytes.
     pub(crate) bytes: u64,
 }
 
@@ -54,18 +49,18 @@ impl Calls {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Bytes of a call, 0 of none.
+    /// Returns the mean bytes of a call, 0 if there are none.
     pub(crate) fn mean(self) -> u64 {
         self.bytes.checked_div(self.calls).unwrap_or(0)
     }
 }
 
-/// One direction of a file.
+/// Reads or writes of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// Asked of MPI-IO by independent calls.
+    /// Independent MPI-IO calls.
     pub(crate) alone: Calls,
-    /// Asked of MPI-IO by collective calls.
+    /// Collective MPI-IO calls.
     pub(crate) together: Calls,
     /// System calls inside MPI-IO and HDF5.
     pub(crate) inside: Calls,
@@ -73,36 +68,28 @@ pub(crate) struct Way {
     pub(crate) own: Calls,
 }
 
-/// What is known of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OfFile {
-    /// Reads.
     pub(crate) reads: Way,
-    /// Writes.
     pub(crate) writes: Way,
-    /// Processes that use it.
     pub(crate) processes: BTreeSet<ProcessId>,
-    /// Bytes that each moves by system calls inside MPI-IO.
+    /// Bytes by process in system calls inside MPI-IO.
     moved: BTreeMap<ProcessId, u64>,
-    /// Whether C streams are used.
     pub(crate) stdio: bool,
-    /// Whether MPI-IO is.
     pub(crate) mpiio: bool,
-    /// Whether HDF5 is.
     pub(crate) hdf5: bool,
 }
 
-/// Part of what the busiest mover moves from which another is one, too: who only reads a library's own few bytes is none.
+/// Least part of the busiest process's bytes that makes a process a mover too: reading a library's few own bytes does not.
 const MOVER: f64 = 0.1;
 
 impl OfFile {
-    /// Processes that move the file's bytes by system calls inside MPI-IO.
+    /// Returns the number of processes that move the file's bytes by system calls inside MPI-IO.
     pub(crate) fn movers(&self) -> u64 {
         let most = self.moved.values().copied().max().unwrap_or(0);
         self.moved.values().filter(|bytes| **bytes as f64 >= most as f64 * MOVER).count() as u64
     }
 
-    /// All bytes.
     fn bytes(&self) -> u64 {
         [self.reads, self.writes]
             .iter()
@@ -112,25 +99,23 @@ impl OfFile {
     }
 }
 
-/// What is known of a run.
 #[derive(Debug)]
 pub(crate) struct Facts<'g, 'a> {
     pub(crate) grid: &'g Grid<'a>,
     pub(crate) run: &'a Run,
-    /// By index of the file: its layout, if it is no guess.
+    /// By file: layout, unless it is a guess.
     layouts: FxHashMap<FileId, LayoutPart>,
     files: BTreeMap<FileId, OfFile>,
     pub(crate) engine: Engine,
     pub(crate) ranks: u64,
     pub(crate) nodes: u64,
-    /// Storage targets that are slow by any finding that matters.
+    /// Storage targets that findings of at least `Warn` call slow.
     pub(crate) slow: BTreeSet<u32>,
-    /// Loops that are one collective call, by file.
+    /// Loops of calls that one collective call could replace.
     loops: Vec<OneCall>,
 }
 
 impl<'g, 'a> Facts<'g, 'a> {
-    /// Of a run.
     pub(crate) fn new(grid: &'g Grid<'a>) -> Self {
         let run = grid.run;
         let mut files: BTreeMap<FileId, OfFile> = BTreeMap::new();
@@ -159,12 +144,12 @@ impl<'g, 'a> Facts<'g, 'a> {
                 _ => {}
             }
         }
-        // A log may not tell of the library: the name does.
+        // A log may have no HDF5 calls: the file name tells.
         for (at, of) in &mut files {
             let name = run.file_name(*at);
             of.hdf5 |= [".h5", ".hdf5", ".nc4"].iter().any(|end| name.ends_with(end));
         }
-        // A data set is used where no call of HDF5's is on record.
+        // A known data set means HDF5, even without recorded HDF5 calls.
         for set in &run.data_sets {
             files.entry(set.file).or_default().hdf5 = true;
         }
@@ -187,7 +172,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
     }
 
-    /// With layouts as they count for the stripe audit: those that the user gave among them.
+    /// Adds the layouts of the stripe audit, including those given by the user.
     pub(crate) fn with_layouts(mut self, audited: &[FilePart]) -> Self {
         let by_name: FxHashMap<&str, FileId> =
             self.run.numbered_files().map(|(at, file)| (file.name.as_str(), at)).collect();
@@ -199,56 +184,55 @@ impl<'g, 'a> Facts<'g, 'a> {
         self
     }
 
-    /// With the slow targets that findings name, which new files are to keep away from all.
+    /// Adds the slow targets that findings name, which new files should avoid.
     pub(crate) fn with_slow<'f>(mut self, findings: impl Iterator<Item = &'f Finding>) -> Self {
-        // What costs next to nothing is no reason to give up a target.
+        // A target that costs little is kept.
         let slow = findings.filter(|finding| finding.code == Code::SLOW_TARGET && finding.severity >= Severity::Warn);
         self.slow.extend(slow.flat_map(|finding| &finding.evidence).filter_map(|evidence| evidence.about.ost));
         self
     }
 
-    /// With the loops of small calls that are one collective call.
+    /// Adds the loops of small calls that one collective call could replace.
     pub(crate) fn with_loops(mut self, loops: &[OneCall]) -> Self {
         self.loops = loops.to_vec();
         self
     }
 
-    /// The loop on a file that is one collective call.
+    /// Returns the loop on a file that one collective call could replace.
     pub(crate) fn loop_on(&self, file: FileId) -> Option<&OneCall> {
         let name = &self.run.file(file)?.name;
         self.loops.iter().find(|one| one.file == *name)
     }
 
-    /// What is known of a file.
+    /// Returns the facts about a file, empty if unknown.
     pub(crate) fn file(&self, file: FileId) -> OfFile {
         self.files.get(&file).cloned().unwrap_or_default()
     }
 
-    /// The file called so.
     pub(crate) fn named(&self, name: &str) -> Option<FileId> {
         self.run.file_named(name)
     }
 
-    /// The file that most bytes are moved on, among those that `wanted` takes.
+    /// Returns the file with most bytes, of those that `wanted` accepts.
     pub(crate) fn main(&self, wanted: impl Fn(&OfFile) -> bool) -> Option<FileId> {
         let all = self.files.iter().filter(|(_, file)| wanted(file) && file.bytes() > 0);
         all.max_by_key(|(at, file)| (file.bytes(), std::cmp::Reverse(**at))).map(|(at, _)| *at)
     }
 
-    /// Stripe size and count that hold most of the file; `None` if they are not known.
+    /// Returns the stripe size in bytes and stripe count of most of the file; `None` if unknown.
     pub(crate) fn stripes(&self, file: FileId) -> Option<(u64, u64)> {
         let layout = self.layouts.get(&file)?;
         let main = layout.components.iter().rev().find(|part| part.active && !part.on_metadata)?;
         Some((main.stripe_size, u64::from(main.stripe_count)))
     }
 
-    /// Storage targets of all layouts, in order.
+    /// Returns the storage targets of all layouts.
     pub(crate) fn targets(&self) -> BTreeSet<u32> {
         let parts = self.layouts.values().flat_map(|layout| &layout.components);
         parts.flat_map(|part| part.osts.iter().copied()).collect()
     }
 
-    /// What a file lies on. A layout that was given may be of a file that lay elsewhere: then the mount knows better.
+    /// Returns the file system type of a file. The mount table counts more than a given layout, which may belong to a file elsewhere.
     pub(crate) fn storage(&self, file: FileId) -> Storage {
         let mount = self.run.file(file).and_then(|file| self.run.mount_of(file));
         match (mount.map(|(_, kind)| kind.as_str()), self.layouts.get(&file).map(|layout| layout.origin)) {
@@ -261,20 +245,19 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
     }
 
-    /// Value of a hint of a file: as the program asked for it, or as it was in effect.
+    /// Returns the value of a file's hint, as asked for by the program or as in effect.
     pub(crate) fn hint(&self, file: FileId, origin: HintOrigin, key: &str) -> Option<&'a str> {
         let mut of = self.run.hints.iter().filter(|hint| hint.file == file && hint.origin == origin && hint.key == key);
         of.next().map(|hint| hint.value.trim())
     }
 
-    /// Whether the program is a Python script.
     pub(crate) fn is_python(&self) -> bool {
         let exe = String::from_utf8_lossy(&self.run.info.exe);
         exe.rsplit('/').next().is_some_and(|name| name.starts_with("python"))
     }
 }
 
-/// Which library does the work of MPI-IO.
+/// Returns the library that implements MPI-IO in this run.
 fn engine(run: &Run, used: bool) -> Engine {
     let mpi = run.info.mpi.as_ref();
     let (family, version) =
@@ -290,8 +273,8 @@ fn engine(run: &Run, used: bool) -> Engine {
     }
 }
 
-/// ROMIO tells of hints that nobody asked for, where it is asked itself. Open MPI's own component tries locks on a file of its own beside
-/// each that it opens (`NAME.locktest.RANK`), or keeps a shared pointer in one (`NAME_cid-...sm`).
+/// Distinguishes ROMIO, which reports hints that nobody asked for, from OMPIO, which creates a file beside each one that it opens: for a lock
+/// test (`NAME.locktest.RANK`) or a shared pointer (`NAME_cid-...sm`).
 fn of_open_mpi(run: &Run) -> Engine {
     let of = |origin| run.hints.iter().filter(move |hint| hint.origin == origin);
     let asked: BTreeSet<(FileId, &str)> = of(HintOrigin::Asked).map(|hint| (hint.file, hint.key.as_str())).collect();

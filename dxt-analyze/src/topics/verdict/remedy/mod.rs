@@ -1,12 +1,12 @@
-//! What to type: findings whose cause a command, a setting or a few lines of source can mend, with this run's numbers.
+//! Remedies: commands, settings or lines of source that fix a finding, with this run's numbers.
 //!
-//! * [`facts`]: what of the run decides which remedy fits.
-//! * [`mpiio`]: hints of ROMIO, and parameters of Open MPI's own component, which heeds no hints.
-//! * [`striping`]: where files are put, nodes and targets that are left out.
+//! * [`facts`]: facts of the run that decide which remedy fits.
+//! * [`mpiio`]: hints of ROMIO, and parameters of OMPIO, Open MPI's own component, which ignores hints.
+//! * [`striping`]: striping of files; excluded nodes and targets.
 //! * [`program`]: lines of source.
 //!
-//! Advice fits the system: no `lfs` but on Lustre, hints only for the library that ran. What the program itself asks for by `MPI_Info`
-//! goes before any file of hints, so there it is the program that is to be changed.
+//! Advice fits the system: `lfs` on Lustre only, hints only for the library that ran. A value that the program sets by `MPI_Info` overrides any
+//! hints file, so the remedy changes the program.
 
 pub(crate) mod facts;
 mod mpiio;
@@ -21,7 +21,7 @@ use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Where a remedy goes.
+/// Place where a remedy is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Destination {
@@ -35,14 +35,12 @@ pub(crate) enum Destination {
     Environment,
     /// Commands to type before the job.
     Shell,
-    /// Options of the command that begins the job.
+    /// Options of the command that submits the job.
     Job,
-    /// Lines of the program's source.
     Program,
 }
 
 impl Destination {
-    /// In words, before the lines.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::RomioHints => "in a ROMIO hints file",
@@ -55,27 +53,25 @@ impl Destination {
     }
 }
 
-/// What to type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Remedy {
-    /// Where it goes.
+    /// Place of the lines.
     pub(crate) what: Destination,
     /// The settings, commands or lines themselves.
     pub(crate) lines: Vec<String>,
-    /// The same as commands for a shell, where they are settings.
+    /// `lines` as shell commands, if they are settings.
     pub(crate) typed: Vec<String>,
-    /// Why, and why these numbers.
+    /// Reason for the remedy and for its numbers.
     pub(crate) why: String,
-    /// When it pays, if that is not known from the findings.
+    /// Condition under which it pays, if the findings do not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_if: Option<&'static str>,
-    /// The finding that it mends, if that is not the one whose card it stands on but another of the same calls.
+    /// Code of the finding that it fixes, if that is another finding of the same card.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<Code>,
 }
 
 impl Remedy {
-    /// Settings, commands or lines.
     pub(crate) fn of(what: Destination, lines: Vec<String>, why: String) -> Self {
         Self::new(what, lines, why)
     }
@@ -85,7 +81,7 @@ impl Remedy {
         Self { what, lines, typed, why: why.into(), only_if: None, of: None }
     }
 
-    /// With the lines that `is_new` takes; `None` if it takes none. Lines of source make sense together only.
+    /// Keeps the lines that `is_new` accepts; `None` if there are none. Lines of source are kept together.
     pub(crate) fn of_new(self, mut is_new: impl FnMut(Destination, &str) -> bool) -> Option<Self> {
         let Self { what, lines, why, only_if, of, .. } = self;
         let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
@@ -103,7 +99,7 @@ impl Remedy {
     }
 }
 
-/// Settings as commands for a shell.
+/// Returns settings as shell commands.
 pub(crate) fn typed(what: Destination, lines: &[String]) -> Vec<String> {
     match what {
         Destination::RomioHints => {
@@ -122,13 +118,13 @@ pub(crate) fn typed(what: Destination, lines: &[String]) -> Vec<String> {
     }
 }
 
-/// Hints in Cray's variable: `*:key=value:key=value`, for all files.
+/// Returns hints for Cray's environment variable: `*:key=value:key=value`, for all files.
 pub(crate) fn cray(lines: &[String]) -> String {
     let pairs: Vec<String> = lines.iter().map(|line| line.replacen(' ', "=", 1)).collect();
     format!("MPICH_MPIIO_HINTS='*:{}'", pairs.join(":"))
 }
 
-/// What mends the cause that a finding names, the least effort first.
+/// Returns remedies for a finding, least effort first.
 pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let code = finding.code;
     let is = |codes: &[Code]| codes.contains(&code);
@@ -229,9 +225,9 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     out
 }
 
-/// Remedies of a finding, or else of the first that says the same of the same calls and has any; each setting once.
+/// Returns the remedies of a finding, or else of the first duplicate that has any; each setting once.
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
-    // What makes calls longer than their like is mended by no other form of them.
+    // Another form of the calls does not help if they are slower than their peers.
     let also = if is_longer(finding.code) { &[] } else { also };
     let of_finding = |other: &Finding| {
         let of = (other.code != finding.code).then_some(other.code);
@@ -243,7 +239,7 @@ pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]
     first.into_iter().filter_map(|remedy| remedy.of_new(|place, line| known.insert((place, key(line))))).collect()
 }
 
-/// By what two settings are of the same thing.
+/// Returns the key of a setting: two lines with one key set the same thing.
 pub(crate) fn key(line: &str) -> String {
     // The layout of a directory is one setting.
     if line.starts_with("lfs setstripe")
@@ -259,7 +255,7 @@ pub(crate) fn key(line: &str) -> String {
     }
 }
 
-/// Room for every call: what a segment takes once it is packed, twice.
+/// Returns a buffer size for all calls: twice the bytes of a packed segment each.
 fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
     const PACKED: u64 = 16;
     let run = facts.run;

@@ -1,5 +1,5 @@
-//! Settings of the library behind MPI-IO. ROMIO's hints: its user guide; MPI 4.0, 14.2.8 for those that all know. Open MPI's: what `ompi_info
-//! --param io,fcoll,fbtl all --level 9` lists in releases 4.1 and 5.0. Cray: intro_mpi(3).
+//! Settings of the library behind MPI-IO. Sources: ROMIO user's guide; MPI 4.0, 14.2.8 for portable hints; `ompi_info --param io,fcoll,fbtl all
+//! --level 9` of Open MPI 4.1 and 5.0; intro_mpi(3) for Cray.
 
 use super::facts::{Engine, Facts, OfFile, Storage, Way};
 use super::{Destination, Remedy};
@@ -8,21 +8,21 @@ use crate::text::units;
 use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
 use trace_format::meta::HintOrigin;
 
-/// What ROMIO gathers in, unless it is told: `cb_buffer_size`.
+/// Default of ROMIO's `cb_buffer_size`, bytes.
 const ROMIO_BUFFER: u64 = 16 << 20;
-/// What Open MPI's component does: `io_ompio_bytes_per_agg`.
+/// Default of OMPIO's `io_ompio_bytes_per_agg`, bytes.
 const OMPIO_BUFFER: u64 = 32 << 20;
 
-/// When a hint against data sieving pays.
+/// Condition under which disabling data sieving pays.
 const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than the pieces";
 
-/// The file that hints are about.
+/// Returns the file that hints are about.
 fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {
     let file = file.filter(|file| facts.file(*file).mpiio).or_else(|| facts.main(|file| file.mpiio))?;
     Some((file, facts.file(file)))
 }
 
-/// Hints as the library that ran takes them; what is in effect already is left out, and what the program asks for otherwise is said to it.
+/// Returns hints for the library that ran, except those in effect; a hint that the program sets otherwise becomes a line of its source.
 fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &str) -> Vec<Remedy> {
     let (mut lines, mut source) = (Vec::new(), Vec::new());
     for (key, value) in wanted {
@@ -31,7 +31,7 @@ fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &s
         }
         match facts.hint(file, HintOrigin::Asked, key) {
             Some(asked) if asked == value => {}
-            // Whoever opens the file has the last word.
+            // The `MPI_Info` of the call that opens the file overrides hints files.
             Some(_) => source.push(format!("MPI_Info_set(info, \"{key}\", \"{value}\");")),
             None => lines.push(format!("{key} {value}")),
         }
@@ -42,7 +42,7 @@ fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &s
     vec![Remedy::new(place, lines, why), Remedy::new(Destination::Program, source, asked)]
 }
 
-/// Whether hints are heeded; a log does not tell which library ran, and hints that are not heeded do no harm.
+/// True if the library reads hints, or may: a log does not tell which library ran, and ignored hints do no harm.
 fn heeds_hints(engine: Engine) -> bool {
     matches!(engine, Engine::Romio | Engine::Cray | Engine::Unknown)
 }
@@ -55,10 +55,10 @@ fn parameter(lines: Vec<String>, why: &str) -> Remedy {
     Remedy::new(Destination::OmpiMca, lines, why)
 }
 
-/// More than what was asked for is moved between the pieces of a call.
+/// Disables data sieving, which moves the gaps between the pieces of a call.
 pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    // In collective calls the gaps are those between all ranks.
+    // In collective calls, the gaps are those between all ranks.
     if of.writes.together.calls > of.writes.alone.calls && of.writes.inside.bytes > of.writes.together.bytes {
         return gaps_in_collective(facts, file);
     }
@@ -90,7 +90,7 @@ pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy
     out.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
 }
 
-/// What aggregators read and write back between the pieces of a collective write. ROMIO's driver for Lustre alone has a switch for it.
+/// Stops aggregators reading and writing back the gaps of a collective write; only ROMIO's Lustre driver has a hint for it.
 fn gaps_in_collective(facts: &Facts<'_, '_>, file: FileId) -> Vec<Remedy> {
     let lustre = facts.storage(file) == Storage::Lustre;
     if !lustre || !matches!(facts.engine, Engine::Romio | Engine::Unknown) {
@@ -101,7 +101,7 @@ fn gaps_in_collective(facts: &Facts<'_, '_>, file: FileId) -> Vec<Remedy> {
     found.into_iter().map(|remedy| Remedy { only_if: Some(FEW_PIECES), ..remedy }).collect()
 }
 
-/// As many aggregators as can work at once.
+/// Asks for as many aggregators as can work at once.
 pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
@@ -121,7 +121,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         let mut all = vec![("cb_nodes", wanted.to_string())];
-        // Unless it is told, ROMIO takes one process of a node.
+        // ROMIO's default is one process per node.
         let list = facts.hint(file, HintOrigin::InEffect, "cb_config_list");
         if each > 1 || list.is_some_and(|list| list != "*:1") {
             all.push(("cb_config_list", format!("*:{each}")));
@@ -134,7 +134,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     out
 }
 
-/// One, which makes one request of small pieces.
+/// Asks for a single aggregator, which combines small pieces into one request.
 pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let why = format!("one aggregator makes one request in place of one from each of {} aggregators", of.movers());
@@ -150,7 +150,7 @@ pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec
     out
 }
 
-/// Pieces of all ranks are put together.
+/// Enables collective buffering, which combines the pieces of all ranks.
 pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let ways = [(of.writes, "romio_cb_write"), (of.reads, "romio_cb_read")];
@@ -163,7 +163,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
         return Vec::new();
     }
     let why = "aggregators combine the pieces of all ranks into few large requests";
-    // Where calls are cut up, there is a buffer, and it is many or small.
+    // If calls are split, collective buffering is on, with too many or too small buffers.
     let is_cut = |way: &Way| way.together.calls > 0 && way.inside.mean().saturating_mul(2) <= way.together.mean();
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let aggregators = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
@@ -184,7 +184,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     out
 }
 
-/// Fewer rounds of exchanging data.
+/// Asks for fewer rounds of data exchange.
 pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let mean = of.writes.together.mean().max(of.reads.together.mean());
@@ -193,12 +193,12 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy>
     let in_effect =
         facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());
     let now = in_effect.filter(|bytes| *bytes > 0).unwrap_or(default);
-    // What an aggregator has of a call of all ranks.
+    // Bytes of an aggregator in one call of all ranks.
     let part = mean.saturating_mul(of.processes.len() as u64) / movers;
     let stripe = facts.stripes(file).map_or(1, |(size, _)| size);
     let wanted = buffer(part).max(stripe).min(LARGEST);
     if part <= now || wanted <= now {
-        // The rounds are few: then it is the number of aggregators, or the calls.
+        // The rounds are few: the cost is the number of aggregators or calls.
         return if movers < facts.nodes { aggregators(facts, Some(file)) } else { Vec::new() };
     }
     let why = format!(
@@ -219,20 +219,20 @@ pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy>
     out
 }
 
-/// A buffer of `wanted` bytes, which holds what an aggregator moves in one call.
+/// Asks for a buffer of `wanted` bytes, which holds all bytes of an aggregator in one call.
 pub(super) fn buffer_size(facts: &Facts<'_, '_>, file: Option<FileId>, wanted: Option<u64>) -> Vec<Remedy> {
     let Some(((file, _), wanted)) = subject(facts, file).zip(wanted) else { return Vec::new() };
     let why = format!("an aggregator moves a collective call's bytes in one round of {}", units::bytes(wanted));
     hints(facts, file, &[("cb_buffer_size", wanted.to_string())], &why)
 }
 
-/// Aggregators write whole stripes.
+/// Makes aggregators write whole stripes.
 pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.mpiio) else {
         return Vec::new();
     };
     let Some((stripe, count)) = facts.stripes(file) else { return Vec::new() };
-    // Independent calls go where the program says.
+    // Offsets of independent calls are the program's.
     if !heeds_hints(facts.engine) || of.writes.together.calls == 0 {
         return Vec::new();
     }
@@ -242,7 +242,7 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     );
     let mut wanted = vec![("romio_cb_write", "enable".to_owned()), ("striping_unit", stripe.to_string())];
     if facts.storage(file) == Storage::Lustre {
-        // The one without the other would give new files the file system's own count.
+        // `striping_unit` alone would give new files the file system's default count.
         wanted.push(("striping_factor", count.to_string()));
     }
     hints(facts, file, &wanted, &why)

@@ -1,5 +1,4 @@
-//! Lines of source, of C unless the program is a Python script, with this run's numbers. HDF5's names: its reference manual; MPI's: MPI 4.0,
-//! chapter 14.
+//! Remedies in the source: C, or Python for Python scripts, with this run's numbers. Names are from HDF5's reference manual and MPI 4.0, chapter 14.
 
 use super::facts::{Facts, OfFile, Way};
 use super::{Destination, Remedy};
@@ -8,9 +7,9 @@ use crate::model::FileId;
 use crate::text::units;
 use crate::topics::signatures::advice::OneCall;
 
-/// A large request: most file systems give their full rate from about here on.
+/// Bytes of a large request: most file systems reach their full rate at about this size.
 const LARGE: u64 = 4 << 20;
-/// Bytes of a chunk of a data set that are advised.
+/// Advised bytes of a chunk of a data set.
 const CHUNK: u64 = 1 << 20;
 
 fn source(lines: &[&str], why: impl Into<String>) -> Remedy {
@@ -22,17 +21,16 @@ fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFil
     Some((file, facts.file(file)))
 }
 
-/// All ranks call together.
 pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     if facts.ranks < 2 || of.processes.len() < 2 {
         return Vec::new();
     }
-    // Beside MPI-IO, the program's own calls are of other parts of it.
+    // If a file uses MPI-IO, its other calls are for other purposes.
     let calls = |way: Way| if of.mpiio { way.alone.calls } else { way.own.calls };
     let (reads, writes) = (calls(of.reads), calls(of.writes));
     let together = of.reads.together.calls.saturating_add(of.writes.together.calls);
-    // Nothing is won by the few that are not collective yet.
+    // Most calls are collective already: changing the rest gains nothing.
     if reads + writes == 0 || (of.mpiio && together > reads + writes) {
         return Vec::new();
     }
@@ -65,7 +63,7 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
             "MPI_File_read_at_all(fh, offset, buf, count, type, &status);"
         });
     }
-    // One call for all pieces is what makes the difference.
+    // The gain comes from one call for all pieces.
     let loop_lines = facts.loop_on(file).map(|one| view_of(one, python));
     if let Some(view) = &loop_lines {
         lines.splice(0..0, view.iter().map(String::as_str));
@@ -78,7 +76,7 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     out
 }
 
-/// A loop as a view of the file.
+/// Returns lines that set a view of the file equal to a loop of calls.
 fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     let begins = one.displacement();
     if python {
@@ -91,7 +89,7 @@ fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     }
 }
 
-/// The next reads, told to the kernel.
+/// Announces the next reads to the kernel.
 pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let about = &finding.about;
     let Some(length) = about.bytes.filter(|_| !facts.is_python()) else { return Vec::new() };
@@ -101,14 +99,14 @@ pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     vec![source(&[&line], "the access pattern predicts the next reads, and the program computes between reads")]
 }
 
-/// The library's own small blocks. h5py has no call for that.
+/// Advises collective access to HDF5's own small blocks. h5py has no call for that.
 fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
     let why = "one rank reads and writes HDF5's own small blocks for all ranks";
     let lines = ["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"];
     (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
 }
 
-/// Fewer and larger calls.
+/// Advises fewer and larger calls.
 pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) -> Vec<Remedy> {
     let small = |of: &OfFile| {
         let way = if writes { of.writes } else { of.reads };
@@ -122,7 +120,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         return Vec::new();
     }
     let way = if writes { of.writes } else { of.reads };
-    // What lies between a rank's own calls is another rank's: no buffer of its own gathers them.
+    // Gaps between a rank's calls belong to other ranks: a buffer per rank cannot gather them.
     let could_be_collective = of.hdf5 || of.mpiio || facts.loop_on(file).is_some();
     if facts.ranks > 1 && of.processes.len() > 1 && could_be_collective && way.together.calls == 0 {
         return collective(facts, Some(file));
@@ -145,7 +143,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
     vec![match (facts.is_python(), of.stdio) {
         (true, _) => source(&[&format!("open(name, mode, buffering={LARGE})")], why),
         (false, true) => source(
-            // Of a buffer that is none the GNU C library does not look at the size.
+            // The GNU C library ignores the size if the buffer is null.
             &[&format!(
                 "setvbuf(stream, malloc({size}), _IOFBF, {size});    /* before the first call; free it after fclose */"
             )
@@ -174,7 +172,7 @@ fn c_size() -> String {
     format!("{} << 20", LARGE >> 20)
 }
 
-/// Chunks of a data set that are worth a request: the fastest dimensions whole, the slower ones cut.
+/// Advises chunks of about `CHUNK` bytes: the fastest dimensions whole, slower ones cut.
 fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
     let volume = |set: &crate::model::details::DataSet| {
         set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
@@ -207,7 +205,7 @@ fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
     })
 }
 
-/// A collective call of HDF5's that allocates and fills a data set.
+/// Avoids the fill of a data set by a collective HDF5 call that creates it.
 pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((_, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.hdf5) else { return Vec::new() };
     let lines: &[&str] = if facts.is_python() {
@@ -220,7 +218,7 @@ pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     std::iter::once(fill).chain(collective_metadata(facts, &of)).collect()
 }
 
-/// Parts that begin where stripes do.
+/// Advises data that begins at stripe boundaries.
 pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = file.map(|file| (file, facts.file(file))) else { return Vec::new() };
     let Some((stripe, _)) = facts.stripes(file) else { return Vec::new() };
@@ -244,7 +242,7 @@ pub(super) fn alignment(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     )]
 }
 
-/// Offsets that ranks find without a shared file pointer.
+/// Replaces a shared file pointer by offsets that ranks compute.
 pub(super) fn own_offsets() -> Vec<Remedy> {
     vec![source(
         &[
@@ -255,7 +253,7 @@ pub(super) fn own_offsets() -> Vec<Remedy> {
     )]
 }
 
-/// No locks around calls on different bytes.
+/// Turns off atomic mode, which locks even calls on different bytes.
 pub(super) fn not_atomic() -> Vec<Remedy> {
     vec![source(
         &["MPI_File_set_atomicity(fh, 0);    /* the default */"],
@@ -263,7 +261,7 @@ pub(super) fn not_atomic() -> Vec<Remedy> {
     )]
 }
 
-/// Bytes are read from storage once.
+/// Advises reading shared bytes once.
 pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
     if !common || facts.ranks < 2 {
@@ -293,7 +291,7 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
     }
 }
 
-/// Calls that are made too often, or with too much.
+/// Advises against calls that are made too often or lock too much.
 pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     let is = |other| code == other;
@@ -344,12 +342,11 @@ pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> 
         )
     }]
     .into_iter()
-    // Not of files that MPI-IO is not used on.
+    // Nonblocking MPI-IO is not advised for files without MPI-IO.
     .filter(|_| of.mpiio || !(is(Code::IDLE_GAPS) || is(Code::BLOCKING_ONLY)))
     .collect()
 }
 
-/// Fewer calls on names and open files.
 pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     if of.hdf5 && of.mpiio {
@@ -379,7 +376,7 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
     vec![source(lines, "a file that stays open costs the metadata server only one call")]
 }
 
-/// The data of many steps in one collective call.
+/// Advises one collective call for the data of many steps.
 pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
     let rounds = finding.about.calls?;
     let why = format!("one collective call instead of {}", units::count(rounds));

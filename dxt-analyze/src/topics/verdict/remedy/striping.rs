@@ -1,5 +1,5 @@
-//! Where files are put, and which nodes and targets are left out. Commands on Lustre: lfs-setstripe(1); CephFS: its page on file layouts;
-//! BeeGFS: its page on striping. All of them change what new files get; those that exist stay as they are.
+//! Striping of files, and excluded nodes and targets. Commands: lfs-setstripe(1) for Lustre; file layouts of CephFS; striping of BeeGFS. They
+//! apply to new files only.
 
 use super::facts::{Facts, OfFile, Storage};
 use super::{Destination, Remedy};
@@ -10,19 +10,19 @@ use crate::text::units;
 use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
 
-/// Targets that a shared file gets where no queue says how many are enough.
+/// Most stripes advised for a shared file if no queue tells how many are enough.
 const WIDE: u64 = 8;
-/// Stripe size where the file's own is not known or smaller.
+/// Least stripe size advised, bytes.
 const STRIPE: u64 = 1 << 20;
 
-/// Of a file's name: its directory, as a shell takes it. `None` of a name that is not known for certain or that no script should hold.
+/// Returns a file's directory, quoted for a shell; `None` if the name is uncertain or unsafe in a script.
 pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
     let name = &facts.run.file(file)?.name;
     let (directory, _) = name.rsplit_once('/')?;
     quoted(if directory.is_empty() { "/" } else { directory })
 }
 
-/// An absolute path as one word of a shell.
+/// Quotes an absolute path as one word of a shell.
 fn quoted(path: &str) -> Option<String> {
     if !path.starts_with('/') || path.contains(|c: char| is_hidden(c) || c == char::REPLACEMENT_CHARACTER) {
         return None;
@@ -31,7 +31,7 @@ fn quoted(path: &str) -> Option<String> {
     Some(if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) })
 }
 
-/// More storage targets.
+/// Advises more storage targets.
 pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let is_data =
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
@@ -55,7 +55,7 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     striped(facts.storage(file), wanted, size, &directory, why)
 }
 
-/// New files of a directory get so many stripes of `size` bytes.
+/// Returns the command that gives new files of a directory `count` stripes of `size` bytes.
 fn striped(storage: Storage, count: u64, size: u64, directory: &str, mut why: String) -> Vec<Remedy> {
     let option = units::size_option(size);
     let lines = match storage {
@@ -73,8 +73,8 @@ fn striped(storage: Storage, count: u64, size: u64, directory: &str, mut why: St
     vec![Remedy::new(Destination::Shell, lines, why)]
 }
 
-/// Another number of targets, so that blocks whose distance is a multiple of those there are begin on different ones: the largest prime below
-/// it, which shares no factor with the distance unless that is a multiple of it.
+/// Advises another number of targets for blocks whose distance is a multiple of all stripes: the largest smaller prime, which shares no factor
+/// with the distance unless the distance is a multiple of it.
 pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, (size, count))) = file.and_then(|file| Some((file, facts.stripes(file)?))) else {
         return Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     striped(facts.storage(file), wanted, size, &directory, why)
 }
 
-/// New files keep away from slow targets.
+/// Advises new files without slow targets.
 pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let named = finding.evidence.iter().filter_map(|evidence| evidence.about.ost);
     let slow: BTreeSet<u32> = named.chain(facts.slow.iter().copied()).collect();
@@ -115,7 +115,7 @@ pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     vec![Remedy::new(Destination::Shell, vec![line], why)]
 }
 
-/// The next job goes without slow nodes.
+/// Advises the next job to exclude slow nodes.
 pub(super) fn without_nodes(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     debug_assert!(finding.code == Code::SLOW_NODE, "other findings name nodes that are not slow");
     let is_name =

@@ -1,9 +1,9 @@
-//! Codes of the findings that name an injected fault. `dxt-analyze explain CODE` describes each.
+// Codes of the findings that name an injected fault; `dxt-analyze explain CODE` describes each code.
 
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
         $(pub(super) const $name: &str = $code;)*
-        /// All codes that a criterion for right findings may use.
+        /// Codes of findings that a criterion for right findings may use.
         pub const CODES: &[&str] = &[$($code),*];
     };
 }

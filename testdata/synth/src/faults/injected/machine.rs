@@ -1,4 +1,4 @@
-//! Faults of the machine: a slow rank, node or OST, an overloaded OST, a slow period.
+// Faults of the machine: slow ranks, nodes and OSTs, an overloaded OST, a slow time period, slow single calls.
 
 use super::codes::{
     FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT, SLOW_NODE,
@@ -26,7 +26,7 @@ pub(in super::super) fn slow_osts(osts: &[u32], factor: f64) -> Fault {
     })
 }
 
-/// Returns the fault "overloaded OST": all files have one stripe, on OST 0. In the fault-free twin, files are spread over the OSTs.
+/// Returns the fault "overloaded OST": all files have one stripe, on OST 0. In the fault-free twin, files are distributed over the OSTs.
 pub(in super::super) fn ost_queue() -> Fault {
     let right = Right::codes(&[FEW_TARGETS]).or_about("ost", &numbers(&[0]));
     fault("all files lie on one OST", vec![right], |job| job.crowded = true)
@@ -46,7 +46,7 @@ pub(in super::super) fn window(from: f64, to: f64, factor: f64) -> Fault {
 }
 
 pub(in super::super) fn tail(part: f64, factor: f64) -> Fault {
-    // A finding without a time span: calls of most ranks are long at several moments.
+    // Accepts a slow-period finding only without a time span, because calls of most ranks are slow at several times.
     let moments = Right::codes(&[SLOW_MOMENT]).without("span_ns");
     fault(
         format!("{} % of the calls take {factor} times as long", part * 100.0),

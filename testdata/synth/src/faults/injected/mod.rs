@@ -1,4 +1,4 @@
-//! Injected faults. Each fault changes a parameter of a job, and defines by codes and facts which findings name it.
+// Injected faults. A fault changes a parameter of a job, and defines by codes and facts which findings name the fault.
 //!
 //! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself; `codes`: codes of findings.
 
@@ -15,11 +15,10 @@ pub(super) use machine::*;
 pub(super) use program::*;
 
 pub(super) struct Fault {
-    /// Description of the fault.
+    /// Description of the fault in words.
     pub(super) cause: String,
-    /// Function that adds the fault to a job.
     pub(super) inject: Box<dyn Fn(&mut Job)>,
-    /// Criteria by which a finding counts as naming this fault; one of them must be met.
+    /// Criteria for findings that name the fault; a finding must meet one of them.
     pub(super) right: Vec<Right>,
 }
 

@@ -1,5 +1,4 @@
-//! Tests of the criteria for right findings: the finding that states a cause must be accepted for its own fault, and rejected for all
-//! others.
+// Tests of the criteria for right findings: a finding that states a fault must be accepted for that fault and rejected for all others.
 
 use super::codes::{
     AGGREGATORS, ASKED_AGAIN, BYTE_IMBALANCE, COMMON_READS, CROSSING, FALSE_SHARING, FEW_TARGETS, INDEPENDENT,
@@ -13,7 +12,7 @@ use crate::faults::truth::{Injected, Truth};
 use crate::faults::verdict::{Finding, Verdict};
 use serde_json::{Value, json};
 
-/// Returns, per fault: its name, the fault, and code and facts of a right finding.
+/// Returns (name, fault, code of a right finding, facts of that finding) for each fault.
 fn said() -> Vec<(&'static str, Fault, &'static str, Value)> {
     let nothing = || json!({"file": "/scratch/model/field.dat"});
     vec![
@@ -66,7 +65,7 @@ fn who_names_the_cause_is_right() {
     }
 }
 
-/// Groups of faults whose findings may be accepted for each other: the remedy is the same, or one fault is a form of the other.
+/// Groups of faults whose findings may be accepted for each other, because they have the same remedy or one fault is a form of the other.
 const RELATED: [&[&str]; 10] = [
     &["queue", "stripes"],
     &["small-writes", "small-reads", "random", "strided", "flush", "hot"],
@@ -101,7 +100,7 @@ fn who_accuses_another_unit_is_wrong() {
         for (kind, unit) in [("rank", json!(11)), ("node", json!("node0099")), ("ost", json!(77))] {
             let mut other = about.clone();
             other[kind] = unit;
-            // A rank's node may be named beside it, and is unknown here.
+            // A finding on a rank may also name the rank's node, which is unknown here.
             let may = kind == "node" && about.get("rank").is_some();
             assert!(may || !is_right(&fault, code, &other), "{name} with {kind}: {code}");
         }

@@ -1,8 +1,8 @@
-//! Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and criteria for right findings are those of
-//! `injected`. The job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If the fault costs too little
-//! or too much, the case is drawn again.
+// Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and criteria for right findings are those of
+// `injected`; the job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If a fault costs too little or
+// too much, the case is drawn again.
 //!
-//! * `sick`: draws a suitable job for each fault; lists the faults by generation.
+// * `sick`: draws a suitable job for each fault, and lists the faults by generation.
 
 mod sick;
 
@@ -11,18 +11,17 @@ use super::chance::{mixed, uniform};
 use super::job::{Direction, Interface, Job, Placement};
 pub(super) use sick::GENERATIONS;
 
-/// Permitted cost of a fault, as a share of the run time.
+/// Permitted cost of a fault as a share of the run time.
 const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
-/// Maximum number of attempts per case to draw a fault with a permitted cost.
+/// Maximum number of attempts to draw a fault with a permitted cost, per case.
 const TRIES: u64 = 12;
-/// Maximum number of calls in a job.
 const MOST_CALLS: u64 = 150_000;
-/// Every n-th case is healthy, where n is this number; all others have a fault.
+/// Interval between healthy cases: every fourth case is healthy, all others have a fault.
 const HEALTHY: u64 = 4;
-/// Minimum ratio of the costs of the strongest and second strongest fault, so that their order is clear.
+/// Minimum ratio between the costs of the strongest and the second strongest fault, which makes their order clear.
 const CLEARLY: f64 = 1.6;
 
-/// Draws `count` cases from `seed`, with faults of the generations up to `generation`.
+/// Draws `count` cases with seed `seed` and faults of generations 1 to `generation`.
 pub(super) fn cases(count: u64, seed: u64, generation: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed, generation)).collect()
 }
@@ -47,7 +46,7 @@ fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
     })
 }
 
-/// Random number generator of one case: a sequence of draws that depends on its keys.
+/// Random number generator of one case: a sequence of numbers that depends on `keys`.
 struct Draw {
     keys: [u64; 4],
 }
@@ -58,12 +57,12 @@ impl Draw {
         mixed(&self.keys)
     }
 
-    /// Draws a number in `from..until`.
+    /// Draws an integer in `from..until`.
     fn number(&mut self, from: u32, until: u32) -> u32 {
         from + (self.next() % u64::from(until.max(from + 1) - from)) as u32
     }
 
-    /// Draws a number between `from` and `to` with log-uniform distribution, rounded to three digits.
+    /// Draws a log-uniformly distributed number between `from` and `to`, rounded to three digits.
     fn between(&mut self, from: f64, to: f64) -> f64 {
         let value = from * (to / from).powf(uniform(&[self.next()]));
         let digit = 10_f64.powf(value.log10().floor() - 2.0);
@@ -74,12 +73,11 @@ impl Draw {
         all[(self.next() % all.len() as u64) as usize]
     }
 
-    /// Returns true with this probability.
+    /// Draws true with probability `probability`.
     fn is(&mut self, probability: f64) -> bool {
         uniform(&[self.next()]) <= probability
     }
 
-    /// Draws a job without faults.
     fn job(&mut self) -> Job {
         let interface = match self.number(0, 20) {
             0..=11 => Interface::Posix,
@@ -121,14 +119,14 @@ impl Draw {
         if interface != Interface::Collective {
             return job.beside();
         }
-        // Enough aggregators to keep up with all ranks.
+        // Half as many aggregators as ranks, so that the aggregators are not the bottleneck.
         let aggregators = ranks / 2;
         Job { place: Placement::Turns, headroom: 8.0, aggregators, bytes: transfer * 4, ..job }
     }
 }
 
 impl Job {
-    /// Spaces the ranks' parts of the file so that they begin on adjacent OSTs.
+    /// Returns the job with gaps between the ranks' parts of the file, so that the parts begin on adjacent OSTs.
     fn beside(self) -> Self {
         let (osts, stripes) = (u64::from(self.osts), |bytes: u64| bytes.div_ceil(self.stripe_size));
         let part = stripes(self.bytes * u64::from(self.phases));
@@ -154,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Digest of the jobs that the next test draws.
+    /// Digest of the jobs drawn by `generation_1_draws_the_jobs_of_all_frozen_runs`.
     const DRAWN: u64 = 730_094_482_870_543_519;
 
     #[test]
@@ -166,7 +164,7 @@ mod tests {
         assert_eq!(digest, DRAWN, "{advice}; drawn:\n{}", lines.join("\n"));
     }
 
-    /// Describes a case by its faults and calls. Times have four digits: on other processors, the last digits of a logarithm differ.
+    /// Describes a case by its faults and calls. Times have four digits, because the last digits of a logarithm depend on the processor.
     fn line(case: &mut Case) -> String {
         let (_, outcome, truth) = case.truth();
         let faults = truth.faults.iter().map(|fault| format!("{} {:.3e}", fault.rounded(), fault.truth_ns as f64));

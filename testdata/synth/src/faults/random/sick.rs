@@ -1,10 +1,10 @@
-//! Random jobs with a fault, one function per fault.
+// Random jobs with one or two faults; each type of fault has a function that draws a job.
 
 use super::Draw;
 use crate::faults::injected::{self as fault, Fault};
 use crate::faults::job::{Direction, Header, Interface, Job, Placement};
 
-/// Fault type: its name, and a function that draws a job and a fault of this type.
+/// Type of fault: name, and function that draws a job with a fault of this type.
 type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
 
 const FIRST: [Kind; 31] = [
@@ -41,17 +41,16 @@ const FIRST: [Kind; 31] = [
     ("edges", edges),
 ];
 
-/// Fault types by generation. The number of types decides which fault a job gets: a list with frozen runs must never change. New fault
-/// types belong in the last list, or in a new one behind it; new second faults likewise are for these generations only.
+/// Types of faults by generation. The number of types decides which fault a job gets, so a list with frozen runs must never change: new
+/// types belong in the last list, or in a new list after it, and new second faults must be limited to these generations.
 const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
-/// Number of generations.
 pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
 
 /// Fraction of jobs that get a second fault.
 const SECOND: f64 = 0.25;
 
-/// Draws a job with a fault of type `number` (modulo the number of types) of the generations up to `generation`. Some jobs also get a
-/// second fault, of a type that suits any job.
+/// Draws a job with a fault of type `number` (modulo the number of types) from generations 1 to `generation`. Some jobs also get a second
+/// fault, of a type that suits any job.
 pub(super) fn drawn(draw: &mut Draw, number: u64, generation: u64) -> (&'static str, Job, Vec<Fault>) {
     let kinds = KINDS[..generation as usize].concat();
     let (name, kind) = kinds[(number % kinds.len() as u64) as usize];
@@ -78,13 +77,12 @@ fn plain(draw: &mut Draw) -> Job {
     }
 }
 
-/// Draws a job with one file, of which each rank has a part.
+/// Draws a job with one shared file, of which each rank has a part.
 fn shared(draw: &mut Draw) -> Job {
     let job = plain(draw);
     Job { place: Placement::Parts, stripe_count: job.osts, file_per_phase: false, ..job }
 }
 
-/// Draws a job with a file per rank.
 fn own(draw: &mut Draw) -> Job {
     Job { place: Placement::Own, stripe_count: 1, ..plain(draw) }
 }
@@ -98,7 +96,7 @@ fn collective(draw: &mut Draw) -> Job {
     }
 }
 
-/// Draws a job with few bytes per phase, so that splitting them into small requests does not give too many calls.
+/// Draws a job with few bytes per phase, so that small requests do not lead to too many calls.
 fn light(draw: &mut Draw) -> Job {
     let compute_ns = draw.between(20e6, 150e6);
     let phases = draw.number(4, 13);
@@ -109,7 +107,7 @@ fn light(draw: &mut Draw) -> Job {
 
 fn slow_rank(draw: &mut Draw) -> (Job, Fault) {
     let job = draw.job();
-    // Only ranks that make system calls.
+    // Only aggregators make system calls in collective I/O.
     let every = if job.interface == Interface::Collective { (job.ranks / job.aggregators).max(1) } else { 1 };
     let rank = draw.number(0, job.ranks) / every * every;
     (job, fault::slow_rank(rank, draw.between(1.6, 8.0)))
@@ -125,7 +123,7 @@ fn slow_node(draw: &mut Draw) -> (Job, Fault) {
     }
 }
 
-/// Draws a job in which each call reaches only a few of the OSTs.
+/// Draws a job in which each call accesses only a few of the OSTs.
 fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     let osts = draw.one_of(osts);
     loop {
@@ -138,7 +136,7 @@ fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     }
 }
 
-/// Returns the fault "slow OSTs". If requests span several of these OSTs, a finding may name any of them.
+/// Returns the fault "slow OSTs". A finding may name any OST that requests access together with the slow OSTs.
 fn slow_osts(job: &Job, osts: &[u32], times: f64) -> Fault {
     let reached = if job.place == Placement::Own { 1 } else { job.transfer.div_ceil(job.stripe_size) as u32 };
     let group = |ost: &u32| (ost / reached * reached)..(ost / reached + 1) * reached;
@@ -181,7 +179,7 @@ fn window(draw: &mut Draw) -> (Job, Fault) {
     (Job { phases: draw.number(15, 41), ..job }, fault::window(from, from + length, draw.between(3.0, 10.0)))
 }
 
-/// Minimum number of calls that the fault "tail" must hit on average: one or two slow calls look like single events.
+/// Minimum expected number of calls with the fault "tail", because one or two slow calls look like single events.
 const HIT: f64 = 10.0;
 
 fn tail(draw: &mut Draw) -> (Job, Fault) {

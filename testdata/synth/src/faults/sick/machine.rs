@@ -1,4 +1,4 @@
-//! Cases with one fault of the machine each.
+// Cases with one fault of the machine each.
 
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -105,7 +105,7 @@ fn storage() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with faults limited in time.
+/// Returns cases with faults that are limited in time.
 fn moments() -> Vec<Case> {
     let long = |seed| Job { phases: 30, ..usual(seed) };
     vec![

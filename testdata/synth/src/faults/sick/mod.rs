@@ -10,12 +10,12 @@ pub(super) fn cases() -> Vec<Case> {
     [machine::cases(), program::cases()].into_iter().flatten().collect()
 }
 
-/// Returns the default job with this seed. If the seed is even, the trace records the job's barriers.
+/// Returns the default job with seed `seed`; if the seed is even, the trace records the job's barriers.
 fn usual(seed: u64) -> Job {
     Job { seed, shown: seed.is_multiple_of(2), ..Job::default() }
 }
 
-/// Returns a job with few bytes per phase, so that splitting them into small requests does not give too many calls.
+/// Returns a job with few bytes per phase, so that small requests do not lead to too many calls.
 fn light(seed: u64) -> Job {
     Job { ranks: 16, bytes: 4 << 20, compute_ns: 60e6, stripe_size: 1 << 20, ..usual(seed) }
 }

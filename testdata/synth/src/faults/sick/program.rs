@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [requests(), together(), habits()].into_iter().flatten().collect()
 }
 
-/// Returns cases with faults in size or placement of requests.
+/// Returns cases with faults in the size or placement of requests.
 fn requests() -> Vec<Case> {
     let stream = Job { interface: Interface::Streams, bytes: 100 << 10, transfer: 100, ..own_files(light(54)) };
     vec![

@@ -13,7 +13,7 @@ const STAGING: usize = JOURNAL + 64;
 const SCRATCH: usize = STAGING + staging::BYTES;
 const FOLDED: usize = SCRATCH + scratch::BYTES;
 const NEXT_END: u64 = 70;
-/// Maximum size of a read, in bytes: splits a slot of the first chunk before its end, and the third chunk after its header.
+/// Maximum size of a read, in bytes: ends within a slot of the first chunk, and after the header of the third chunk.
 const PIECE: usize = 536;
 const CUT_SLOT: usize = ARENA + (PIECE & !31);
 /// Upper bound of the number of reads made by one snapshot.
@@ -21,14 +21,13 @@ const READINGS: usize = 64;
 
 type Step = Box<dyn Fn(&mut Vec<u8>) + Send>;
 
-/// File changed by a simulated owner process: some steps run before one read, the others before a later one. Reads are split into short
-/// pieces.
+/// File modified by a simulated owner process: some steps run before one read, the others before a later read. Reads are split into short pieces.
 struct Live(Mutex<LiveState>);
 
 struct LiveState {
     bytes: Vec<u8>,
     steps: std::vec::IntoIter<Step>,
-    /// Pairs of read number and steps to run before that read.
+    /// Pairs (read number, number of steps to run before that read).
     plan: [(usize, usize); 2],
     readings: usize,
 }
@@ -68,7 +67,7 @@ fn segment(end: u64) -> Vec<u8> {
     [0, word, end - 1, end].iter().flat_map(|field| field.to_le_bytes()).collect()
 }
 
-/// Builds a spool of three chunks: one for packed blocks, with free room, between two full ones.
+/// Builds a spool with three chunks: a chunk of packed blocks, with free space, between two full chunks of segments.
 fn spool() -> Vec<u8> {
     let mut file = vec![0; FOLDED + 8];
     let parts = [(JOURNAL, 64, 8), (ARENA, 3 * ROOM, 3 * ROOM), (SCRATCH, scratch::BYTES, scratch::BYTES)];
@@ -112,8 +111,8 @@ fn word(at: usize, value: u32) -> Step {
     store(at, value.to_le_bytes().to_vec())
 }
 
-/// Returns the owner's steps that pack chunk number `number` into `block`. If `elsewhere` is true, the block goes into the chunk of
-/// blocks, and another thread reuses the packed chunk; otherwise the chunk is packed in place.
+/// Returns the owner's steps that pack chunk number `number` into `block`. If `elsewhere` is true, the block is stored in the chunk of
+/// blocks and another thread reuses the packed chunk; otherwise the chunk is packed in place.
 fn life(number: usize, block: &[u8], elsewhere: bool) -> Vec<Step> {
     let (at, blocks, block) = (ARENA + number * ROOM, ARENA + ROOM, block.to_vec());
     let (body, length) = (at + chunk::HEADER_BYTES, block.len() as u32);
@@ -123,7 +122,7 @@ fn life(number: usize, block: &[u8], elsewhere: bool) -> Vec<Step> {
         steps.push(word(blocks + chunk::PACKED, length));
         steps.push(store(blocks + chunk::HEADER_BYTES, block));
         steps.push(erase());
-        // The next owner is thread 1, which records into a new stream.
+        // Thread 1 becomes the next owner and records into a new stream.
         steps.push(store(JOURNAL + 8, b"stream".to_vec()));
         steps.push(word(header::PARTS + 16, 16));
         steps.push(word(at + chunk::THREAD, 1));
@@ -153,7 +152,7 @@ fn whatever_the_owner_does_meanwhile_each_segment_is_there_once_and_under_its_na
             let live = Live::new(spool(), life(number, &block, elsewhere), first, some, second);
             let snapshot = Snapshot::of(&live).unwrap();
             let threads = Pieces::of_chunks(
-                &[&snapshot.arena, &snapshot.meetings],
+                &[&snapshot.arena, &snapshot.sync_points],
                 &snapshot.staging,
                 BTreeMap::new(),
                 Gone::Written,
@@ -217,7 +216,7 @@ fn what_is_folded_meanwhile_is_uncertain() {
     assert!(uncertain.contains(&0) && uncertain.contains(&1));
 }
 
-/// File with only a header, which claims long regions that are completely in use.
+/// File with only a header, which states that long regions are completely in use.
 struct Hollow(Vec<u8>);
 
 const CLAIMED: u64 = 2 << 30;
@@ -245,7 +244,7 @@ impl Source for Hollow {
     }
 }
 
-/// Checks that holes of the file cost no time, however long the header claims them to be.
+/// Checks that reading skips holes of the file, regardless of the lengths that the header states.
 #[test]
 fn nobody_walks_over_holes() {
     let mut file = vec![0; HEADER_BYTES];
@@ -258,11 +257,11 @@ fn nobody_walks_over_holes() {
     }
     let snapshot = Snapshot::of(&Hollow(file)).unwrap();
     let mut threads =
-        Pieces::of_chunks(&[&snapshot.arena, &snapshot.meetings], &snapshot.staging, BTreeMap::new(), Gone::Written);
+        Pieces::of_chunks(&[&snapshot.arena, &snapshot.sync_points], &snapshot.staging, BTreeMap::new(), Gone::Written);
     assert_eq!(segments::of_scratches(&snapshot.scratches, false, Gone::Written, &mut threads), 0);
     assert!(threads.is_empty());
-    // Every loop over a region steps through these positions.
-    for part in [&snapshot.arena.part, &snapshot.meetings.part] {
+    // Every loop over a region uses these functions to advance.
+    for part in [&snapshot.arena.part, &snapshot.sync_points.part] {
         assert_eq!(part.next(0, chunk::HEADER_BYTES), None);
     }
     for part in [&snapshot.scratches, &snapshot.folded, &snapshot.staging] {

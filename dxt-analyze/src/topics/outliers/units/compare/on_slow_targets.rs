@@ -1,6 +1,6 @@
-//! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are all on one target is as slow as
-//! this target. The target is to blame if at least half of the other units that used it were slow there too; the unit is then judged
-//! without its operations there. If no other unit used the target, the unit is judged as usual.
+//! Finds units that are slow only because of slow storage targets. A rank, node or file whose bytes are all on one target is as slow as the
+//! target. The target is to blame if at least half of the other units that used it were slow there too; the unit is then judged without its
+//! operations on that target. If no other unit used the target, the unit is judged as usual.
 
 use super::{Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Storage targets that are outliers: (true for writes, target index).
+/// Storage targets that are slow: (true for writes, target index).
 type Slow = BTreeSet<(bool, u32)>;
 
 /// Totals of a unit's operations on each slow storage target, and on all other targets.
@@ -31,8 +31,7 @@ pub struct UnitMet {
 pub struct Met(BTreeMap<(Group, u32), BTreeMap<u64, UnitMet>>);
 
 impl Met {
-    /// Computes for each unit of `analysis` its totals on slow storage targets and elsewhere; `None` if no target is slow. Reads the trace
-    /// two more times.
+    /// Computes each unit's totals on slow storage targets and elsewhere; `None` if no target is slow. Reads the trace twice more.
     #[must_use]
     pub fn of(run: &Run, analysis: &Work<'_>, metric: Metric) -> Option<Self> {
         let names_targets = |layout: &crate::model::FileLayout| {
@@ -66,7 +65,7 @@ impl Met {
         out
     }
 
-    /// Returns the totals, on slow targets and elsewhere, of the units of a group in a time window.
+    /// Returns the units of a group in a time window, each with its totals on slow targets and elsewhere.
     pub(super) fn of_group(&self, group: &Group, window: u32) -> Option<&BTreeMap<u64, UnitMet>> {
         self.0.get(&(group.clone(), window))
     }
@@ -95,8 +94,8 @@ fn slow_targets(run: &Run, analysis: &Work<'_>, metric: Metric) -> Slow {
     groups.iter().flat_map(slow).collect()
 }
 
-/// Pass that separates a unit's operations on slow storage targets from all others. An operation that touches a slow target is as slow as
-/// the target, even if few of its bytes are there, so it counts there as a whole.
+/// Pass that separates operations on slow storage targets from all others. An operation that touches a slow target is as slow as the
+/// target, even if few of its bytes are there, so it counts fully on that target.
 struct Split<'a> {
     work: Work<'a>,
     slow: &'a Slow,
@@ -108,7 +107,7 @@ impl Split<'_> {
     }
 }
 
-/// Group index, time window, unit key, slow target touched (`None` if none), request size class.
+/// Key of totals: group index, time window, unit key, slow target touched (`None` if none), request size class.
 type Key = (u32, u32, u64, Option<u32>, u8);
 
 impl Analysis for Split<'_> {
@@ -154,14 +153,14 @@ impl Analysis for Split<'_> {
     }
 }
 
-/// Slow storage targets within a group: per target, (number of units that used it, number of units that were slow there).
+/// Slow storage targets of a group: per target, (number of units that used it, number of units that were slow on it).
 pub(super) struct Blame<'a> {
     units: &'a BTreeMap<u64, UnitMet>,
     there: BTreeMap<u32, (u64, u64)>,
 }
 
 impl<'a> Blame<'a> {
-    /// Counts, for each slow target, the units of a judged group that used it, and the units that were slow there.
+    /// Counts, for each slow target, the judged group's units that used it, and those that were slow on it.
     pub(super) fn of(units: &'a BTreeMap<u64, UnitMet>, judged: &Judged, least: &Thresholds) -> Self {
         let mut there: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (key, met) in units {
@@ -174,7 +173,7 @@ impl<'a> Blame<'a> {
         Self { units, there }
     }
 
-    /// Returns a unit and its score without the operations on targets that were slow for at least half of the other units that used them;
+    /// Returns a unit and its score without operations on targets that were slow for at least half of the other units that used them;
     /// `None` if the unit used no such target.
     pub(super) fn rest(&self, key: u64, judged: &Judged, least: &Thresholds) -> Option<(Unit, Score)> {
         let met = self.units.get(&key)?;

@@ -4,7 +4,7 @@ use super::*;
 
 const CACHE: Cache = Cache { size_bytes: 1 << 20, latency_ns: 1_000_000, unit_bytes: 4096, file_bytes: None };
 
-/// Returns reads at `offsets` within a period, repeated `times` times: one read every 2 ms, each with a duration of 0.
+/// Returns reads at `offsets` within a period, repeated `times` times: one read per 2 ms, each with a duration of 0.
 fn reads(offsets: &[u64], length: u64, period: u64, times: u64) -> Vec<Read> {
     let offsets = (0..times).flat_map(|time| offsets.iter().map(move |offset| time * period + offset));
     let timed = offsets.zip((0..).step_by(2_000_000));
@@ -60,7 +60,7 @@ fn a_first_byte_off_the_unit_changes_nothing_in_bytes() {
 
 #[test]
 fn issued_one_call_short_is_late_and_as_many_as_it_takes_is_not() {
-    // Prefetch distance of four: four intervals of 0.3 ms exceed the latency of 1 ms.
+    // A prefetch distance of four is enough: four intervals of 0.3 ms exceed the latency of 1 ms.
     let reads: Vec<Read> =
         (0..100).map(|n| Read { offset: n << 20, length: 4_096, start_ns: n * 300_000, end_ns: n * 300_000 }).collect();
     let calls = calls_ahead(&CACHE, 300_000, 4_096);
@@ -96,7 +96,7 @@ fn what_the_cache_cannot_keep_is_too_early() {
     // With the prefetch distance of `calls_ahead`, nothing is evicted before use.
     let near = signature(&reads, calls_ahead(&cache, 0, 4_096), &cache);
     assert_eq!((near.early, near.misses, near.accuracy()), (0, 1, Some(1.0)), "{near:?}");
-    // Useless prefetches do not count as too early: these bytes are never read.
+    // Useless prefetches do not count as too early: their bytes are never read.
     let useless = ahead(&reads, 16_384, &cache);
     assert_eq!((useless.early, useless.accuracy(), useless.coverage()), (0, Some(0.0), Some(0.0)), "{useless:?}");
 }
@@ -155,7 +155,7 @@ fn odd_numbers_are_no_trouble() {
             }
         }
     }
-    // A pattern that never ends.
+    // The pattern never ends.
     let next = (0..).map(|n: u64| (n, 0));
     let endless = simulate(reads.into_iter(), Policy::Signature { next, calls: u64::MAX }, &CACHE);
     assert!(endless.reads <= 4);

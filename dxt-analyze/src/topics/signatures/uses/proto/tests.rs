@@ -1,9 +1,9 @@
-//! Tests of the encoding: decode the output using only the text of the schema for types and names, and nothing from the encoder.
+//! Tests of the protocol buffers encoding: decode its output with types and names from the text of the schema only, without the encoder's code.
 
 use super::*;
 use std::collections::HashMap;
 
-/// Decoded value, by its type in the schema.
+/// Decoded field value, by its type in the schema.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Number(u64),
@@ -174,7 +174,7 @@ fn rest(fields: &Fields) -> Rest {
     }
 }
 
-/// Returns a message in which each field has another value.
+/// Returns a message in which each field has a different value.
 fn rest_of_all_fields() -> Rest {
     Rest {
         file: "/scratch/log".to_owned(),

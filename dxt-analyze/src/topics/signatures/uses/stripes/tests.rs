@@ -1,4 +1,4 @@
-//! Tests of stripe sizes, with an example of the paper and with bytes counted one by one.
+//! Tests of stripe sizes with an example of the IOSIG paper, and with bytes counted one at a time.
 
 use super::super::layout::{Demand, Layout, cost};
 use super::*;
@@ -18,7 +18,7 @@ fn of(ranked: &[Ranked], stripe_bytes: u64) -> (f64, u64) {
     found.map_or((f64::NAN, 0), |it| (it.nodes_per_request, it.nodes_touched))
 }
 
-/// Paper's example (figure 2): the first 4 MiB of every 16 MiB, four nodes, four concurrent requests.
+/// Example in figure 2 of the IOSIG paper: the first 4 MiB of every 16 MiB, four nodes, four concurrent requests.
 #[test]
 fn figure_2() {
     let requests = (0..400).map(|request| (request * 16 * MIB, 4 * MIB));
@@ -34,7 +34,7 @@ fn figure_2() {
     assert!((ratio - 2.5).abs() < 0.05, "{ratio}");
 }
 
-/// Paper's example (figure 2), shifted by one period: the nodes are different, but the ranking is the same.
+/// Example in figure 2 of the IOSIG paper, shifted by one period: other nodes, same ranking.
 #[test]
 fn figure_2_at_the_next_period() {
     let requests = (0..400).map(|request| ((request + 1) * 16 * MIB, 4 * MIB));
@@ -42,7 +42,7 @@ fn figure_2_at_the_next_period() {
     assert_eq!(sizes(&ranked), [16 * MIB, MIB, 8 * MIB, 4 * MIB]);
 }
 
-/// Small adjacent requests lie in one stripe at any stripe size from 64 KiB. The largest size that still uses all nodes is ranked first.
+/// Small adjacent requests lie in one stripe for any stripe size from 64 KiB on. The largest size that still uses all nodes is ranked first.
 #[test]
 fn of_equal_ones_the_one_that_spreads_is_first() {
     let requests = (0..4_096).map(|request| (request * 1_024, 1_024));
@@ -69,7 +69,7 @@ fn it_agrees_with_the_cost_model() {
     }
 }
 
-/// Compares with bytes counted one by one, for all small offsets, lengths, stripes and nodes.
+/// Compares the bytes per node with bytes counted one at a time, for all small offsets, lengths, stripes and nodes.
 #[test]
 fn bytes_of_each_node_are_those_counted_one_by_one() {
     let bytes_only = Machine { connection_ns: 0.0, network_byte_ns: 0.0, start_ns: 0.0, disk_byte_ns: 1.0 };

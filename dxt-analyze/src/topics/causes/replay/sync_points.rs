@@ -1,7 +1,7 @@
-//! Who waits for whom: from one meeting of all ranks in MPI's calls to the next, how long each rank waits for the others. What a finding saves is no
-//! more than what the rank that waits least could go on with.
+//! Waits of each rank from one synchronization point of all ranks in MPI's calls to the next. A finding saves at most the time by which the rank
+//! that waits least could continue earlier.
 //!
-//! Nothing is known where ranks wait in collective calls of MPI-IO too, in which waiting is not told from I/O.
+//! Unknown if ranks also wait in collective MPI-IO calls, where waiting is not distinguished from I/O.
 
 use super::messages::{Messages, Times};
 use crate::model::{Process, ProcessId, Run};
@@ -11,31 +11,31 @@ use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// Part of the run between two meetings, at most, for its waiting to tell who waits for whom: in a longer one ranks wait for each other's
-/// messages too.
+/// Largest part of the run between two synchronization points for waits to show who waits for whom: over longer intervals ranks also wait for
+/// messages.
 const SHORT: f64 = 0.5;
-/// What a rank waits at a meeting against the others' median, at most, for these to wait for it.
+/// Largest wait of a rank, relative to the others' median, for the others to wait for it.
 const LITTLE: f64 = 0.25;
 
-/// What ranks wait from one meeting to the next.
+/// Waits of ranks at synchronization points.
 #[derive(Clone, Debug, Default)]
-pub struct Meetings {
-    /// By phase that a meeting ends: the ranks, and how long each waited for the others since the last one, ns.
+pub struct SyncPoints {
+    /// By phase that a synchronization point ends: wait of each rank since the previous one, ns.
     waits: Vec<FxHashMap<ProcessId, f64>>,
-    /// By phase: the one at or behind it that such a meeting ends, with the last one before not far away.
+    /// By phase: the phase that the next synchronization point ends, if the previous point is not far away.
     of_phase: Vec<Option<usize>>,
-    /// The same however far the last one before is away.
+    /// By phase: the phase that the next synchronization point ends, however far the previous one is.
     ends: Vec<Option<usize>>,
-    /// By phase that a meeting ends: what ranks usually wait there, ns.
+    /// By phase that a synchronization point ends: median wait, ns.
     usual: Vec<f64>,
-    /// Who waits for messages besides.
+    /// Waits for messages.
     messages: Messages,
-    /// By phase that a meeting ends: what each rank waited since the last one in MPI-IO's calls that all make together, ns.
+    /// By phase that a synchronization point ends: each rank's wait since the previous one in collective MPI-IO calls that move no bytes, ns.
     in_library: FxHashMap<usize, Times>,
 }
 
-/// What a process `waited`, by phase, ns, with the calls that were only counted: of very many each second, fourth, ... is on record, and so
-/// they took as much more time as those on record beside them. No phase has more waiting than time.
+/// Returns a process's waits by phase, ns, scaled up by the calls that were only counted: of very many calls, each second, fourth, ... is
+/// recorded, so the others took as long as recorded ones near them. At most the phase's length.
 pub fn with_counted(process: &Process, slots: &Slots, waited: FxHashMap<u32, u64>) -> Vec<(usize, f64)> {
     let counted_ns = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get() as f64;
     let first = process.met.iter().map(|met| met.counters.first_start).min();
@@ -44,7 +44,7 @@ pub fn with_counted(process: &Process, slots: &Slots, waited: FxHashMap<u32, u64
     scaled(waited.collect(), counted_ns, from, process.end_ns)
 }
 
-/// What was `waited` on record, by phase and its span, with `counted_ns` more that lie behind `from` in a process that ends at `end`.
+/// Returns recorded waits (`waited`: phase, wait, span), scaled up by `counted_ns` of unrecorded waits after `from`, in a process that ends at `end`.
 fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end: u64) -> Vec<(usize, f64)> {
     let beside = |span: (u64, u64)| span.1 > from;
     let on_record_ns: f64 = waited.iter().filter(|(_, _, span)| beside(*span)).map(|(_, ns, _)| ns).sum();
@@ -56,9 +56,10 @@ fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end
     waited.into_iter().map(with).collect()
 }
 
-impl Meetings {
-    /// Of what ranks waited (`waited`: by phase, of each process, ns), summed up in the phase that ends with a meeting, where that is known of every
-    /// rank. Who waits in a part of all ranks only (`met_all`: by phase, those that met all) goes on without the others, unless it never meets them.
+impl SyncPoints {
+    /// Sums waits up to the phase that a synchronization point ends, if they are known of every rank. `waited`: by phase and process, ns;
+    /// `met_all`: by phase, ranks at a synchronization point of all. Waits in a part of the ranks do not end a phase, unless the parts never
+    /// synchronize.
     #[must_use]
     pub fn of(
         run: &Run,
@@ -77,7 +78,7 @@ impl Meetings {
         let (mut first, mut from, mut sum, mut met) = (0, 0, FxHashMap::default(), FxHashSet::<ProcessId>::default());
         for (phase, waits) in waited.iter_mut().enumerate() {
             met.extend(met_all.get(phase).into_iter().flatten());
-            // Who comes early may begin to wait phases before the last one comes.
+            // A rank that arrives early may begin to wait phases before the last one arrives.
             for (process, ns) in std::mem::take(waits) {
                 *sum.entry(process).or_default() += ns;
             }
@@ -99,7 +100,8 @@ impl Meetings {
         Self { waits: waited, of_phase, ends, usual, messages: Messages::default(), in_library: FxHashMap::default() }
     }
 
-    /// With what ranks waited in MPI-IO's calls that all make together, by phase, ns: who waits there need not work on when others' calls are shorter.
+    /// Adds waits in collective MPI-IO calls that move no bytes, by phase, ns: ranks that wait there can continue earlier if others' calls get
+    /// shorter.
     #[must_use]
     pub fn with_library(mut self, waits: Vec<FxHashMap<ProcessId, f64>>) -> Self {
         for (phase, waits) in waits.into_iter().enumerate() {
@@ -110,19 +112,20 @@ impl Meetings {
         self
     }
 
-    /// The phase that the next meeting ends, at or behind `phase`; `None` if nothing is known of it.
+    /// Returns the phase that the next synchronization point ends, `phase` or later; `None` if unknown.
     #[must_use]
     pub fn after(&self, phase: usize) -> Option<usize> {
         self.of_phase.get(phase).copied().flatten()
     }
 
-    /// The same however long before it all met last.
+    /// Like `after`, however far the previous synchronization point is.
     #[must_use]
     pub fn far_after(&self, phase: usize) -> Option<usize> {
         self.ends.get(phase).copied().flatten()
     }
 
-    /// What ranks waited at meetings before which all did not meet for long, ns, with the first phase since and the one that each ends.
+    /// Returns waits at synchronization points far after the previous one, ns, with the phase that each ends and the first phase since the
+    /// previous one.
     pub fn far(&self) -> impl Iterator<Item = (usize, (usize, &Times))> {
         let first =
             |end: usize| self.ends.iter().take(end).rposition(|of| *of != Some(end)).map_or(0, |before| before + 1);
@@ -132,8 +135,8 @@ impl Meetings {
         self.waits.iter().enumerate().filter_map(far)
     }
 
-    /// How long the others wait for a rank at the next meeting, at or behind `phase`, ns, however long they have not met before, and which phase that meeting
-    /// ends: where it waits little, and they wait much. `None` if they do not.
+    /// Returns how long the others wait for a rank at the next synchronization point, `phase` or later, and the phase that it ends: the median
+    /// wait less the rank's own, ns. `None` unless the rank waits little.
     #[must_use]
     pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
         let end = self.ends.get(phase).copied().flatten()?;
@@ -141,19 +144,19 @@ impl Meetings {
         (mine < usual * LITTLE).then_some((end, usual - mine))
     }
 
-    /// Whether all ranks meet behind one phase and before the end of another.
+    /// True if all ranks synchronize after phase `first` and before the end of phase `last`.
     #[must_use]
     pub fn one_between(&self, first: usize, last: usize) -> bool {
         self.ends.get(first).copied().flatten().is_some_and(|end| end < last)
     }
 
-    /// What each rank waited before each meeting that is known of all, ns, by the phase that it ends.
+    /// Returns the waits of each rank before each known synchronization point, ns, by the phase that it ends.
     pub fn waits(&self) -> impl Iterator<Item = (usize, &FxHashMap<ProcessId, f64>)> {
         let known = |(phase, waits): (usize, _)| (self.after(phase) == Some(phase)).then_some((phase, waits));
         self.waits.iter().enumerate().filter_map(known)
     }
 
-    /// How long all but `who` wait at least where all ranks meet, those of them that wait least, ns; `None` if nothing is known of that.
+    /// Returns the least wait of any rank not in `who`, summed over synchronization points of all ranks, ns; `None` if unknown.
     #[must_use]
     pub fn waited_by_others(&self, who: &[ProcessId]) -> Option<f64> {
         let all = self.waits().chain(self.far().map(|(end, (_, waits))| (end, waits)));
@@ -164,7 +167,7 @@ impl Meetings {
         all.map(|(_, waits)| least(waits)).reduce(|sum, ns| sum + ns)
     }
 
-    /// How long each rank waits where all meet, in the whole run, that of them which waits least, ns.
+    /// Returns the least wait of any rank at synchronization points in the whole run, ns.
     #[must_use]
     pub fn waited_by_each(&self) -> f64 {
         let mut of = Times::default();
@@ -174,7 +177,8 @@ impl Meetings {
         of.values().copied().reduce(f64::min).unwrap_or_default()
     }
 
-    /// With the time of a process in calls of a phase, which tells who waits for messages, unless threads of it (`threaded`) make them beside.
+    /// Adds the time of a process in calls of a phase, from which waits for messages are found; not for `threaded` processes, whose threads make
+    /// calls beside.
     #[must_use]
     pub fn with_calls(
         self,
@@ -190,13 +194,13 @@ impl Meetings {
         self.in_library.get(&end).map_or(0.0, |of| time(of, process))
     }
 
-    /// By meeting, of which each is named by the phase that it ends: what is saved of the time by which the slowest rank's calls are shorter, ns, where each rank
-    /// has so much `less` to do in I/O. It is the shortest time that a rank waits before the meeting, for the others or for messages of those that are quicker: a
-    /// rank that waits for nobody works on, in I/O or not, however short others' calls are. All of it where nothing is known.
+    /// Returns the part of `BeforeSyncPoint::ns` that is saved before each synchronization point, ns: at most the least wait of any rank, for
+    /// others or for messages, plus its own saving. A rank that waits for nobody works on, however short others' calls are. All of it if waits
+    /// are unknown.
     #[must_use]
-    pub fn saved(&self, all: &[BeforeMeeting]) -> Vec<f64> {
-        let known: Vec<(usize, &BeforeMeeting)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
-        // Who waits for long enough at each of them need not be looked at.
+    pub fn saved(&self, all: &[BeforeSyncPoint]) -> Vec<f64> {
+        let known: Vec<(usize, &BeforeSyncPoint)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
+        // Ranks that wait long enough at each of them need not be examined.
         let mut who: BTreeSet<ProcessId> = BTreeSet::new();
         for (end, of) in &known {
             let waits = self.waits.get(*end).into_iter().flatten();
@@ -206,7 +210,7 @@ impl Meetings {
         }
         let less: Vec<_> = known.iter().map(|(end, of)| (*end, &of.less)).collect();
         let mut for_messages = self.messages.waits(&self.waits, &less, &who).into_iter();
-        let saved = |of: &BeforeMeeting| {
+        let saved = |of: &BeforeSyncPoint| {
             let Some((end, waits)) = of.end.and_then(|end| Some((end, self.waits.get(end)?))) else { return of.ns };
             let messages = for_messages.next().unwrap_or_default();
             let beside =
@@ -217,14 +221,14 @@ impl Meetings {
     }
 }
 
-/// What is shortened before one meeting.
+/// Savings before one synchronization point.
 #[derive(Clone, Debug, Default)]
-pub struct BeforeMeeting {
-    /// The phase that it ends, if anything is known of it.
+pub struct BeforeSyncPoint {
+    /// Phase that the synchronization point ends, if known.
     pub end: Option<usize>,
-    /// By how much the slowest rank's calls are shorter, ns.
+    /// Saving of the slowest rank, ns.
     pub ns: f64,
-    /// By how much each rank's are.
+    /// Saving by rank, ns.
     pub less: Times,
 }
 
@@ -238,15 +242,15 @@ mod tests {
 
     #[test]
     fn what_is_only_counted_is_shared_out_over_what_is_on_record_beside_it() {
-        // Counted from 150 on: the first phase is whole on record, the second is not in part, the others are.
+        // Counted from 150 on: the first phase is completely recorded, the second partly, the others are not.
         let waited = vec![(0, 40.0, (0, 100)), (1, 10.0, (100, 200)), (2, 20.0, (200, 300)), (3, 30.0, (300, 400))];
         let all = scaled(waited.clone(), 120.0, 150, 400);
         assert_eq!(all, [(0, 40.0), (1, 30.0), (2, 60.0), (3, 90.0)]);
-        // No phase has more waiting than time, nor less than is on record.
+        // No phase has more waits than time, or less than recorded.
         let most = scaled(waited.clone(), 6000.0, 150, 380);
         assert_eq!(most, [(0, 40.0), (1, 100.0), (2, 100.0), (3, 80.0)]);
         assert_eq!(scaled(waited, 0.0, u64::MAX, 400).iter().map(|(_, ns)| ns).sum::<f64>(), 100.0);
-        // Nothing on record beside what was counted: nobody can say where it was.
+        // Nothing recorded beside the counted waits: their place is unknown.
         assert_eq!(scaled(vec![(0, 40.0, (0, 100))], 70.0, 100, 400), [(0, 40.0)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Recording of MPI's collective calls, which are synchronization points, and bookkeeping of freed communicators.
+//! Records MPI's collective calls, which are synchronization points, and tracks freed communicators.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::init_finalize::{ERR_OTHER, outermost};
@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use trace_format::segment::NO_OFFSET;
 
 /// True if a collective call must not be recorded: a library or the tracer makes it inside another call, or recording is off. The hook must
-/// then end with the call itself, which the compiler turns into a jump; code that inspects its caller then sees the library.
+/// then end in a tail call, so that code that inspects its return address finds the calling library instead of the tracer.
 #[inline(always)]
 pub(super) fn passes() -> bool {
     admission::thread().is_none_or(is_inside)
@@ -22,62 +22,60 @@ pub(super) fn passes() -> bool {
 
 #[inline(always)]
 fn is_inside(thread: &Thread) -> bool {
-    thread.mpi.raw() | thread.hdf5.raw() | thread.meeting.raw() != 0
-        && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.meeting.is_set())
+    thread.mpi.raw() | thread.hdf5.raw() | thread.sync_point.raw() != 0
+        && (thread.mpi.is_set() || thread.hdf5.is_set() || thread.sync_point.is_set())
 }
 
-/// Runs a collective call of the program on `comm` and records it. I/O calls made inside are not marked as nested, since a user-defined
-/// reduction may do I/O.
+/// Runs a collective call on `comm` and records it. I/O calls made inside are not marked as nested: a user-defined reduction may do I/O.
 #[inline(never)]
-pub(super) fn meeting(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
+pub(super) fn sync_point(comm: Handle, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     let thread = tls::current_now();
-    // Without MPI_Init nothing is recorded; the library reports the error.
+    // Before MPI_Init nothing is recorded; the MPI library reports the error.
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
-    let result = thread.meeting.run(call);
+    let result = thread.sync_point.run(call);
     let (end, errno) = (clock::of_call(), errno::save());
     if result == SUCCESS {
         let (number, keep) = communicators::number_of_used(world, comm, op);
-        timer.end_meeting(end, op, registry::meeting_stream_of(op), number, keep);
+        timer.end_sync_point(end, op, registry::sync_stream_of(op), number, keep);
     } else {
-        // The communicator may be invalid, so it is not queried.
+        // Do not query the communicator, which may be invalid.
         let number = communicators::number_of_failed(world, comm, op).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
-        timer.end_meeting(end, op, registry::failed_meeting_stream_of(op, code), number, true);
+        timer.end_sync_point(end, op, registry::failed_sync_stream_of(op, code), number, true);
     }
     errno.restore();
     result
 }
 
-/// Forgets the communicator at `place`, which is about to be freed; after the call, another thread may get the same handle.
+/// Forgets the communicator at `place`, which is about to be freed: after the call, another thread may get the same handle.
 fn forget(place: *const Handle) -> Option<(&'static World, Handle, u32)> {
     let world = world()?;
     let handle = world.abi.handle_at(place)?;
     Some((world, handle, communicators::forget(world, handle)?))
 }
 
-/// Runs a call that frees the communicator at `place`, and forgets the communicator.
 #[inline(never)]
 fn freeing(place: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let known = forget(place);
-    let result = tls::current_now().meeting.run(call);
+    let result = tls::current_now().sync_point.run(call);
     if let Some((world, handle, number)) = known.filter(|_| result != SUCCESS) {
         communicators::take_back(world, handle, number);
     }
     result
 }
 
-hooks! { MEETINGS, missing = ERR_OTHER;
-    /// MPI_Comm_free (MPI 4.0, 7.4.3). Not recorded; the communicator is forgotten.
+hooks! { SYNC_POINTS, missing = ERR_OTHER;
+    /// Wraps MPI_Comm_free (MPI 4.0, 7.4.3). Not recorded; the communicator is forgotten.
     [MPI_Comm_free, PMPI_Comm_free](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_Comm_disconnect (MPI 4.0, 11.10.4). Not recorded; the communicator is forgotten.
+    /// Wraps MPI_Comm_disconnect (MPI 4.0, 11.10.4). Not recorded; the communicator is forgotten.
     [MPI_Comm_disconnect, PMPI_Comm_disconnect](comm: *mut Handle) -> c_int
         = |real| if passes() { forget(comm); real(comm) } else { freeing(comm, move || real(comm)) };
-    /// MPI_File_set_info (MPI 4.0, 14.2.8). Neither this call nor the calls made inside are recorded.
+    /// Wraps MPI_File_set_info (MPI 4.0, 14.2.8). Neither this call nor the calls made inside are recorded.
     [MPI_File_set_info, PMPI_File_set_info](handle: Handle, info: Handle) -> c_int
         = |real| outermost(|| real(handle, info)).0;
-    /// MPI_File_set_atomicity (MPI 4.0, 14.6.1). Neither this call nor the calls made inside are recorded.
+    /// Wraps MPI_File_set_atomicity (MPI 4.0, 14.6.1). Neither this call nor the calls made inside are recorded.
     [MPI_File_set_atomicity, PMPI_File_set_atomicity](handle: Handle, flag: c_int) -> c_int
         = |real| outermost(|| real(handle, flag)).0;
 }

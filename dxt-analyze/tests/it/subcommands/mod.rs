@@ -147,7 +147,7 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         "{remarks}"
     );
     assert_eq!((&found["segments"], &found["processes"]), (&(3 * 28).into(), &12.into()));
-    // Runs of a single rank count as runs, too.
+    // Runs of a single rank count as runs as well.
     let alone: Vec<String> = (0..3)
         .map(|number| {
             let mut one = process(0, "node1");
@@ -164,7 +164,7 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
         "{}",
         found["missing"]["remarks"]
     );
-    // A child process of rank 0 in a file of its own, and a copy of a file.
+    // Rank 0 has a child process with a trace file of its own; another file is a copy.
     let mut child = process(0, "node1");
     child.process.info.pid = 9;
     child.write("/b", 0, 1, 1, 2);
@@ -310,20 +310,20 @@ fn every_report_names_the_filters() {
     processes.truncate(2);
     let path = put(folder.path(), "a.dxt", &trace(&job, processes));
     let line = "DXT_EXCLUDE=*.log  DXT_RANKS=0:1";
-    for verb in ["summary", "outliers", "stripes", "check", "dump"] {
-        // Two of the four ranks are excluded by a filter; they are not reported as absent.
-        let output = run(&[verb, &path]);
+    for subcommand in ["summary", "outliers", "stripes", "check", "dump"] {
+        // A filter excludes two of the four ranks, so they are not reported as absent.
+        let output = run(&[subcommand, &path]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{verb}: {text}");
+        assert_eq!(output.status.code(), Some(0), "{subcommand}: {text}");
         let filters: Vec<&str> = text.lines().filter(|text| text.contains("filters")).collect();
-        assert!(filters.len() == 1 && filters[0].contains(line), "{verb}: {text}");
+        assert!(filters.len() == 1 && filters[0].contains(line), "{subcommand}: {text}");
     }
-    for (verb, place) in
+    for (subcommand, place) in
         [("summary", "/missing"), ("outliers", "/missing"), ("stripes", "/missing"), ("check", "/files/0")]
     {
-        let found = json(&[verb, "--format", "json", &path], 0);
+        let found = json(&[subcommand, "--format", "json", &path], 0);
         let filters = found.pointer(&format!("{place}/filters")).unwrap();
-        assert_eq!(*filters, serde_json::json!({"DXT_EXCLUDE": "*.log", "DXT_RANKS": "0:1"}), "{verb}");
+        assert_eq!(*filters, serde_json::json!({"DXT_EXCLUDE": "*.log", "DXT_RANKS": "0:1"}), "{subcommand}");
     }
     let output = run(&["dump", "--format", "json", &path]);
     assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("filters: {line}")));
@@ -377,7 +377,7 @@ fn check_shows_how_long_writing_the_trace_took() {
     let plain = put(folder.path(), "b.dxt", &small_bytes());
     assert!(json(&["check", "--format", "json", &plain], 0)["files"][0]["flush"].is_null());
     assert!(!stdout(&["check", &plain], 0).contains("compress"));
-    // A file cut behind a flush frame still has that frame.
+    // A file that is cut behind a flush frame still has that frame.
     let bytes = std::fs::read(&path).unwrap();
     let cut = put(folder.path(), "c.dxt", &bytes[..bytes.len() - 200]);
     assert_eq!(json(&["check", "--format", "json", &cut], 3)["files"][0]["flush"]["processes"], 3);

@@ -1,4 +1,4 @@
-//! Streams of MPI collective calls. They belong to no file, so they are on one pseudo-file, which exists only after the first call.
+//! Streams of MPI collective calls. The calls belong to no file, so their streams are on one pseudo-file, which exists only after the first call.
 
 use super::file;
 use super::records::{File, Identity};
@@ -7,14 +7,14 @@ use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
-/// Stream id + 1 of each collective operation, or 0 before its first call.
+/// Stream ID + 1 of each collective operation; 0 before its first call.
 static STREAMS: [AtomicU32; COLLECTIVES] = [const { AtomicU32::new(0) }; COLLECTIVES];
 
 fn file() -> Option<&'static File> {
     file::find_or_add(file::MPI_PATH, Identity::default())
 }
 
-/// Returns the id of the stream of the collective operation `op`; `None` if a table is full or DXT_LAYERS excludes the layer.
+/// Returns the ID of the stream of the collective operation `op`; `None` if a table is full or DXT_LAYERS excludes the MPI layer.
 #[inline(always)]
 pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
     let place = STREAMS.get(collective_place(op))?;
@@ -31,8 +31,8 @@ fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
     Some(id)
 }
 
-/// Returns the id of the stream of failed calls of `op`. `errno`: equivalent of the MPI error. `None` as for [`id_of`].
+/// Returns the ID of the stream of failed calls of `op`. `errno`: equivalent of the MPI error. `None` as for [`id_of`].
 #[cold]
-pub(crate) fn failed_id_of_meeting(op: &'static Op, errno: i32) -> Option<StreamId> {
+pub(crate) fn failed_id_of_sync_point(op: &'static Op, errno: i32) -> Option<StreamId> {
     failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX))
 }

@@ -1,8 +1,7 @@
-//! Tests of all commands on traces with counters instead of segments: for some calls, for all calls, reduced over several ranks, or without
-//! times.
+//! Tests of all commands on traces with counters instead of segments: for some calls, for all calls, reduced over several ranks, or without times.
 
 use crate::common::{job, json, op, process, put, run, small, stdout, trace};
-use crate::verbs::small_bytes;
+use crate::subcommands::small_bytes;
 use std::path::Path;
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::{Missing, Note, stream_flags};
@@ -147,8 +146,7 @@ fn ranks_reduced_to_one_record_are_still_so_many() {
     assert!(stdout(&["outliers", "--by", "rank", &path], 0).contains("left out here"));
 }
 
-/// Writes a trace of 64 ranks reduced to one record; returns its path. One file is used by all ranks, another by ranks 8 to 15, of which
-/// rank 8 is slow.
+/// Writes a trace of 64 ranks reduced to one record; returns its path. All ranks use one file, and ranks 8 to 15 another, of which rank 8 is slow.
 fn a_file_of_some_ranks(folder: &Path) -> String {
     use trace_format::meta::{Reduction, SpreadDef};
     use trace_format::op::Layer;
@@ -183,7 +181,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
         rows.as_array().unwrap().iter().find(|row| row["file"] == file).unwrap_or_else(|| panic!("{rows}")).clone()
     };
     for with_time in [false, true] {
-        // Selecting a time window drops the times of ranks, but keeps their number.
+        // Selecting a time window drops the times of ranks, but keeps the number of ranks.
         let window = if with_time { &["--time", "0:10"][..] } else { &[] };
         let found = json(&[&["summary", "--format", "json", &path], window].concat(), 0);
         assert_eq!((&found["ranks"], &found["processes"]), (&64.into(), &64.into()));
@@ -205,7 +203,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     let rows = layers["layers"].as_array().unwrap();
     let all = rows.iter().find(|row| row["op"] == "all").unwrap();
     assert_eq!((&all["slowest_ns"], &all["processes"]), (&901_000_000.into(), &64.into()), "{all}");
-    // An exported log has the same sums.
+    // A log exported from the trace has the same sums.
     let log = folder.path().join("s.darshan").display().to_string();
     stdout(&["export", "--to", "darshan", "-o", &log, &path], 0);
     let back = json(&["summary", "--format", "json", &log], 0);
@@ -228,14 +226,15 @@ fn without_times_no_verb_shows_one() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace(&job, processes));
-    let verbs = ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
-    for verb in verbs.into_iter().chain(["signatures", "dump"]) {
-        let text = stdout(&[verb, &path], 0);
+    let subcommands =
+        ["summary", "counters", "ledger", "causes", "outliers", "stripes", "layers", "checks", "timeline"];
+    for subcommand in subcommands.into_iter().chain(["signatures", "dump"]) {
+        let text = stdout(&[subcommand, &path], 0);
         // The head of `dump` gives the start as a number.
-        let untold = if verb == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
-        assert!(untold && !text.contains("time_ns 0"), "{verb}: {text}");
+        let untold = if subcommand == "dump" { text.contains("time_ns -") } else { !text.contains("0 ns") };
+        assert!(untold && !text.contains("time_ns 0"), "{subcommand}: {text}");
         // `dump` reports missing data on standard error.
-        assert!(verb == "dump" || text.contains("(DXT_TIMING=off)"), "{verb}: {text}");
+        assert!(subcommand == "dump" || text.contains("(DXT_TIMING=off)"), "{subcommand}: {text}");
     }
     let page = folder.path().join("page.html");
     let text = stdout(&["report", "-o", page.to_str().unwrap(), &path], 0);
@@ -288,7 +287,7 @@ fn counters_tell_how_memory_was_aligned_where_it_is_known() {
     assert_eq!((&row["direction"], &row["size_bin"], &row["unaligned"]), (&"write".into(), &2.into(), &3.into()));
     assert_eq!((row["aligned_mean_ns"].as_f64(), row["unaligned_mean_ns"].as_f64()), (Some(1000.0), Some(2000.0)));
     assert!(stdout(&["counters", &path], 0).contains("at a multiple of 512 B"));
-    // Memory alignment is counted over the whole run only: unknown for a time window or for a selection of files.
+    // Memory alignment is counted over the whole run only, so it is unknown for a time window or a selection of files.
     let part = json(&["counters", "--format", "json", "--time", "0:1", &path], 0);
     assert!(part["memory"].as_array().unwrap().is_empty());
     let others = json(&["counters", "--format", "json", "--files", "/data/mine", &path], 0);

@@ -1,6 +1,6 @@
-//! Ranks for which all others wait in MPI's own collective calls, since they compute longer, not since their I/O is slow.
+//! Ranks for which all others wait in MPI's own collective calls since they compute longer, not because of slow I/O.
 
-use super::who_is_late::{Meeting, by_turns, first_quartile, late};
+use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
 use crate::findings::{About, Code, Finding};
 use crate::model::ProcessId;
 use crate::shared::stats::median;
@@ -10,43 +10,43 @@ use crate::topics::causes::replay::Work;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest ranks of which one is late.
+/// Fewest ranks at a synchronization point.
 const FEWEST_RANKS: usize = 3;
-/// Fewest meetings that they come last to: once is an event.
+/// Fewest synchronization points at which they arrive last: once is an event.
 const FEWEST: usize = 2;
-/// Share of all that late ranks cost that these must cost to be those who are late.
+/// Least share of the cost of all last arrivals that the stragglers must have.
 const MOSTLY: f64 = 0.7;
 
-/// Part of their lateness that the others must wait where all meet, in the middle.
+/// Least median wait of the others, as a part of the lateness.
 const MAY_BE: f64 = 0.5;
 
-/// Those that cost most.
+/// Returns a claim about the stragglers with the largest cost.
 #[must_use]
 pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let work = Work::of(grid, false);
-    let (mut meetings, mut by_calls, mut all_waits, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for (phase, waits) in grid.meetings.waits() {
+    let (mut sync_points, mut by_calls, mut all_waits, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for (phase, waits) in grid.sync_points.waits() {
         all_waits.push(waits);
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
-        meetings.push(meeting(waits, in_calls));
+        sync_points.push(sync_point(waits, in_calls));
         by_calls.push(held_by_calls(waits, in_calls));
         from = phase + 1;
     }
-    let found = late(&meetings)?;
+    let found = late(&sync_points)?;
     let times = found.last.len();
-    // Who comes with a rank that its calls hold up, and as late, may wait for its messages.
-    let alike = |(number, ns, usual): &&(usize, f64, f64)| {
+    // A rank that arrives with one whose I/O calls are late, and as late, may wait for its messages.
+    let similar = |(number, ns, usual): &&(usize, f64, f64)| {
         let of_others =
             by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));
-        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * ALIKE
+        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * SIMILAR
     };
-    if found.last.iter().filter(alike).count() * 2 > times {
+    if found.last.iter().filter(similar).count() * 2 > times {
         return None;
     }
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return by_turns(&meetings).map(|of| of.claim(words::Place::Points, meetings.len()));
+        return by_turns(&sync_points).map(|of| of.claim(words::Place::Points, sync_points.len()));
     }
-    // Who is in calls for longer than others does not wait for them meanwhile.
+    // Ranks that are in calls for longer do not wait for the stragglers meanwhile.
     let waited = |(number, ..): &(usize, f64, f64)| {
         let others = all_waits.get(*number)?.iter().filter(|(process, _)| !found.processes.contains(process));
         median(&mut others.map(|(_, ns)| *ns).collect::<Vec<f64>>())
@@ -55,23 +55,23 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if waited_ns < found.saves_ns * MAY_BE {
         return None;
     }
-    // Somebody is the last each time.
-    if found.may_be_chance(&meetings) && found.saves_ns < super::late::matters_ns(grid) {
+    // At each synchronization point some rank is last.
+    if found.may_be_chance(&sync_points) && found.saves_ns < super::late::matters_ns(grid) {
         return None;
     }
-    let (of, about) = found.named(grid.run, meetings.len(), found.saves_ns);
+    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words::late_to_meet(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Part of its lateness that another's calls take longer than usual from which a rank may wait for that one's messages.
-const ALIKE: f64 = 0.7;
-/// What a rank waits at a meeting, beyond who waits least, against the mean of all, at most, for the others to wait for it.
+/// Excess of another rank's calls, as a part of a straggler's lateness, from which the straggler may wait for that rank's messages.
+const SIMILAR: f64 = 0.7;
+/// Largest wait of a rank at a synchronization point, beyond the least wait and as a part of the mean, for the others to wait for the rank.
 const LITTLE: f64 = 0.5;
 
-/// The ranks that come last to a meeting since their calls take longer than usual, and by how much, ns.
-fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
+/// Returns the ranks that arrive last because their calls take longer than usual, with the excess, ns.
+fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
     let usual = first_quartile(&calls);
     let least = waits.values().copied().fold(f64::INFINITY, f64::min);
@@ -80,19 +80,19 @@ fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId)
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
-/// How late each comes: by what it waits less than the others, but for what its calls take longer than theirs.
-fn meeting(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> Meeting {
+/// Returns each rank's lateness, ns: its wait below the longest one, without the excess of its calls.
+fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     if waits.len() < FEWEST_RANKS {
-        return Meeting::new();
+        return SyncPoint::new();
     }
     let mut all: Vec<(ProcessId, f64, f64)> =
         waits.iter().map(|(process, ns)| (*process, *ns, in_calls(*process))).collect();
     all.sort_unstable_by_key(|(process, ..)| *process);
-    // Up to half of the ranks may be late, or slow.
+    // Up to half of the ranks may be late or slow.
     let calls: Vec<f64> = all.iter().map(|(.., ns)| *ns).collect();
     let usual = first_quartile(&calls);
     let would_wait = |(process, waits, calls): (ProcessId, f64, f64)| (process, waits + (calls - usual).max(0.0));
-    let all: Meeting = all.into_iter().map(would_wait).collect();
+    let all: SyncPoint = all.into_iter().map(would_wait).collect();
     let most = all.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);
     all.into_iter().map(|(process, ns)| (process, most - ns)).collect()
 }
@@ -105,10 +105,10 @@ mod tests {
     fn who_waits_least_is_late_but_for_its_calls() {
         let waits: FxHashMap<ProcessId, f64> =
             [(ProcessId(0), 100.0), (ProcessId(1), 4.0), (ProcessId(2), 90.0)].into_iter().collect();
-        let of = |in_calls: &dyn Fn(ProcessId) -> f64| meeting(&waits, in_calls);
+        let of = |in_calls: &dyn Fn(ProcessId) -> f64| sync_point(&waits, in_calls);
         assert_eq!(of(&|_| 7.0), [(ProcessId(0), 0.0), (ProcessId(1), 96.0), (ProcessId(2), 10.0)]);
         let slower = |process| if process == ProcessId(1) { 60.0 } else { 10.0 };
         assert_eq!(of(&slower), [(ProcessId(0), 0.0), (ProcessId(1), 46.0), (ProcessId(2), 10.0)]);
-        assert_eq!(meeting(&FxHashMap::default(), |_| 0.0), []);
+        assert_eq!(sync_point(&FxHashMap::default(), |_| 0.0), []);
     }
 }

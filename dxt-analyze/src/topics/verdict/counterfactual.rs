@@ -1,0 +1,109 @@
+//! Rules by code: the time that the calls of a finding would take if it were fixed.
+
+use crate::findings::Code;
+use crate::model::Class;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counterfactual {
+    /// Time of the same bytes in large requests.
+    Large,
+    /// One call per process, file and operation.
+    Once,
+    /// Like `Large`, for the part of the small calls that the finding's own cost covers.
+    Rows,
+    /// Time at a metadata server without load.
+    Quick,
+    /// Time of only the bytes that the program asked for, of those moved inside MPI-IO.
+    Asked,
+    /// All time but the finding's own cost.
+    ByCost,
+    /// Like `Large`, only for requests that are small in any case (below 64 KiB).
+    Tiny,
+    /// Time if all ranks work at the same time.
+    Parallel,
+    /// Time with as many aggregators as can work at once ([`super::aggregators`]).
+    Spread,
+    /// Without each process's wait inside MPI-IO that the finding states; small calls inside as `Large`.
+    Waiting,
+    /// Like `Large`, for twice the part of the calls that the finding's own cost covers: half of the calls in random order go backwards.
+    Random,
+    /// Like `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
+    Apart,
+    /// Duration of the fastest peers, which wait for no other call, for the part of the calls that the finding's own cost covers.
+    Handover,
+    /// Duration of calls that wait for nobody, if usual calls take much longer; or the time if each process reads its part and passes it on.
+    Shared,
+}
+
+/// Calls that a finding explains, and their time if it were fixed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) classes: &'static [Class],
+    /// True for calls inside MPI-IO or HDF5, false for the program's own; `None` for both.
+    pub(super) inside: Option<bool>,
+    pub(super) counterfactual: Counterfactual,
+}
+
+pub(super) const DATA: &[Class] = &[Class::Read, Class::Write];
+const READS: &[Class] = &[Class::Read];
+const WRITES: &[Class] = &[Class::Write];
+/// Data sieving locks the bytes that it reads and writes back.
+const MOVED: &[Class] = &[Class::Read, Class::Write, Class::Lock];
+const METADATA: &[Class] = &[Class::Open, Class::Metadata];
+
+/// Codes, classes of calls, `Rule::inside`, and the time if fixed.
+type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Counterfactual);
+
+/// Rules by code of the finding.
+const RULES: &[ForCodes] = &[
+    (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Counterfactual::Large),
+    (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Counterfactual::Large),
+    (&[Code::STRIDED_READS], READS, Some(false), Counterfactual::Apart),
+    (&[Code::STRIDED_WRITES], WRITES, Some(false), Counterfactual::Apart),
+    (&[Code::READ_RUNS], READS, None, Counterfactual::Rows),
+    (&[Code::WRITE_RUNS], WRITES, None, Counterfactual::Rows),
+    (&[Code::RANDOM_READS], READS, None, Counterfactual::Random),
+    (&[Code::RANDOM_WRITES], WRITES, None, Counterfactual::Random),
+    (&[Code::SAME_BYTES], READS, None, Counterfactual::Shared),
+    (&[Code::SLOW_SMALL_WRITES], WRITES, None, Counterfactual::Tiny),
+    (&[Code::NO_MPIIO], DATA, None, Counterfactual::Tiny),
+    (&[Code::NO_BUFFERING, Code::SHARED_INDEPENDENT], DATA, None, Counterfactual::Large),
+    (&[Code::OPEN_PER_ACCESS, Code::METADATA_RATE], METADATA, Some(false), Counterfactual::Once),
+    (&[Code::FAILED_OPENS], METADATA, None, Counterfactual::Quick),
+    (&[Code::SIEVING], MOVED, Some(true), Counterfactual::Asked),
+    (&[Code::UNASKED], DATA, Some(true), Counterfactual::Asked),
+    (&[Code::SERIALISED, Code::SERIAL], DATA, None, Counterfactual::Parallel),
+    (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Counterfactual::Spread),
+    (&[Code::BUFFER_SIZE, Code::SIEVING_BLOCK], DATA, Some(true), Counterfactual::Waiting),
+    (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD], READS, None, Counterfactual::ByCost),
+    (&[Code::ONE_CALL], DATA, None, Counterfactual::Large),
+    (&[Code::OVERWRITTEN], WRITES, None, Counterfactual::ByCost),
+    (&[Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Counterfactual::Handover),
+    (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Counterfactual::ByCost),
+];
+
+/// Findings about calls on files that several processes use.
+pub(super) const OF_SHARED: [Code; 6] = [
+    Code::SHARED_INDEPENDENT,
+    Code::NO_MPIIO,
+    Code::SMALL_SHARED_READS,
+    Code::SMALL_SHARED_WRITES,
+    Code::NO_COLLECTIVE_READS,
+    Code::NO_COLLECTIVE_WRITES,
+];
+
+/// Findings about requests of the program itself: requests that MPI-IO makes for collective calls are left out.
+pub(super) const OF_THE_PROGRAM: [Code; 7] = [
+    Code::SMALL_READS,
+    Code::SMALL_WRITES,
+    Code::SMALL_SHARED_READS,
+    Code::SMALL_SHARED_WRITES,
+    Code::READ_RUNS,
+    Code::WRITE_RUNS,
+    Code::SLOW_SMALL_WRITES,
+];
+
+pub(super) fn rule(code: Code) -> Option<Rule> {
+    let (_, classes, inside, counterfactual) = RULES.iter().find(|(codes, ..)| codes.contains(&code))?;
+    Some(Rule { classes, inside: *inside, counterfactual: *counterfactual })
+}
