@@ -15,6 +15,7 @@
 pub mod cli;
 #[cfg(feature = "parquet")]
 mod columnar;
+pub mod cube;
 pub mod export;
 pub mod findings;
 #[cfg(feature = "parquet")]
@@ -31,6 +32,7 @@ pub mod page;
 pub mod pattern;
 pub mod progress;
 pub mod render;
+pub mod replay;
 pub mod scan;
 #[cfg_attr(not(feature = "serve"), path = "serve/without.rs")]
 pub mod serve;

@@ -91,7 +91,7 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
 /// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
-/// [`crate::topics::causes::reading::cells`].
+/// [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;

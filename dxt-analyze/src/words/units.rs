@@ -13,13 +13,23 @@ pub(crate) enum Subject {
     /// Storage target, given by its OST index.
     Target(u32),
     /// Node, with the number of its processes.
-    Node { name: String, processes: u64 },
+    Node {
+        name: String,
+        processes: u64,
+    },
     /// Process; `is_rank` is false in a run without MPI.
-    Process { name: String, is_rank: bool },
+    Process {
+        name: String,
+        is_rank: bool,
+    },
     Folder(String),
     File(String),
     /// Part of a file; offset and length are in bytes.
-    Region { file: String, offset: u64, length: u64 },
+    Region {
+        file: String,
+        offset: u64,
+        length: u64,
+    },
     /// Start and end of a time span, ns since the job's start.
     Span(u64, u64),
 }

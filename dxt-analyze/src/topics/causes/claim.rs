@@ -1,9 +1,9 @@
 //! A finding and the calls that it explains.
 
-use super::grid::Grid;
-use super::replay::Savings;
+use crate::cube::Cube;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::FileId;
+use crate::replay::Savings;
 use crate::words::Words;
 use crate::words::common::LostOn;
 
@@ -46,26 +46,26 @@ impl Claim {
 
     /// Creates a claim whose words name the file with most of the lost time.
     pub(super) fn on_files(
-        grid: &Grid<'_>,
+        cube: &Cube<'_>,
         code: Code,
         savings: Savings,
         words: impl FnOnce(Option<LostOn>) -> Words,
     ) -> Self {
-        let words = words(lost_on(grid, &savings));
+        let words = words(lost_on(cube, &savings));
         Self::new(Finding::new(code, words), savings)
     }
 }
 
 /// Returns the file with most of the lost time.
-pub(super) fn lost_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
+pub(super) fn lost_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in savings {
-        if let Some(entry) = grid.entries.get(*index as usize) {
-            *by.entry(entry.file).or_default() += ns;
+        if let Some(cell) = cube.cells.get(*index as usize) {
+            *by.entry(cell.file).or_default() += ns;
         }
     }
     let all: f64 = by.values().sum();
     let (file, ns) = by.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
-    let file = grid.run.file(*file)?.name.clone();
+    let file = cube.run.file(*file)?.name.clone();
     Some(LostOn { file, percent: ns * 100.0 / all.max(1.0), files: by.len() as u64 })
 }

@@ -1,8 +1,8 @@
 //! Causes in a report. The verdict, its first screen, uses them; they have no section of their own.
 
-use super::reading::cells::{self, Cells};
 use super::shape::aliasing::{self, Aliasing};
 use super::view::{CausesReport, Frame, ReadsFirst};
+use crate::cube::reading::cells::{self, Cells};
 use crate::findings::Finding;
 use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};

@@ -2,7 +2,7 @@
 //! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
 //!
 //! * [`reading`]: sums calls by process, time window, file, size and target.
-//! * [`grid`]: all cells of a run, with their slowdown.
+//! * [`cube`]: all cells of a run, with their slowdown.
 //! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`long_calls`]: outliers among single calls.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
@@ -14,13 +14,10 @@
 pub mod args;
 pub mod claim;
 pub mod codes;
-pub mod grid;
 mod in_report;
 pub mod long_calls;
 pub mod named;
 pub mod price;
-pub mod reading;
-pub mod replay;
 pub mod result;
 pub mod shape;
 pub mod slow;

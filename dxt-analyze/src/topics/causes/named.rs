@@ -1,20 +1,20 @@
 //! Names of units, for sentences and as subjects of findings.
 
-use super::grid::Grid;
 use super::slow::unit::Unit;
+use crate::cube::Cube;
 use crate::findings::About;
 use crate::words::units::Subject;
 use std::collections::BTreeSet;
 
 /// Returns a unit as the subject of sentences and of findings.
-pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (Subject, About) {
-    let (run, slots) = (grid.run, &grid.slots);
+pub(super) fn named(cube: &Cube<'_>, unit: Unit) -> (Subject, About) {
+    let (run, slots) = (cube.run, &cube.slots);
     let on_file = |name: &str| About { file: Some(name.to_owned()), ..About::default() };
     match unit {
         Unit::Target(ost) => (Subject::Target(ost), About { ost: Some(ost), ..About::default() }),
         Unit::Node(node) => {
             let name = run.nodes.get(node as usize).cloned().unwrap_or_default();
-            // A process that continues after its trace is written has a second entry: count it once.
+            // A process that continues after its trace is written has a second cell: count it once.
             let here = run.processes.iter().filter(|process| process.node == node);
             let each: BTreeSet<(i64, u32)> = here.map(|process| (i64::from(process.rank), process.pid)).collect();
             let ranks: BTreeSet<i64> = each.iter().map(|(rank, _)| *rank).filter(|rank| *rank >= 0).collect();
@@ -29,7 +29,7 @@ pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (Subject, About) {
             (subject, About { rank, node, ..About::default() })
         }
         Unit::Folder(folder) => {
-            let name = grid.folders.name(folder);
+            let name = cube.folders.name(folder);
             (Subject::Folder(name.to_owned()), on_file(name))
         }
         Unit::File(file) => {
@@ -38,7 +38,7 @@ pub(super) fn named(grid: &Grid<'_>, unit: Unit) -> (Subject, About) {
         }
         Unit::Region(region) => {
             let file = run.file_name(region.file).to_owned();
-            let (offset, end) = grid.regions.range(region).unwrap_or_default();
+            let (offset, end) = cube.regions.range(region).unwrap_or_default();
             let length = end - offset;
             let about = About { offset: Some(offset), bytes: Some(length), ..on_file(&file) };
             (Subject::Region { file, offset, length }, about)

@@ -1,12 +1,9 @@
 //! Findings about slow units, outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
-use super::grid::Grid;
 use super::long_calls::tails::tails;
 use super::long_calls::{joined_with_slow, of_tails};
 use super::price::price;
-use super::reading::phases::Gaps;
-use super::replay::Work;
 use super::shape::aliasing::Aliased;
 use super::shape::shared_block::joins;
 use super::slow::at_once::AtOnce;
@@ -15,42 +12,45 @@ use super::slow::load::OVERLOADED;
 use super::slow::unit::Unit;
 use super::slow::{Slow, slow_units};
 use super::slow_as_finding::{asked, of_unit};
+use crate::cube::Cube;
+use crate::cube::reading::phases::Gaps;
 use crate::findings::Code;
+use crate::replay::Work;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Returns all claims of a run, largest saving first, and the grid.
+/// Returns all claims of a run, largest saving first, and the cube.
 #[must_use]
-pub fn claims<'a>(mut grid: Grid<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Grid<'a>, Vec<Claim>) {
-    let (phases, slots) = (Work::of(&grid, false), Work::of(&grid, true));
-    let slow = together(slow_units(&mut grid), &grid, &phases);
-    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&grid, slow) >= OVERLOADED);
-    let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&grid, &phases, slow, of_unit(&grid, slow))).collect();
-    let of_long_calls = of_tails(&grid, tails(&grid));
+pub fn claims<'a>(mut cube: Cube<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Cube<'a>, Vec<Claim>) {
+    let (phases, slots) = (Work::of(&cube, false), Work::of(&cube, true));
+    let slow = together(slow_units(&mut cube), &cube, &phases);
+    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&cube, slow) >= OVERLOADED);
+    let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&cube, &phases, slow, of_unit(&cube, slow))).collect();
+    let of_long_calls = of_tails(&cube, tails(&cube));
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
     out.extend(of_long_calls);
-    for entry in &mut grid.entries {
-        entry.left_ns = entry.cell.time_ns as f64;
+    for cell in &mut cube.cells {
+        cell.left_ns = cell.sums.time_ns as f64;
     }
-    let mut shapes = super::shape::claims(&grid, gaps);
+    let mut shapes = super::shape::claims(&cube, gaps);
     // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
         if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
-            out.push(of_unit(&grid, &slow));
+            out.push(of_unit(&cube, &slow));
         }
     }
     let shapes = without_beyond(shapes, &out);
     out.extend(shapes);
-    out.extend(super::shape::hdf5_metadata::claims(&grid));
-    out.extend(super::shape::aliasing::claims(&grid, aliased));
-    out.par_iter_mut().for_each(|claim| price(&grid, &phases, &slots, claim));
+    out.extend(super::shape::hdf5_metadata::claims(&cube));
+    out.extend(super::shape::aliasing::claims(&cube, aliased));
+    out.par_iter_mut().for_each(|claim| price(&cube, &phases, &slots, claim));
     out.sort_by_key(|claim| {
         (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.code, claim.finding.about.clone())
     });
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
-    (grid, out)
+    (cube, out)
 }
 
 /// Removes savings that `contrasts` explain from claims about syncs and metadata: fewer syncs would mean fewer outliers, but those have findings.
@@ -70,13 +70,13 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
 }
 
 /// Limits the claim of storage targets to the time that they are busy longer than others: otherwise nobody waits for them.
-fn within_busy(grid: &Grid<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
+fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };
-        slow.by.iter().map(|(class, ..)| AtOnce::of(grid, *class).longer_ns(*target)).sum::<Option<f64>>()
+        slow.by.iter().map(|(class, ..)| AtOnce::of(cube, *class).longer_ns(*target)).sum::<Option<f64>>()
     };
     let Some(most) = slow.more.iter().chain([&slow.unit]).map(longer).sum::<Option<f64>>() else { return claim };
-    let saved = phases.saved(grid, &claim.savings);
+    let saved = phases.saved(cube, &claim.savings);
     if saved > most {
         claim.savings.iter_mut().for_each(|(_, ns)| *ns *= most / saved);
     }

@@ -1,13 +1,13 @@
 //! Slow units as findings.
 
 use super::claim::{Claim, lost_on};
-use super::grid::{Entry, Grid};
 use super::named::named;
 use super::slow::Slow;
 use super::slow::load::{Loads, OVERLOADED};
 use super::slow::odd::Odd;
 use super::slow::unit::Unit;
 use super::sole_user::{self, sole_user};
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId, Run};
 use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject, Users};
@@ -18,15 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit, with the calls that it explains.
-pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
-    let run = grid.run;
-    let (unit, mut about) = named(grid, slow.unit);
+pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
+    let run = cube.run;
+    let (unit, mut about) = named(cube, slow.unit);
     let mut by = slow.by.clone();
     by.sort_by_key(|(class, odd, ..)| {
-        (Reverse((time_of(grid, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
+        (Reverse((time_of(cube, slow, *class) * 1e-3) as u64), Reverse((odd.above * 1e6) as i64))
     });
-    let sole_user = sole_user(grid, slow).map(|user| {
-        let (user, of_user) = of_user(grid, user);
+    let sole_user = sole_user(cube, slow).map(|user| {
+        let (user, of_user) = of_user(cube, user);
         let ost = if let SoleUser::EitherOnTarget(_, Subject::Target(ost)) = user { Some(ost) } else { None };
         about = About { ost, file: about.file.take().filter(|_| ost.is_none()), ..of_user };
         user
@@ -35,18 +35,18 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         about.calls = Some(about.calls.unwrap_or(0).saturating_add(*calls));
     }
     about.operation = by.first().map(|(class, ..)| class.plural().to_owned());
-    let target = |ost: u32| named(grid, Unit::Target(ost));
+    let target = |ost: u32| named(cube, Unit::Target(ost));
     let slow_units = || std::iter::once(&slow.unit).chain(&slow.more);
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes = slow_units().map(process).collect::<Option<Vec<ProcessId>>>();
-    let load = Some(asked(grid, slow)).filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= OVERLOADED);
+    let load = Some(asked(cube, slow)).filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= OVERLOADED);
     let facts = SlowUnit {
         unit,
         about,
-        more: slow.more.iter().map(|unit| named(grid, *unit)).collect(),
+        more: slow.more.iter().map(|unit| named(cube, *unit)).collect(),
         ranks: processes.and_then(|processes| ranks(run, &processes)),
-        either: similar(grid, slow).into_iter().map(target).collect(),
-        calls: by.iter().map(|of| of_class(grid, slow, of)).collect(),
+        either: similar(cube, slow).into_iter().map(target).collect(),
+        calls: by.iter().map(|of| of_class(cube, slow, of)).collect(),
         sole_user,
         load,
         grows: slow.grows,
@@ -60,22 +60,22 @@ pub(super) fn of_unit(grid: &Grid<'_>, slow: &Slow) -> Claim {
         Unit::Target(_) => (Code::SLOW_TARGET, words::slow_target(&facts)),
         Unit::File(_) | Unit::Folder(_) | Unit::Region(_) => (Code::SLOW_FILE, words::slow_file(&facts)),
     };
-    let words = words.on(lost_on(grid, &slow.savings));
+    let words = words.on(lost_on(cube, &slow.savings));
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
 /// Returns the slowdown of a class of calls.
-fn of_class(grid: &Grid<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
+fn of_class(cube: &Cube<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
-    SlowCalls { class: *class, op: operation(grid, slow, *class), times, calls: *calls, score, p, among: *among }
+    SlowCalls { class: *class, op: operation(cube, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
 /// Returns the sole users of a unit, and the first of them as the subject of a finding.
-fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
+fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
-        let (first, about) = named(grid, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
-        (Users { first, processes: theirs.len() as u64, ranks: ranks(grid.run, theirs) }, about)
+        let (first, about) = named(cube, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
+        (Users { first, processes: theirs.len() as u64, ranks: ranks(cube.run, theirs) }, about)
     };
     match user {
         sole_user::SoleUser::Theirs(theirs) => {
@@ -88,15 +88,15 @@ fn of_user(grid: &Grid<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
         }
         sole_user::SoleUser::EitherOnTarget(process, target) => {
             let (user, about) = users(&[process]);
-            (SoleUser::EitherOnTarget(user, named(grid, Unit::Target(target)).0), about)
+            (SoleUser::EitherOnTarget(user, named(cube, Unit::Target(target)).0), about)
         }
     }
 }
 
 /// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
-pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
+pub(super) fn asked(cube: &Cube<'_>, slow: &Slow) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    let loads = Loads::of(grid, &classes);
+    let loads = Loads::of(cube, &classes);
     let of = |unit: &Unit| match unit {
         Unit::Target(target) => loads.asked(*target),
         _ => 0.0,
@@ -105,20 +105,20 @@ pub(super) fn asked(grid: &Grid<'_>, slow: &Slow) -> f64 {
 }
 
 /// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
-fn similar(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
+fn similar(cube: &Cube<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    let is = |entry: &&Entry| entry.leaf && classes.contains(&entry.class) && !entry.targets.is_empty();
-    let theirs = || grid.entries.iter().filter(is);
+    let is = |cell: &&Cell| cell.leaf && classes.contains(&cell.class) && !cell.targets.is_empty();
+    let theirs = || cube.cells.iter().filter(is);
     let mut with: Option<BTreeSet<u32>> = None;
-    for entry in theirs().filter(|entry| entry.targets.contains(&target)) {
-        let here: BTreeSet<u32> = entry.targets.iter().copied().collect();
+    for cell in theirs().filter(|cell| cell.targets.contains(&target)) {
+        let here: BTreeSet<u32> = cell.targets.iter().copied().collect();
         with = Some(with.map_or(here.clone(), |with| with.intersection(&here).copied().collect()));
     }
     let mut with = with.unwrap_or_default();
     with.remove(&target);
-    for entry in theirs().filter(|entry| !entry.targets.contains(&target)) {
-        entry.targets.iter().for_each(|other| {
+    for cell in theirs().filter(|cell| !cell.targets.contains(&target)) {
+        cell.targets.iter().for_each(|other| {
             with.remove(other);
         });
     }
@@ -127,12 +127,12 @@ fn similar(grid: &Grid<'_>, slow: &Slow) -> Vec<u32> {
 }
 
 /// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
-fn operation(grid: &Grid<'_>, slow: &Slow, class: Class) -> Option<String> {
+fn operation(cube: &Cube<'_>, slow: &Slow, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {
-        let entry = grid.entries.get(*index as usize).filter(|entry| entry.class == class);
-        if let Some(stream) = entry.and_then(|entry| grid.stream(entry)) {
-            *by.entry(grid.run.op(stream).name.as_str()).or_default() += ns;
+        let cell = cube.cells.get(*index as usize).filter(|cell| cell.class == class);
+        if let Some(stream) = cell.and_then(|cell| cube.stream(cell)) {
+            *by.entry(cube.run.op(stream).name.as_str()).or_default() += ns;
         }
     }
     let all: f64 = by.values().sum();
@@ -148,7 +148,7 @@ fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
     Some(all)
 }
 
-fn time_of(grid: &Grid<'_>, slow: &Slow, class: Class) -> f64 {
-    let of = |index: &u32| grid.entries.get(*index as usize).is_some_and(|entry| entry.class == class);
+fn time_of(cube: &Cube<'_>, slow: &Slow, class: Class) -> f64 {
+    let of = |index: &u32| cube.cells.get(*index as usize).is_some_and(|cell| cell.class == class);
     slow.savings.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
 }

@@ -2,9 +2,9 @@
 //! such file, or if opens and closes (another server) are slow, too. The same holds for a storage target and the only process that reaches it,
 //! and only it.
 
-use super::grid::{Entry, Grid};
 use super::slow::Slow;
 use super::slow::unit::Unit;
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,24 +28,24 @@ pub(super) enum SoleUser {
 /// Returns the sole users of the slow files, or of the slow storage target, or of the target of a slow process; `None` if there are other users,
 /// or another unit is slow.
 #[must_use]
-pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
+pub(super) fn sole_user(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
     if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {
-        return alone_on(grid, slow);
+        return alone_on(cube, slow);
     }
     let file = |unit: &Unit| if let Unit::File(file) = unit { Some(*file) } else { None };
     let files: BTreeSet<FileId> = std::iter::once(&slow.unit).chain(&slow.more).map(file).collect::<Option<_>>()?;
-    if grid.run.processes.len() < 2 {
+    if cube.run.processes.len() < 2 {
         return None;
     }
     let mut users: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| files.contains(&entry.file)) {
-        users.entry(entry.file).or_default().insert(entry.process);
+    for cell in cube.cells.iter().filter(|cell| files.contains(&cell.file)) {
+        users.entry(cell.file).or_default().insert(cell.process);
     }
     let mut theirs: BTreeSet<ProcessId> = BTreeSet::new();
     let mut either = None;
     for (file, users) in &users {
         let process = *users.first().filter(|_| users.len() == 1)?;
-        if !has_others(grid, slow, *file, process) || opens_are_slow(grid, slow, *file) {
+        if !has_others(cube, slow, *file, process) || opens_are_slow(cube, slow, *file) {
             theirs.insert(process);
         } else {
             either = Some(process);
@@ -59,43 +59,43 @@ pub(super) fn sole_user(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
 }
 
 /// Returns the process that alone has calls of the slow classes on a storage target, and on no other target.
-fn alone_on(grid: &Grid<'_>, slow: &Slow) -> Option<SoleUser> {
-    let is = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
-    let all = || grid.entries.iter().filter(is);
-    let first = all().find(|entry| slow.more.is_empty() && slow.unit.has(grid, entry))?;
+fn alone_on(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
+    let is = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
+    let all = || cube.cells.iter().filter(is);
+    let first = all().find(|cell| slow.more.is_empty() && slow.unit.has(cube, cell))?;
     let (process, [target]) = (first.process, first.targets.as_slice()) else { return None };
-    let both = |entry: &Entry| (entry.process == process, entry.targets == [*target]);
-    let either = |entry: &Entry| entry.process == process || entry.targets.contains(target);
-    if all().filter(|entry| either(entry)).any(|entry| both(entry) != (true, true)) {
+    let both = |cell: &Cell| (cell.process == process, cell.targets == [*target]);
+    let either = |cell: &Cell| cell.process == process || cell.targets.contains(target);
+    if all().filter(|cell| either(cell)).any(|cell| both(cell) != (true, true)) {
         return None;
     }
-    let files: BTreeSet<FileId> = all().filter(|entry| entry.process == process).map(|entry| entry.file).collect();
-    if files.iter().any(|file| opens_are_slow(grid, slow, *file)) {
+    let files: BTreeSet<FileId> = all().filter(|cell| cell.process == process).map(|cell| cell.file).collect();
+    if files.iter().any(|file| opens_are_slow(cube, slow, *file)) {
         return Some(SoleUser::Theirs(vec![process])).filter(|_| matches!(slow.unit, Unit::Target(_)));
     }
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
 /// True if the process makes enough such calls on another file.
-fn has_others(grid: &Grid<'_>, slow: &Slow, file: FileId, process: ProcessId) -> bool {
-    let of_class = |entry: &&Entry| entry.leaf && slow.by.iter().any(|(class, ..)| *class == entry.class);
-    let mine = || grid.entries.iter().filter(of_class).filter(|entry| entry.process == process);
+fn has_others(cube: &Cube<'_>, slow: &Slow, file: FileId, process: ProcessId) -> bool {
+    let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
+    let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);
     let sizes: BTreeSet<(Class, u8)> =
-        mine().filter(|entry| entry.file == file).map(|entry| (entry.class, entry.size)).collect();
-    let others = mine().filter(|entry| entry.file != file && sizes.contains(&(entry.class, entry.size)));
-    others.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls)) >= FEWEST
+        mine().filter(|cell| cell.file == file).map(|cell| (cell.class, cell.size)).collect();
+    let others = mine().filter(|cell| cell.file != file && sizes.contains(&(cell.class, cell.size)));
+    others.fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.calls)) >= FEWEST
 }
 
 /// True if opens and closes of a file take far longer than their peers.
-fn opens_are_slow(grid: &Grid<'_>, slow: &Slow, file: FileId) -> bool {
+fn opens_are_slow(cube: &Cube<'_>, slow: &Slow, file: FileId) -> bool {
     let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
     if slow.by.iter().any(|(class, ..)| is(*class)) {
         return true;
     }
     let (mut sum, mut calls) = (0.0, 0.0);
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && is(entry.class) && entry.file == file) {
-        sum += entry.above_kind * entry.cell.calls as f64;
-        calls += entry.cell.calls as f64;
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && is(cell.class) && cell.file == file) {
+        sum += cell.above_kind * cell.sums.calls as f64;
+        calls += cell.sums.calls as f64;
     }
     let above = slow.by.iter().map(|(_, odd, ..)| odd.above).fold(0.0, f64::max);
     calls > 0.0 && sum / calls >= SLOWER.ln().max(above * AS_FAR)

@@ -2,15 +2,15 @@
 
 use super::args::Args;
 use super::claim::Claim;
-use super::grid::Grid;
-use super::reading::cells::{self, Cells};
-use super::reading::depths::Depths;
-use super::reading::phases::{self, Phases};
-use super::reading::questions::{self, Found, Questions};
-use super::reading::read_before::{self, ReadBefore};
-use super::reading::usual::{self, Durations, Usual};
 use super::result::claims;
 use super::shape::aliasing::{self, Aliasing};
+use crate::cube::Cube;
+use crate::cube::reading::cells::{self, Cells};
+use crate::cube::reading::depths::Depths;
+use crate::cube::reading::phases::{self, Phases};
+use crate::cube::reading::questions::{self, Found, Questions};
+use crate::cube::reading::read_before::{self, ReadBefore};
+use crate::cube::reading::usual::{self, Durations, Usual};
 use crate::findings::Finding;
 use crate::layouts::certain;
 use crate::model::{Class, FileLayout, Run};
@@ -44,7 +44,7 @@ impl ReadsFirst {
 #[derive(Debug)]
 pub struct Frame {
     /// Time windows.
-    pub slots: super::reading::slots::Slots,
+    pub slots: crate::cube::reading::slots::Slots,
     /// Usual durations by kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// Lateness of ranks at collective calls.
@@ -87,7 +87,7 @@ pub struct CausesReport<'a> {
     /// Findings with the calls that each explains.
     pub claims: Vec<Claim>,
     /// All cells of the run.
-    pub grid: Grid<'a>,
+    pub cube: Cube<'a>,
 }
 
 impl<'a> CausesReport<'a> {
@@ -102,17 +102,17 @@ impl<'a> CausesReport<'a> {
         let (sums, depths) = (cells.take_depths(), Depths::new(run.length_ns(), layouts));
         let grows = |class: &Class| depths.grow(&sums, *class, &frame.slots);
         let grow_with_depth: Vec<Class> = [Class::Read, Class::Write].into_iter().filter(grows).collect();
-        let mut grid = Grid::new(run, frame.slots, &frame.usual, layouts, cells.processes());
-        grid.begin_together = grid.with_those_reached(begun.together);
-        grid.grow_with_depth = grow_with_depth;
-        grid.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
-        grid.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &grid.slots))).into();
-        (grid.found, grid.read_before) = (frame.found, frame.read_before);
-        let (grid, claims) = claims(grid, &frame.gaps, &begun.files);
+        let mut cube = Cube::new(run, frame.slots, &frame.usual, layouts, cells.processes());
+        cube.begin_together = cube.with_those_reached(begun.together);
+        cube.grow_with_depth = grow_with_depth;
+        cube.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
+        cube.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &cube.slots))).into();
+        (cube.found, cube.read_before) = (frame.found, frame.read_before);
+        let (cube, claims) = claims(cube, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
-        let (phases, ranks_met) = (grid.slots.phases(), grid.slots.ranks_met);
-        Self { result: Causes { run_ns: run.length_ns(), phases, ranks_met, missing, findings }, claims, grid }
+        let (phases, ranks_met) = (cube.slots.phases(), cube.slots.ranks_met);
+        Self { result: Causes { run_ns: run.length_ns(), phases, ranks_met, missing, findings }, claims, cube }
     }
 }
 

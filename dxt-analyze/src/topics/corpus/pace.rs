@@ -1,11 +1,11 @@
 //! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time windows.
 
 use super::JobFile;
+use crate::cube::reading::parts::LOG_BITS;
+use crate::cube::reading::sums::log;
+use crate::cube::reading::usual::size_class;
 use crate::model::{Run, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::causes::reading::cell::log;
-use crate::topics::causes::reading::parts::LOG_BITS;
-use crate::topics::causes::reading::usual::size_class;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,10 +2,10 @@
 //! so that the file system passes the lock between nodes, and all others. A node keeps the lock until another node writes.
 
 use super::overlap::Write;
+use crate::cube::reading::parts::LOG_BITS;
+use crate::cube::reading::sums::log;
 use crate::model::FileId;
 use crate::sum::Sum;
-use crate::topics::causes::reading::cell::log;
-use crate::topics::causes::reading::parts::LOG_BITS;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

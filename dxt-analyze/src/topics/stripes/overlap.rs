@@ -4,12 +4,12 @@
 
 use super::sharing::{StripeKey, Writers};
 use super::stripes_touched::StripesTouched;
+use crate::cube::reading::usual::size_class;
 use crate::layouts::placed::Placed;
 use crate::limits::{HELD_WRITES, SHARING_PASSES};
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::followed_in_order::first_from;
-use crate::topics::causes::reading::usual::size_class;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;

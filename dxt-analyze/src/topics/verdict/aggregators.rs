@@ -1,13 +1,13 @@
 //! Run time saved by more aggregators: while few of them read and write, all ranks of a collective call wait. The number that could work at once
 //! is known (ranks, nodes, stripes of a call), but not the bandwidth that storage gives them: the saving is a range.
 
+use crate::cube::reading::callers::collective_callers;
+use crate::cube::{Cell, Cube};
 use crate::findings::Finding;
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest aggregators that are advised in place of a single one, even on fewer nodes: one process rarely gets the full bandwidth of its node.
@@ -32,29 +32,29 @@ struct Moved {
 /// Returns the saving of a finding that a file has few aggregators. `theirs`: cells with their index that move the file's bytes; `inside`: time
 /// of system calls inside of collective calls by class, ns; other time of these processes is not counted.
 pub(super) fn claim(
-    grid: &Grid<'_>,
+    cube: &Cube<'_>,
     finding: &Finding,
-    theirs: &[(u32, &Entry)],
+    theirs: &[(u32, &Cell)],
     inside: &dyn Fn(Class) -> f64,
 ) -> Option<Claim> {
-    let callers = collective_callers(grid.run);
-    let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Entry)>> = BTreeMap::new();
-    for (index, entry) in theirs.iter().filter(|(_, entry)| entry.size > SMALL) {
-        by.entry((entry.file, entry.class)).or_default().push((*index, entry));
+    let callers = collective_callers(cube.run);
+    let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Cell)>> = BTreeMap::new();
+    for (index, cell) in theirs.iter().filter(|(_, cell)| cell.size > SMALL) {
+        by.entry((cell.file, cell.class)).or_default().push((*index, cell));
     }
     let (mut savings, mut low, mut high) = (Savings::new(), 0.0, 0.0);
-    for ((file, class), entries) in by {
+    for ((file, class), cells) in by {
         let Some(who) = callers.get(&file) else { continue };
-        let moved = moved(grid, (file, class), who, &entries);
-        let all: f64 = entries.iter().map(|(_, entry)| entry.left_ns).sum();
+        let moved = moved(cube, (file, class), who, &cells);
+        let all: f64 = cells.iter().map(|(_, cell)| cell.left_ns).sum();
         let within = if inside(class) > 0.0 { (inside(class) / all.max(1.0)).min(1.0) } else { 1.0 };
-        for (index, entry) in entries {
-            let left_ns = entry.left_ns * within;
-            let ns = left_ns * saved(moved.now, moved.enough, entry.spread.0);
+        for (index, cell) in cells {
+            let left_ns = cell.left_ns * within;
+            let ns = left_ns * saved(moved.now, moved.enough, cell.spread.0);
             if ns > 0.0 {
                 savings.push((index, ns));
-                low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), entry.spread.0);
-                high += left_ns * saved(moved.now, moved.most, entry.spread.0);
+                low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), cell.spread.0);
+                high += left_ns * saved(moved.now, moved.most, cell.spread.0);
             }
         }
     }
@@ -80,16 +80,16 @@ fn largest_of(count: usize) -> f64 {
     t - (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t)
 }
 
-fn moved(grid: &Grid<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, entries: &[(u32, &Entry)]) -> Moved {
+fn moved(cube: &Cube<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, cells: &[(u32, &Cell)]) -> Moved {
     let mut bytes: BTreeMap<ProcessId, u64> = BTreeMap::new();
-    for (_, entry) in entries {
-        add(bytes.entry(entry.process).or_default(), entry.cell.bytes);
+    for (_, cell) in cells {
+        add(bytes.entry(cell.process).or_default(), cell.sums.bytes);
     }
     let busiest = bytes.values().copied().max().unwrap_or(0);
     let now = bytes.values().filter(|bytes| **bytes >= (busiest / LITTLE).max(1)).count();
-    let nodes = callers.iter().filter_map(|process| grid.run.process(*process)).map(|process| process.node);
+    let nodes = callers.iter().filter_map(|process| cube.run.process(*process)).map(|process| process.node);
     let nodes = nodes.collect::<BTreeSet<u32>>().len();
-    let (pieces, stripes) = stripes_of_a_call(grid, of, bytes.values().fold(0, |sum, bytes| sum + u128::from(*bytes)));
+    let (pieces, stripes) = stripes_of_a_call(cube, of, bytes.values().fold(0, |sum, bytes| sum + u128::from(*bytes)));
     // An aggregator gets whole stripes: more aggregators than stripes per call would idle.
     let could = callers.len().min(pieces);
     let enough = if now == 1 { nodes.max(ENOUGH) } else { nodes }.min(could);
@@ -97,14 +97,14 @@ fn moved(grid: &Grid<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, en
 }
 
 /// Returns the mean number of stripes that a collective call reaches, and stripes of the file; no limit if the layout or the calls are unknown.
-fn stripes_of_a_call(grid: &Grid<'_>, (file, class): (FileId, Class), bytes: u128) -> (usize, usize) {
-    let layout = grid.run.file(file).and_then(|file| file.layout.as_ref());
+fn stripes_of_a_call(cube: &Cube<'_>, (file, class): (FileId, Class), bytes: u128) -> (usize, usize) {
+    let layout = cube.run.file(file).and_then(|file| file.layout.as_ref());
     let layout = layout.and_then(|layout| layout.layout.components.iter().max_by_key(|one| one.targets.len()));
     let Some(layout) = layout.filter(|layout| !layout.targets.is_empty()) else { return (usize::MAX, 0) };
     let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
-    let outer = |entry: &&Entry| entry.collective && (entry.file, entry.class) == (file, class);
-    for entry in grid.entries.iter().filter(outer) {
-        add(by.entry(entry.process).or_default(), entry.cell.calls);
+    let outer = |cell: &&Cell| cell.collective && (cell.file, cell.class) == (file, class);
+    for cell in cube.cells.iter().filter(outer) {
+        add(by.entry(cell.process).or_default(), cell.sums.calls);
     }
     let calls = by.values().copied().max().unwrap_or(0);
     let each = bytes.checked_div(u128::from(calls)).map(|each| each.div_ceil(u128::from(layout.stripe_size.max(1))));

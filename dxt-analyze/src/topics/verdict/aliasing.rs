@@ -1,10 +1,10 @@
 //! Finds requests that reach few of a file's storage targets although they span several rows of stripes: distances between them are multiples of
 //! a row (stripe size times stripe count). Calls queue on these targets, and more targets would not help.
 
+use crate::cube::Cube;
 use crate::findings::{Code, Evidence, Finding};
 use crate::model::FileId;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
 use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::{Aliased, few_targets_reached};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,17 +18,17 @@ const ROWS: u64 = 2;
 /// Least part of the queueing time that is on aliased files.
 const MOST: f64 = 0.8;
 /// Replaces findings about queues on few targets by findings that name the aliasing as their cause.
-pub(crate) fn reported(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]) {
+pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]) {
     for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
         let mut of: BTreeMap<FileId, f64> = BTreeMap::new();
         for (index, ns) in &claim.savings {
-            if let Some(entry) = grid.entries.get(*index as usize) {
-                *of.entry(entry.file).or_default() += ns;
+            if let Some(cell) = cube.cells.get(*index as usize) {
+                *of.entry(cell.file).or_default() += ns;
             }
         }
         let all: f64 = of.values().sum();
         let mut found: Vec<(f64, Aliased)> =
-            of.iter().filter_map(|(file, ns)| Some((*ns, aliased(grid, *file, files)?))).collect();
+            of.iter().filter_map(|(file, ns)| Some((*ns, aliased(cube, *file, files)?))).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.file.cmp(&b.1.file)));
         if found.iter().map(|(ns, _)| ns).sum::<f64>() >= all * MOST
             && let Some((_, first)) = found.first()
@@ -40,8 +40,8 @@ pub(crate) fn reported(grid: &Grid<'_>, claims: &mut [Claim], files: &[FilePart]
     }
 }
 
-fn aliased(grid: &Grid<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased> {
-    let name = &grid.run.file(file)?.name;
+fn aliased(cube: &Cube<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased> {
+    let name = &cube.run.file(file)?.name;
     let part = files.iter().find(|part| part.file == *name)?;
     let [component] = part.layout.components.as_slice() else { return None };
     let (stripe, targets) = (component.stripe_size, component.osts.iter().collect::<BTreeSet<_>>().len());
@@ -49,7 +49,7 @@ fn aliased(grid: &Grid<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased>
     let uses = part.targets.iter().filter(|target| target.bytes as f64 >= bytes as f64 * BARELY);
     let on_used = uses.clone().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
     let used: BTreeSet<u32> = uses.filter_map(|target| target.ost).collect();
-    let ranges = grid.entries.iter().filter(|entry| entry.leaf && entry.file == file).map(|entry| entry.cell.range);
+    let ranges = cube.cells.iter().filter(|cell| cell.leaf && cell.file == file).map(|cell| cell.sums.range);
     let known = ranges.filter(|(from, until)| from < until);
     let (from, until) = known.fold((u64::MAX, 0), |(from, until), range| (from.min(range.0), until.max(range.1)));
     let row = stripe.saturating_mul(targets as u64);

@@ -16,12 +16,12 @@ const MOST: f64 = 0.6;
 
 /// Returns the time in calls of a class, ns, and the number of phases with such calls.
 fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
-    let grid = &whole.causes.grid;
-    let mut busy = vec![false; grid.slots.phases()];
+    let cube = &whole.causes.cube;
+    let mut busy = vec![false; cube.slots.phases()];
     let mut time = 0.0;
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        time += entry.left_ns;
-        if let Some(phase) = busy.get_mut(grid.phase(entry)) {
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+        time += cell.left_ns;
+        if let Some(phase) = busy.get_mut(cube.phase(cell)) {
             *phase = true;
         }
     }
@@ -30,7 +30,7 @@ fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
 
 /// Returns a finding if the run alternates and overlapping would save enough.
 pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
-    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let run_ns = whole.causes.result.run_ns;
     let (read, reads) = of_class(whole, Class::Read);
     let (write, writes) = of_class(whole, Class::Write);
@@ -38,7 +38,7 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let processes = ledger.processes.max(1);
     let (io_ns, computes_ns) = (ledger.job.io_ns() / processes, ledger.job.no_io_ns / processes);
     // A process with several threads may overlap already: one thread does I/O while others compute.
-    let threads = grid.run.processes.iter().any(has_threads);
+    let threads = cube.run.processes.iter().any(has_threads);
     if bursts < BURSTS || threads || read.max(write) < (ledger.job.io_ns() as f64) * MOST {
         return None;
     }

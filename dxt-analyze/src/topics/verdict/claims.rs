@@ -5,12 +5,12 @@ use super::aggregators;
 use super::by_turns::takes_turns;
 use super::counterfactual::{Counterfactual, DATA, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
+use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
+use crate::replay::{Savings, turns};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::replay::{Savings, turns};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
@@ -39,7 +39,7 @@ const SMALL: u8 = 19;
 /// Facts about the whole run that price findings.
 #[derive(Debug)]
 pub(crate) struct Mending<'g, 'a> {
-    grid: &'g Grid<'a>,
+    cube: &'g Cube<'a>,
     /// By class: time per byte of large requests, ns.
     per_byte: FxHashMap<Class, f64>,
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
@@ -69,42 +69,42 @@ pub(crate) struct Mending<'g, 'a> {
 }
 
 impl<'g, 'a> Mending<'g, 'a> {
-    pub(crate) fn new(grid: &'g Grid<'a>, beside_ns: f64, causes: &[Claim], reread: bool) -> Self {
+    pub(crate) fn new(cube: &'g Cube<'a>, beside_ns: f64, causes: &[Claim], reread: bool) -> Self {
         let (mut calls, mut moved) =
             (FxHashMap::<(ProcessId, StreamIx), u64>::default(), FxHashMap::<(FileId, Class), (u64, u64)>::default());
         let mut large: FxHashMap<Class, Vec<(f64, f64)>> = FxHashMap::default();
-        for entry in &grid.entries {
-            add(calls.entry((entry.process, entry.stream)).or_default(), entry.cell.calls);
-            let is_data = DATA.contains(&entry.class);
-            if is_data && entry.leaf && entry.size >= LARGE && entry.cell.bytes > 0 {
-                let per_byte = entry.cell.time_ns as f64 / entry.cell.bytes as f64;
-                large.entry(entry.class).or_default().push((per_byte, entry.cell.bytes as f64));
+        for cell in &cube.cells {
+            add(calls.entry((cell.process, cell.stream)).or_default(), cell.sums.calls);
+            let is_data = DATA.contains(&cell.class);
+            if is_data && cell.leaf && cell.size >= LARGE && cell.sums.bytes > 0 {
+                let per_byte = cell.sums.time_ns as f64 / cell.sums.bytes as f64;
+                large.entry(cell.class).or_default().push((per_byte, cell.sums.bytes as f64));
             }
             if is_data {
-                let sums = moved.entry((entry.file, entry.class)).or_default();
-                if entry.leaf && entry.inside {
-                    add(&mut sums.1, entry.cell.bytes);
-                } else if grid.layer(entry) == Some(Layer::Mpiio) {
+                let sums = moved.entry((cell.file, cell.class)).or_default();
+                if cell.leaf && cell.inside {
+                    add(&mut sums.1, cell.sums.bytes);
+                } else if cube.layer(cell) == Some(Layer::Mpiio) {
                     // Calls of HDF5 above MPI-IO are not counted: they ask for the same bytes.
-                    add(&mut sums.0, entry.cell.bytes);
+                    add(&mut sums.0, cell.sums.bytes);
                 }
             }
         }
         let per_byte =
             large.into_iter().filter_map(|(class, mut all)| Some((class, weighted_quantile(&mut all, 0.5)?))).collect();
         Self {
-            grid,
+            cube,
             per_byte,
             calls,
             moved,
-            beyond: beyond(grid, causes),
-            fastest: fastest(grid),
-            extents: extents(grid),
-            collective: collective(grid),
-            whole: WholeFiles::of(grid),
-            readers: readers(grid),
-            read: read(grid),
-            shared: shared(grid),
+            beyond: beyond(cube, causes),
+            fastest: fastest(cube),
+            extents: extents(cube),
+            collective: collective(cube),
+            whole: WholeFiles::of(cube),
+            readers: readers(cube),
+            read: read(cube),
+            shared: shared(cube),
             reread,
             in_collective: BTreeMap::new(),
             beside_ns,
@@ -125,28 +125,28 @@ impl<'g, 'a> Mending<'g, 'a> {
         let others = self.others(finding);
         let of_shared = OF_SHARED.contains(&finding.code);
         let of_the_program = OF_THE_PROGRAM.contains(&finding.code);
-        let of_library = |entry: &Entry| {
-            let inside = self.grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
-            inside && self.collective.contains(&entry.file)
+        let of_library = |cell: &Cell| {
+            let inside = self.cube.stream(cell).is_some_and(|stream| stream.within() == Within::Mpiio);
+            inside && self.collective.contains(&cell.file)
         };
-        let counts = |entry: &Entry| {
-            entry.leaf
-                && rule.classes.contains(&entry.class)
-                && rule.inside.is_none_or(|inside| inside == entry.inside)
-                && file.is_none_or(|file| file == entry.file || others.contains_key(&entry.file))
-                && (!of_shared || self.shared.contains(&entry.file))
-                && !(of_the_program && of_library(entry))
+        let counts = |cell: &Cell| {
+            cell.leaf
+                && rule.classes.contains(&cell.class)
+                && rule.inside.is_none_or(|inside| inside == cell.inside)
+                && file.is_none_or(|file| file == cell.file || others.contains_key(&cell.file))
+                && (!of_shared || self.shared.contains(&cell.file))
+                && !(of_the_program && of_library(cell))
         };
-        let theirs: Vec<(u32, &Entry)> = (0..).zip(&self.grid.entries).filter(|(_, entry)| counts(entry)).collect();
+        let theirs: Vec<(u32, &Cell)> = (0..).zip(&self.cube.cells).filter(|(_, cell)| counts(cell)).collect();
         // A finding about waits for locks explains the same more precisely.
         if rule.counterfactual == Counterfactual::Parallel
             && finding.code == Code::SERIALISED
-            && turns::are_of_locks(self.grid)
+            && turns::are_of_locks(self.cube)
         {
             return None;
         }
         if rule.counterfactual == Counterfactual::Parallel {
-            let waits = turns::waited(self.grid).unwrap_or(f64::INFINITY);
+            let waits = turns::waited(self.cube).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
             let always = finding.code == Code::SERIALISED;
@@ -154,11 +154,11 @@ impl<'g, 'a> Mending<'g, 'a> {
             if always {
                 finding.title = serialized(&finding.title);
             }
-            return takes_turns(self.grid, self.beside_ns, least)
+            return takes_turns(self.cube, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }
         if rule.counterfactual == Counterfactual::Spread {
-            return aggregators::claim(self.grid, finding, &theirs, &|class| {
+            return aggregators::claim(self.cube, finding, &theirs, &|class| {
                 self.in_collective.get(&class).copied().unwrap_or_default()
             });
         }
@@ -167,32 +167,32 @@ impl<'g, 'a> Mending<'g, 'a> {
             let savings: Savings = theirs
                 .into_iter()
                 .filter(|_| finding.code == Code::BUFFER_SIZE)
-                .map(|(index, entry)| (index, self.less(Counterfactual::Large, (index, entry), 0.0)))
+                .map(|(index, cell)| (index, self.less(Counterfactual::Large, (index, cell), 0.0)))
                 .filter(|(_, ns)| *ns > 0.0)
                 .collect();
             let any = waiting_ns > 0.0 || !savings.is_empty();
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
-        let small = |entry: &Entry| rule.counterfactual != Counterfactual::Rows || entry.size < SMALL;
+        let small = |cell: &Cell| rule.counterfactual != Counterfactual::Rows || cell.size < SMALL;
         // Other files that the finding covers are priced separately.
-        let whose = |entry: &Entry| Some(entry.file).filter(|file| others.contains_key(file));
+        let whose = |cell: &Cell| Some(cell.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
-        for (_, entry) in theirs.iter().filter(|(_, entry)| small(entry)) {
-            *all.entry(whose(entry)).or_default() += entry.left_ns;
+        for (_, cell) in theirs.iter().filter(|(_, cell)| small(cell)) {
+            *all.entry(whose(cell)).or_default() += cell.left_ns;
         }
         let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
-        let cost = |entry: &Entry| {
-            let (whose, time) = (whose(entry), all.get(&whose(entry)).copied().unwrap_or_default());
+        let cost = |cell: &Cell| {
+            let (whose, time) = (whose(cell), all.get(&whose(cell)).copied().unwrap_or_default());
             let cost = whose.map_or(finding.cost_ns, |file| others.get(&file).copied().flatten());
             cost.map_or(unknown, |cost| cost as f64 / time.max(1.0)).min(1.0)
         };
         let savings: Savings = theirs
             .into_iter()
-            .map(|(index, entry)| (index, self.less(rule.counterfactual, (index, entry), cost(entry))))
+            .map(|(index, cell)| (index, self.less(rule.counterfactual, (index, cell), cost(cell))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         // The time of long reads that are far apart may be due to their bytes: the run has nothing to compare with.
-        let short = |(index, _): &&(u32, f64)| self.grid.entries.get(*index as usize).is_none_or(|of| of.size < SMALL);
+        let short = |(index, _): &&(u32, f64)| self.cube.cells.get(*index as usize).is_none_or(|of| of.size < SMALL);
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
         let all = sum(&mut savings.iter());
         let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
@@ -207,12 +207,12 @@ impl<'g, 'a> Mending<'g, 'a> {
         if named.is_empty() {
             return FxHashMap::default();
         }
-        let files = self.grid.run.numbered_files();
+        let files = self.cube.run.numbered_files();
         files.filter_map(|(id, file)| Some((id, *named.get(file.name.as_str())?))).collect()
     }
 
     fn file(&self, name: &str) -> Option<FileId> {
-        self.grid.run.file_named(name)
+        self.cube.run.file_named(name)
     }
 
     /// Returns the largest part of a process's reads of a file that can be first reads of their bytes.
@@ -224,34 +224,34 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Returns the part of the time in calls that is not in syncs, opens etc. inside of MPI-IO, whose timing the library decides.
     fn of_their_own(&self) -> f64 {
-        let leaf = || self.grid.entries.iter().filter(|entry| entry.leaf);
-        let theirs = |entry: &&Entry| !entry.inside || DATA.contains(&entry.class);
-        let all: f64 = leaf().map(|entry| entry.left_ns).sum();
-        leaf().filter(theirs).map(|entry| entry.left_ns).sum::<f64>() / all.max(1.0)
+        let leaf = || self.cube.cells.iter().filter(|cell| cell.leaf);
+        let theirs = |cell: &&Cell| !cell.inside || DATA.contains(&cell.class);
+        let all: f64 = leaf().map(|cell| cell.left_ns).sum();
+        leaf().filter(theirs).map(|cell| cell.left_ns).sum::<f64>() / all.max(1.0)
     }
 
     /// Returns the duration of the fastest calls of the cell's file, class and size, ns.
-    fn alone(&self, entry: &Entry) -> f64 {
-        self.fastest.get(&(entry.file, entry.class, entry.size)).copied().unwrap_or_default()
+    fn alone(&self, cell: &Cell) -> f64 {
+        self.fastest.get(&(cell.file, cell.class, cell.size)).copied().unwrap_or_default()
     }
 
     /// Time saved if the cell's bytes moved in large requests, ns.
-    fn if_large(&self, index: u32, entry: &Entry) -> f64 {
-        let usual = entry.left_ns - self.beyond.get(index as usize).copied().unwrap_or_default();
-        match self.per_byte.get(&entry.class) {
-            Some(per_byte) => usual - entry.cell.bytes as f64 * per_byte,
+    fn if_large(&self, index: u32, cell: &Cell) -> f64 {
+        let usual = cell.left_ns - self.beyond.get(index as usize).copied().unwrap_or_default();
+        match self.per_byte.get(&cell.class) {
+            Some(per_byte) => usual - cell.sums.bytes as f64 * per_byte,
             // No large requests to compare with: the longer the calls, the smaller the assumed saving.
-            None => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
+            None => saved_ns(usual, cell.sums.bytes, cell.sums.calls),
         }
     }
 
     /// Returns the time that a cell would save under `counterfactual`, ns.
-    fn less(&self, counterfactual: Counterfactual, (index, entry): (u32, &Entry), cost: f64) -> f64 {
-        let (time, calls) = (entry.left_ns, entry.cell.calls as f64);
+    fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
+        let (time, calls) = (cell.left_ns, cell.sums.calls as f64);
         match counterfactual {
-            Counterfactual::Tiny if entry.size > TINY => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(entry) => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if entry.size < SMALL => self.if_large(index, entry),
+            Counterfactual::Tiny if cell.size > TINY => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(cell) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if cell.size < SMALL => self.if_large(index, cell),
             Counterfactual::Large
             | Counterfactual::Tiny
             | Counterfactual::Parallel
@@ -259,34 +259,34 @@ impl<'g, 'a> Mending<'g, 'a> {
             | Counterfactual::Spread => 0.0,
             // HDF5, not the program, decides the order of its own small reads.
             Counterfactual::Random
-                if entry.size <= TINY && self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) =>
+                if cell.size <= TINY && self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) =>
             {
                 0.0
             }
             // Programs cannot gather writes that HDF5 makes itself: only chunks and caches can.
-            Counterfactual::Rows if self.grid.stream(entry).is_some_and(|stream| stream.in_hdf5) => 0.0,
+            Counterfactual::Rows if self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // A file that is in the page cache as a whole is read in any order.
-            Counterfactual::Random if self.extents.get(&entry.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
-            Counterfactual::Rows => self.less(Counterfactual::Large, (index, entry), 0.0).max(0.0) * cost,
-            Counterfactual::Random | Counterfactual::Apart if self.whole.has(entry) || entry.size >= LARGE => 0.0,
-            Counterfactual::Apart => self.if_large(index, entry).max(0.0),
-            Counterfactual::Random => (self.if_large(index, entry) * (cost * 2.0).min(1.0)).max(0.0),
-            Counterfactual::Handover => (time - self.alone(entry) * calls) * cost,
+            Counterfactual::Random if self.extents.get(&cell.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
+            Counterfactual::Rows => self.less(Counterfactual::Large, (index, cell), 0.0).max(0.0) * cost,
+            Counterfactual::Random | Counterfactual::Apart if self.whole.has(cell) || cell.size >= LARGE => 0.0,
+            Counterfactual::Apart => self.if_large(index, cell).max(0.0),
+            Counterfactual::Random => (self.if_large(index, cell) * (cost * 2.0).min(1.0)).max(0.0),
+            Counterfactual::Handover => (time - self.alone(cell) * calls) * cost,
             Counterfactual::Shared => {
-                let alone = self.alone(entry);
-                let waits = alone > 0.0 && entry.usual_ns >= alone * CONTENDED;
-                let readers = self.readers.get(&entry.file).copied().unwrap_or(1).max(1) as f64;
-                let first = if self.reread { self.first_reads(entry.file) } else { 1.0 };
+                let alone = self.alone(cell);
+                let waits = alone > 0.0 && cell.usual_ns >= alone * CONTENDED;
+                let readers = self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64;
+                let first = if self.reread { self.first_reads(cell.file) } else { 1.0 };
                 let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
                 if waits { by_parts.max((time - alone * calls) * first) } else { by_parts }
             }
             Counterfactual::Once => {
-                let all = self.calls.get(&(entry.process, entry.stream)).copied().unwrap_or(1).max(1);
+                let all = self.calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
             }
             Counterfactual::Quick => time - calls * QUICK_NS,
             Counterfactual::Asked => {
-                let (asked, moved) = self.moved.get(&(entry.file, entry.class)).copied().unwrap_or_default();
+                let (asked, moved) = self.moved.get(&(cell.file, cell.class)).copied().unwrap_or_default();
                 // Reads on a file from which the program read nothing serve its writes (read-modify-write, with locks).
                 if asked == 0 {
                     time

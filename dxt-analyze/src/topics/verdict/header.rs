@@ -1,9 +1,9 @@
 //! Small or unordered writes that are writes of a file header: the header has a finding of its own.
 
+use crate::cube::Cube;
 use crate::findings::Code;
 use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
 use std::collections::BTreeSet;
 
 /// Least part of the write time that is on files with a rewritten header.
@@ -12,13 +12,12 @@ const MOST: f64 = 0.8;
 const GO_BACK: f64 = 0.3;
 
 /// True if writes are out of order because a header is written between them.
-pub(super) fn is_of_header(grid: &Grid<'_>, claim: &Claim, causes: &[Claim]) -> bool {
+pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
-    let file = |index: &u32| grid.entries.get(*index as usize).map(|entry| entry.file);
+    let file = |index: &u32| cube.cells.get(*index as usize).map(|cell| cell.file);
     let files: BTreeSet<FileId> = header.savings.iter().filter_map(|(index, _)| file(index)).collect();
-    let writes =
-        grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && files.contains(&entry.file));
-    let all = writes.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls));
+    let writes = cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Write && files.contains(&cell.file));
+    let all = writes.fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.calls));
     let calls = header.finding.about.calls.unwrap_or(0);
     let time = |counts: &dyn Fn(&u32) -> bool| {
         claim.savings.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()

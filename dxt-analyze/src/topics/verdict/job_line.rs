@@ -6,7 +6,7 @@ use crate::topics::Whole;
 use crate::topics::summary::result::Summary;
 
 pub(super) fn job_line(whole: &Whole<'_>, run_ns: u64) -> JobLine {
-    let (summary, run): (&Summary, _) = (&whole.summary, whole.causes.grid.run);
+    let (summary, run): (&Summary, _) = (&whole.summary, whole.causes.cube.run);
     let job = &summary.job;
     let mut systems: Vec<String> =
         run.files.iter().filter(|file| file.name.starts_with('/')).map(|file| run.place_of(file)).collect();

@@ -1,10 +1,10 @@
 //! Merges one finding about several files: if each file is used by another rank, fixing one saves nothing, since all ranks wait for the others.
 
+use crate::cube::Cube;
 use crate::findings::{Code, Evidence};
 use crate::limits::NAMED_EXAMPLES;
+use crate::replay::{Savings, Work};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::{Savings, Work};
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ const MORE_TOGETHER: f64 = 1.2;
 const NONE_ALONE: f64 = 0.6;
 
 /// Merges claims of one code if they save more together, or if none of them has most of the saving.
-pub(crate) fn joined(grid: &Grid<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
+pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
         by.entry(claim.finding.code).or_default().push(claim);
     }
-    by.into_values().flat_map(|similar| of_code(grid, phases, similar)).collect()
+    by.into_values().flat_map(|similar| of_code(cube, phases, similar)).collect()
 }
 
-fn of_code(grid: &Grid<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim> {
+fn of_code(cube: &Cube<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim> {
     similar.retain(|claim| !claim.savings.is_empty() || claim.waiting_ns > 0.0);
-    let each: f64 = similar.iter().map(|claim| phases.saved(grid, &claim.savings)).sum();
+    let each: f64 = similar.iter().map(|claim| phases.saved(cube, &claim.savings)).sum();
     let all = longest(similar.iter().flat_map(|claim| &claim.savings));
     let weight = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>() + claim.waiting_ns;
     let most = similar.iter().map(weight).fold(0.0, f64::max);
@@ -37,7 +37,7 @@ fn of_code(grid: &Grid<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     // Merge if findings cover more files than they name.
     let unnamed = similar.iter().flat_map(|claim| claim.finding.others()).count() as u64;
     let together =
-        unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(grid, &all) > each * MORE_TOGETHER;
+        unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(cube, &all) > each * MORE_TOGETHER;
     if similar.len() < 2 || files.len() < similar.len() || !together {
         return similar;
     }

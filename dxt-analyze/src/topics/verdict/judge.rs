@@ -13,10 +13,10 @@ use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::Class;
+use crate::replay::Work;
 use crate::shared::ratio::share;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::replay::Work;
 use crate::topics::ledger::view::lead;
 use std::cmp::Reverse;
 
@@ -54,16 +54,16 @@ pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
 }
 
 pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
-    let (grid, ledger, summary) = (&whole.causes.grid, &whole.ledger.result, &whole.summary);
-    let least = &grid.run.thresholds;
+    let (cube, ledger, summary) = (&whole.causes.cube, &whole.ledger.result, &whole.summary);
+    let least = &cube.run.thresholds;
     let run_ns = whole.causes.result.run_ns;
-    let phases = Work::of(grid, false);
+    let phases = Work::of(cube, false);
     let mut claims: Vec<Claim> = whole.causes.claims.clone();
     let all = whole.findings();
     let reread = all.iter().any(|finding| finding.code == Code::REREAD);
-    let beside_ns = phases.one_after_another(&grid.slots.busy_without_pause());
+    let beside_ns = phases.one_after_another(&cube.slots.busy_without_pause());
     let in_collective = [Class::Read, Class::Write].map(|class| (class, super::outside::inside_of(whole, class, true)));
-    let mending = Mending::new(grid, beside_ns, &claims, reread).with_collective(in_collective.into());
+    let mending = Mending::new(cube, beside_ns, &claims, reread).with_collective(in_collective.into());
     claims.extend(super::outside::claim(whole, &claims));
     claims.extend(super::threads::claims(whole));
     claims.extend(super::overlap::claim(whole));
@@ -85,7 +85,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             continue;
         }
         match mending.claim(&finding).and_then(|claim| without_header(claim, &claims)) {
-            Some(claim) if says_no_more(&claim, &claims) || is_of_header(grid, &claim, &claims) => {}
+            Some(claim) if says_no_more(&claim, &claims) || is_of_header(cube, &claim, &claims) => {}
             // A finding about reads and an equal one about writes of the file are kept once.
             Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
             Some(claim) => patterns.push(claim),
@@ -93,9 +93,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         }
     }
     super::wanted::joined(&mut claims, &mut patterns);
-    super::aliasing::reported(grid, &mut claims, &whole.stripes.result.files);
+    super::aliasing::reported(cube, &mut claims, &whole.stripes.result.files);
     super::interleaved::reported(&mut claims, &mut patterns, &whole.stripes.result.files);
-    patterns = super::scratch::joined(grid, patterns);
+    patterns = super::scratch::joined(cube, patterns);
     // The last of alternating ranks arrives last, since it waits for a message: not a straggler.
     let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
     let always = patterns.iter().any(takes_turns);
@@ -107,9 +107,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
         claims.into_iter().partition(|claim| OF_ONE_FILE.contains(&claim.finding.code));
     let mut claims = causes;
-    claims.extend(joined(grid, &phases, patterns.into_iter().chain(of_files).collect()));
-    let claims = super::gathered::joined(grid.run, claims);
-    let (mut cards, left) = weigh(grid, claims, least);
+    claims.extend(joined(cube, &phases, patterns.into_iter().chain(of_files).collect()));
+    let claims = super::gathered::joined(cube.run, claims);
+    let (mut cards, left) = weigh(cube, claims, least);
     let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
@@ -123,7 +123,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
     cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
-    let facts = Facts::new(grid).with_layouts(&whole.stripes.result.files);
+    let facts = Facts::new(cube).with_layouts(&whole.stripes.result.files);
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
@@ -158,9 +158,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
-    let one_stripe = super::one_stripe::hint(grid, &facts);
+    let one_stripe = super::one_stripe::hint(cube, &facts);
     let stated = stated(&verdict);
-    let sentence = sentence(&verdict, stated, mapped(grid), summary.segments > 0, one_stripe);
+    let sentence = sentence(&verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
     (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict
 }

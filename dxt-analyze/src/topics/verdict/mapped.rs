@@ -1,8 +1,8 @@
 //! Memory-mapped files, whose reads and writes make no calls.
 
 use super::sentence::Mapped;
+use crate::cube::Cube;
 use crate::model::FileId;
-use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
@@ -10,13 +10,13 @@ use trace_format::op::OpClass;
 const MAPPED: u64 = 1 << 20;
 
 /// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below `MAPPED`.
-pub(super) fn mapped(grid: &Grid<'_>) -> Option<Mapped> {
+pub(super) fn mapped(cube: &Cube<'_>) -> Option<Mapped> {
     let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
-        let is = grid.stream(entry).is_some_and(|stream| grid.run.op(stream).class == Some(OpClass::Map));
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {
+        let is = cube.stream(cell).is_some_and(|stream| cube.run.op(stream).class == Some(OpClass::Map));
         if is {
-            let of = by.entry(entry.file).or_default();
-            *of = (*of).max(entry.cell.bytes / entry.cell.calls.max(1));
+            let of = by.entry(cell.file).or_default();
+            *of = (*of).max(cell.sums.bytes / cell.sums.calls.max(1));
         }
     }
     let bytes = by.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));

@@ -2,11 +2,11 @@
 
 use super::counterfactual::DATA;
 use super::weigh::is_longer;
+use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
@@ -17,66 +17,64 @@ const FASTEST: f64 = 0.03;
 const COLLECTIVE: f64 = 0.9;
 
 /// Returns the files on which system calls inside MPI-IO come from collective calls.
-pub(super) fn collective(grid: &Grid<'_>) -> FxHashSet<FileId> {
+pub(super) fn collective(cube: &Cube<'_>) -> FxHashSet<FileId> {
     let mut of: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
-    let asked = |entry: &&Entry| DATA.contains(&entry.class) && grid.layer(entry) == Some(Layer::Mpiio) && !entry.leaf;
-    for entry in grid.entries.iter().filter(asked) {
-        let (together, all) = of.entry(entry.file).or_default();
-        add(all, entry.cell.bytes);
-        add(together, if entry.collective { entry.cell.bytes } else { 0 });
+    let asked = |cell: &&Cell| DATA.contains(&cell.class) && cube.layer(cell) == Some(Layer::Mpiio) && !cell.leaf;
+    for cell in cube.cells.iter().filter(asked) {
+        let (together, all) = of.entry(cell.file).or_default();
+        add(all, cell.sums.bytes);
+        add(together, if cell.collective { cell.sums.bytes } else { 0 });
     }
     let is = |(together, all): &(u64, u64)| *together > 0 && *together as f64 >= *all as f64 * COLLECTIVE;
     of.into_iter().filter(|(_, of)| is(of)).map(|(file, _)| file).collect()
 }
 
 /// Returns the files that several processes read or write.
-pub(super) fn shared(grid: &Grid<'_>) -> FxHashSet<FileId> {
+pub(super) fn shared(cube: &Cube<'_>) -> FxHashSet<FileId> {
     let mut first: FxHashMap<FileId, ProcessId> = FxHashMap::default();
-    let data = grid.entries.iter().filter(|entry| entry.leaf && DATA.contains(&entry.class));
-    data.filter(|entry| *first.entry(entry.file).or_insert(entry.process) != entry.process)
-        .map(|entry| entry.file)
-        .collect()
+    let data = cube.cells.iter().filter(|cell| cell.leaf && DATA.contains(&cell.class));
+    data.filter(|cell| *first.entry(cell.file).or_insert(cell.process) != cell.process).map(|cell| cell.file).collect()
 }
 
 /// Returns the duration of the fastest calls by file, class and size octave, ns.
-pub(super) fn fastest(grid: &Grid<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
+pub(super) fn fastest(cube: &Cube<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
     let mut of: FxHashMap<(FileId, Class, u8), Vec<(f64, f64)>> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.shortest_ns > 0) {
-        let shortest = (entry.cell.shortest_ns as f64, entry.cell.calls as f64);
-        of.entry((entry.file, entry.class, entry.size)).or_default().push(shortest);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.sums.shortest_ns > 0) {
+        let shortest = (cell.sums.shortest_ns as f64, cell.sums.calls as f64);
+        of.entry((cell.file, cell.class, cell.size)).or_default().push(shortest);
     }
     of.into_iter().filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, FASTEST)?))).collect()
 }
 
-pub(super) fn readers(grid: &Grid<'_>) -> FxHashMap<FileId, usize> {
+pub(super) fn readers(cube: &Cube<'_>) -> FxHashMap<FileId, usize> {
     let mut of: FxHashMap<FileId, FxHashSet<ProcessId>> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
-        of.entry(entry.file).or_default().insert(entry.process);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Read) {
+        of.entry(cell.file).or_default().insert(cell.process);
     }
     of.into_iter().map(|(file, processes)| (file, processes.len())).collect()
 }
 
-pub(super) fn read(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
+pub(super) fn read(cube: &Cube<'_>) -> FxHashMap<FileId, u64> {
     let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Read) {
-        add(of.entry(entry.file).or_default(), entry.cell.bytes);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Read) {
+        add(of.entry(cell.file).or_default(), cell.sums.bytes);
     }
     of
 }
 
 /// Returns the end of the last byte that calls reach in each file, where offsets are known.
-pub(super) fn extents(grid: &Grid<'_>) -> FxHashMap<FileId, u64> {
+pub(super) fn extents(cube: &Cube<'_>) -> FxHashMap<FileId, u64> {
     let mut of: FxHashMap<FileId, u64> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.cell.range.0 < entry.cell.range.1) {
-        let until = of.entry(entry.file).or_default();
-        *until = (*until).max(entry.cell.range.1);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.sums.range.0 < cell.sums.range.1) {
+        let until = of.entry(cell.file).or_default();
+        *until = (*until).max(cell.sums.range.1);
     }
     of
 }
 
 /// Returns the time that slow units and long single calls explain, by cell, ns.
-pub(super) fn beyond(grid: &Grid<'_>, causes: &[Claim]) -> Vec<f64> {
-    let mut out = vec![0.0; grid.entries.len()];
+pub(super) fn beyond(cube: &Cube<'_>, causes: &[Claim]) -> Vec<f64> {
+    let mut out = vec![0.0; cube.cells.len()];
     let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;
     let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.savings);
     for (index, ns) in theirs {

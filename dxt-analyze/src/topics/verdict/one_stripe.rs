@@ -2,9 +2,9 @@
 //! cannot always tell whether calls wait for the target.
 
 use super::remedy::facts::{Facts, Storage};
+use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
 use crate::text::units;
-use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest processes that share the file, and its least part of the time in all calls.
@@ -12,21 +12,21 @@ const SHARED_BY: usize = 4;
 const MOST: f64 = 0.5;
 
 /// Returns the sentence about such a file, if there is one.
-pub(super) fn hint(grid: &Grid<'_>, facts: &Facts<'_, '_>) -> Option<String> {
+pub(super) fn hint(cube: &Cube<'_>, facts: &Facts<'_, '_>) -> Option<String> {
     let (mut all, mut by) = (0.0, BTreeMap::<FileId, (f64, BTreeSet<ProcessId>)>::new());
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        all += entry.cell.time_ns as f64;
-        if matches!(entry.class, Class::Read | Class::Write) {
-            let of = by.entry(entry.file).or_default();
-            of.0 += entry.cell.time_ns as f64;
-            of.1.insert(entry.process);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+        all += cell.sums.time_ns as f64;
+        if matches!(cell.class, Class::Read | Class::Write) {
+            let of = by.entry(cell.file).or_default();
+            of.0 += cell.sums.time_ns as f64;
+            of.1.insert(cell.process);
         }
     }
     let (file, (time, users)) = by.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let (_, stripes) = facts.stripes(file)?;
     let is = stripes == 1 && users.len() >= SHARED_BY && time >= all * MOST;
     (is && facts.storage(file) == Storage::Lustre).then(|| {
-        let name = grid.run.file_name(file);
+        let name = cube.run.file_name(file);
         let name = name.rsplit('/').next().unwrap_or(name);
         format!(
             " {name} has one stripe for {}: try more (`lfs setstripe -c 8` on its folder).",

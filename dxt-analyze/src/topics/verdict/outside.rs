@@ -1,11 +1,11 @@
 //! Time of MPI-IO calls outside of system calls (data exchange, waits inside the library, copies), less the time that ranks wait for system calls
 //! of the slowest one.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
 use crate::words::outside::{Outside, outside_posix};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,9 +44,9 @@ struct Way {
 }
 
 impl Way {
-    fn of(grid: &Grid<'_>, entry: &Entry) -> Self {
-        let mode = grid.stream(entry).map(|stream| Form::of(grid.run.op(stream).mode));
-        Self { collective: mode == Some(Form::Collective), hdf5: grid.layer(entry) == Some(Layer::Hdf5) }
+    fn of(cube: &Cube<'_>, cell: &Cell) -> Self {
+        let mode = cube.stream(cell).map(|stream| Form::of(cube.run.op(stream).mode));
+        Self { collective: mode == Some(Form::Collective), hdf5: cube.layer(cell) == Some(Layer::Hdf5) }
     }
 }
 
@@ -54,36 +54,36 @@ impl Way {
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
-    let inside = crate::topics::causes::replay::Work::of_those(&whole.causes.grid, |entry| entry.inside).critical()
-        + crate::topics::causes::shape::shared_records::beyond_mean_inside(whole.causes.grid.run);
+    let inside = crate::replay::Work::of_those(&whole.causes.cube, |cell| cell.inside).critical()
+        + crate::topics::causes::shape::shared_records::beyond_mean_inside(whole.causes.cube.run);
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
 /// Returns a claim about time outside of system calls, for the kind of calls with most of it.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
-    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
     let mut each: BTreeMap<(Class, Way, ProcessId), f64> = BTreeMap::new();
     let mut aggregators: BTreeMap<(Class, Way), BTreeSet<ProcessId>> = BTreeMap::new();
-    let forms = forms(grid, &|class, collective| inside_of(whole, class, collective));
-    for entry in &grid.entries {
-        let data = matches!(entry.class, Class::Read | Class::Write);
-        match (entry.leaf, entry.inside, data) {
+    let forms = forms(cube, &|class, collective| inside_of(whole, class, collective));
+    for cell in &cube.cells {
+        let data = matches!(cell.class, Class::Read | Class::Write);
+        match (cell.leaf, cell.inside, data) {
             (false, false, true) => {
-                let way = Way::of(grid, entry);
-                let sum = by.entry((entry.class, way)).or_default();
-                sum.time += entry.left_ns;
-                sum.bytes = sum.bytes.saturating_add(entry.cell.bytes);
-                sum.calls = sum.calls.saturating_add(entry.cell.calls);
-                *each.entry((entry.class, way, entry.process)).or_default() += entry.left_ns;
+                let way = Way::of(cube, cell);
+                let sum = by.entry((cell.class, way)).or_default();
+                sum.time += cell.left_ns;
+                sum.bytes = sum.bytes.saturating_add(cell.sums.bytes);
+                sum.calls = sum.calls.saturating_add(cell.sums.calls);
+                *each.entry((cell.class, way, cell.process)).or_default() += cell.left_ns;
             }
             (true, true, true) => {
                 let unknown = [(Way::default(), 1.0)];
-                let ways = forms.get(&(entry.file, entry.class)).map_or(unknown.as_slice(), Vec::as_slice);
+                let ways = forms.get(&(cell.file, cell.class)).map_or(unknown.as_slice(), Vec::as_slice);
                 for &(way, part) in ways {
-                    by.entry((entry.class, way)).or_default().inside += entry.left_ns * part;
-                    aggregators.entry((entry.class, way)).or_default().insert(entry.process);
-                    *each.entry((entry.class, way, entry.process)).or_default() -= entry.left_ns * part;
+                    by.entry((cell.class, way)).or_default().inside += cell.left_ns * part;
+                    aggregators.entry((cell.class, way)).or_default().insert(cell.process);
+                    *each.entry((cell.class, way, cell.process)).or_default() -= cell.left_ns * part;
                 }
             }
             _ => {}
@@ -95,7 +95,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     if all <= 0.0 || sum.time <= 0.0 {
         return None;
     }
-    let least = grid.run.thresholds.communication_share;
+    let least = cube.run.thresholds.communication_share;
     let matched = &whole.layers.result.collectives;
     // If single collective calls were matched, the time of each beyond its slowest rank's system calls is known.
     let collective = way == Way { collective: true, hdf5: false };
@@ -123,10 +123,10 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
     // Each collective call has a fixed cost; a few calls are needed, and waits of large ones are unknown in a log.
     let operations = sum.calls as f64 / processes;
-    let by_number = way.collective && (mean_bytes < LARGE || !grid.run.was_log());
+    let by_number = way.collective && (mean_bytes < LARGE || !cube.run.was_log());
     let fewer = if by_number { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
     // HDF5 sets a view for each collective call: fewer calls save these synchronization points, too.
-    let views = views(grid).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
+    let views = views(cube).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
     let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
     let saves = (all_of_it + in_views - held - copied.max(exchanged)).max(0.0) * fewer;
     let small = mean_bytes < SMALL;
@@ -135,7 +135,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         class,
         hdf5: way.hdf5,
         collective: way.collective,
-        alone: grid.run.ranks() < 2,
+        alone: cube.run.ranks() < 2,
         share: part,
         calls: sum.calls,
         bytes: sum.bytes,
@@ -144,7 +144,7 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
         inside_ns: sum.inside as u64,
         views: views.map(|views| (views.calls, views.time as u64)),
         more_in_views_ns: (in_views > all_of_it).then_some(in_views as u64),
-        one_stripe: one_stripe(whole, grid),
+        one_stripe: one_stripe(whole, cube),
         about,
     });
     let code = match (way.collective, way.hdf5) {
@@ -161,15 +161,15 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
 }
 
 /// Sums calls of MPI_File_set_view; `None` if there are none.
-fn views(grid: &Grid<'_>) -> Option<Sum> {
-    let is = |entry: &&Entry| {
-        let of = grid.stream(entry).map(|stream| grid.run.op(stream));
+fn views(cube: &Cube<'_>) -> Option<Sum> {
+    let is = |cell: &&Cell| {
+        let of = cube.stream(cell).map(|stream| cube.run.op(stream));
         of.is_some_and(|op| op.layer == Some(Layer::Mpiio) && op.name == "set_view")
     };
     let mut out = Sum::default();
-    for entry in grid.entries.iter().filter(is) {
-        out.time += entry.left_ns;
-        out.calls = out.calls.saturating_add(entry.cell.calls);
+    for cell in cube.cells.iter().filter(is) {
+        out.time += cell.left_ns;
+        out.calls = out.calls.saturating_add(cell.sums.calls);
     }
     (out.calls > 0).then_some(out)
 }
@@ -184,12 +184,12 @@ pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f6
 
 /// Returns the kinds of calls by file and class, with the part of the system call time inside each. If a file has calls of both kinds, parts are
 /// those of all files (`inside`: ns by class and whether collective); else the kind with most time gets all.
-fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
+fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
-    let program = |entry: &&Entry| !entry.leaf && !entry.inside;
-    for entry in grid.entries.iter().filter(program) {
-        let ways = of.entry((entry.file, entry.class)).or_default();
-        *ways.entry(Way::of(grid, entry)).or_default() += entry.left_ns;
+    let program = |cell: &&Cell| !cell.leaf && !cell.inside;
+    for cell in cube.cells.iter().filter(program) {
+        let ways = of.entry((cell.file, cell.class)).or_default();
+        *ways.entry(Way::of(cube, cell)).or_default() += cell.left_ns;
     }
     let parts = |class: Class, ways: BTreeMap<Way, f64>| {
         let both = [false, true].map(|collective| inside(class, collective));
@@ -203,13 +203,13 @@ fn forms(grid: &Grid<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
 }
 
 /// Returns the number of large files with a single stripe, and bytes of the largest.
-fn one_stripe(whole: &Whole<'_>, grid: &Grid<'_>) -> Option<(u64, u64)> {
+fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write)) {
-        let sum = bytes.entry(entry.file).or_default();
-        *sum = sum.saturating_add(entry.cell.bytes);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write)) {
+        let sum = bytes.entry(cell.file).or_default();
+        *sum = sum.saturating_add(cell.sums.bytes);
     }
-    let run = whole.causes.grid.run;
+    let run = whole.causes.cube.run;
     let single = |file: FileId| {
         let layout = run.file(file)?.layout.as_ref().filter(|layout| !layout.is_guess())?;
         let [component] = layout.layout.components.as_slice() else { return None };

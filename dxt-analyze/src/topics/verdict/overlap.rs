@@ -1,11 +1,11 @@
 //! Asynchronous operations that overlap no computation: the program waits for them right after starting them, or the starting calls do the work
 //! themselves.
 
+use crate::cube::{Cell, split_files};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, Process, ProcessId, Run};
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, split_files};
 use crate::topics::ledger::busy::has_threads;
 use crate::topics::ledger::result::waits_on_record;
 use crate::words::verdict::{NoOverlap, no_overlap};
@@ -40,27 +40,27 @@ impl Kept {
 
 /// Returns a claim about operations that could overlap computation.
 pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
-    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
-    let run = grid.run;
+    let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
+    let run = cube.run;
     let mut by: BTreeMap<ProcessId, Kept> = BTreeMap::new();
     // In a process with several threads, others may compute while one waits.
     let alone = |process: &&Process| !has_threads(process) && waits_on_record(run, process);
     let asked: FxHashSet<ProcessId> =
         run.numbered_processes().filter(|(_, process)| alone(process)).map(|(number, _)| number).collect();
     let split = split(run);
-    let is_wait = |entry: &Entry| is_wait(entry) && !split.contains(&(entry.process, entry.file));
-    for entry in grid.entries.iter().filter(|entry| is_wait(entry)) {
-        let Some(op) = grid.stream(entry).map(|stream| run.op(stream)) else { continue };
-        if !asked.contains(&entry.process) {
+    let is_wait = |cell: &Cell| is_wait(cell) && !split.contains(&(cell.process, cell.file));
+    for cell in cube.cells.iter().filter(|cell| is_wait(cell)) {
+        let Some(op) = cube.stream(cell).map(|stream| run.op(stream)) else { continue };
+        if !asked.contains(&cell.process) {
             continue;
         }
-        let ns = entry.cell.time_ns as f64;
+        let ns = cell.sums.time_ns as f64;
         let is = |whether: bool| if whether { ns } else { 0.0 };
-        by.entry(entry.process).or_default().add(&Kept {
+        by.entry(cell.process).or_default().add(&Kept {
             all: ns,
             handing_over: is(op.name == "submit"),
             of_mpi: is(op.layer == Some(Layer::Mpiio)),
-            calls: entry.cell.calls,
+            calls: cell.sums.calls,
             in_flight: 0.0,
         });
     }
@@ -80,14 +80,14 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     };
     let mut savings = Vec::new();
     let mut unseen: BTreeMap<ProcessId, f64> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is_wait(entry)) {
-        let Some(part) = part(entry.process) else { continue };
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is_wait(cell)) {
+        let Some(part) = part(cell.process) else { continue };
         // Calls far longer than their peers have findings of their own.
-        let kept = entry.left_ns - entry.beyond_ns(1.0);
-        if entry.leaf {
+        let kept = cell.left_ns - cell.beyond_ns(1.0);
+        if cell.leaf {
             savings.push((index, kept * part));
         } else {
-            *unseen.entry(entry.process).or_default() += kept * part;
+            *unseen.entry(cell.process).or_default() += kept * part;
         }
     }
     if by.is_empty() {
@@ -107,8 +107,8 @@ fn split(run: &Run) -> FxHashSet<(ProcessId, FileId)> {
     run.numbered_processes().flat_map(of).collect()
 }
 
-fn is_wait(entry: &Entry) -> bool {
-    matches!(entry.class, Class::Wait | Class::HandOver) && !entry.inside
+fn is_wait(cell: &Cell) -> bool {
+    matches!(cell.class, Class::Wait | Class::HandOver) && !cell.inside
 }
 
 fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {

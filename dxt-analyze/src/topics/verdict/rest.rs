@@ -17,20 +17,20 @@ const TOLD_OUTSIDE: [Code; 5] =
 
 /// Returns the unexplained share of the time in calls, from `left`: unexplained time by cell, ns.
 pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Rest> {
-    let (grid, ledger) = (&whole.causes.grid, &whole.ledger.result);
+    let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
     // Time of MPI-IO and HDF5 outside of system calls belongs to no cell, and neither do waits.
     let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * processes };
     let waits = cards.iter().filter(|card| WAITS.contains(&card.finding.code)).map(|card| saves(&card.finding));
     let waits_ns = waits.sum::<u64>() as f64 * processes;
-    let leaf = || grid.entries.iter().zip(left).filter(|(entry, _)| entry.leaf);
-    let all = leaf().map(|(entry, _)| entry.cell.time_ns as f64).sum::<f64>().max(io_ns);
+    let leaf = || cube.cells.iter().zip(left).filter(|(cell, _)| cell.leaf);
+    let all = leaf().map(|(cell, _)| cell.sums.time_ns as f64).sum::<f64>().max(io_ns);
     if all <= 0.0 {
         return None;
     }
     let by_class = CLASSES
-        .map(|class| (class, leaf().filter(|(entry, _)| entry.class == class).map(|(_, left)| *left).sum::<f64>()));
+        .map(|class| (class, leaf().filter(|(cell, _)| cell.class == class).map(|(_, left)| *left).sum::<f64>()));
     let (class, most) = by_class.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let sum: f64 = by_class.iter().map(|(_, ns)| ns).sum::<f64>() + library_ns;
     let (largest, most) = if library_ns > most {

@@ -1,9 +1,9 @@
 //! Data that processes write, read back and overwrite (scratch files): writes and reads are priced as one finding.
 
+use crate::cube::Cube;
 use crate::findings::Code;
 use crate::model::FileId;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 const SAME_FILES: f64 = 0.8;
 
 /// Merges the claims of overwriting and of reading back, if both are about the same files.
-pub(crate) fn joined(grid: &Grid<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
+pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);
         // With several claims of a code, it is unknown which belong together.
         all.next().filter(|_| all.next().is_none())
     };
     let (Some(over), Some(back)) = (at(Code::OVERWRITTEN), at(Code::READ_BACK)) else { return claims };
-    let file = |index: u32| grid.entries.get(index as usize).map_or(FileId::NONE, |entry| entry.file);
+    let file = |index: u32| cube.cells.get(index as usize).map_or(FileId::NONE, |cell| cell.file);
     let is_on = |one: usize, other: usize| {
         let (Some(one), Some(other)) = (claims.get(one), claims.get(other)) else { return false };
         let theirs: BTreeSet<FileId> = other.savings.iter().map(|(index, _)| file(*index)).collect();

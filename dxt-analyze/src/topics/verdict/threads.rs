@@ -18,11 +18,11 @@ const MEANWHILE: f64 = 0.6;
 
 /// Returns a claim about the process that loses most time.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
-    let grid = &whole.causes.grid;
+    let cube = &whole.causes.cube;
     let run_ns = whole.causes.result.run_ns as f64;
-    let found = grid.run.numbered_processes().filter_map(|(number, _)| {
+    let found = cube.run.numbered_processes().filter_map(|(number, _)| {
         let busy = *whole.ledger.busy.calls.get(&number)? as f64;
-        let of = grid.threads.get(number.index())?;
+        let of = cube.threads.get(number.index())?;
         let (most, all) = (of.most_ns as f64, of.all_ns as f64);
         // A thread whose calls all lie after those of another does not wait for it.
         let meanwhile = of.mean_span_ns as f64 >= of.span_ns as f64 * MEANWHILE;
@@ -33,7 +33,7 @@ pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let &(number, busy, of) = found.first()?;
     let words = serialized_threads(&Threads {
-        process: grid.run.process_name(number),
+        process: cube.run.process_name(number),
         others: found.len() as u64 - 1,
         count: of.count,
         busy_ns: busy as u64,

@@ -1,11 +1,11 @@
 //! Orders findings by saving, each without the time that earlier ones explain. Findings about the same calls as an earlier one join its card.
 
+use crate::cube::Cube;
 use crate::findings::{Code, Finding, Severity};
+use crate::replay::Work;
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
 use crate::topics::causes::price::price;
-use crate::topics::causes::replay::Work;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -33,10 +33,10 @@ pub(crate) struct Card {
 }
 
 /// Returns cards by weight, and the unexplained time in calls by cell, ns.
-pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
-    let run_ns = grid.run.length_ns();
-    let mut left: Vec<f64> = grid.entries.iter().map(|entry| entry.cell.time_ns as f64).collect();
-    let (phases, slots) = (Work::of(grid, false), Work::of(grid, true));
+pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
+    let run_ns = cube.run.length_ns();
+    let mut left: Vec<f64> = cube.cells.iter().map(|cell| cell.sums.time_ns as f64).collect();
+    let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
     claims.iter_mut().for_each(|claim| claim.finding.saving = None);
@@ -49,7 +49,7 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 *ns = rest;
             }
             if has_changed {
-                price(grid, &phases, &slots, claim);
+                price(cube, &phases, &slots, claim);
             }
         });
         // General findings are reported only if no cause explains enough.
@@ -111,11 +111,11 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     }
     // A remaining claim joins the card with most of its calls, or is dropped if it saves nothing.
     for claim in claims {
-        let whole: f64 = claim.savings.iter().map(|(index, _)| time(grid, *index)).sum();
+        let whole: f64 = claim.savings.iter().map(|(index, _)| time(cube, *index)).sum();
         let of = |mine: &[bool]| {
             let shared =
                 claim.savings.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
-            shared.map(|(index, _)| time(grid, *index)).sum::<f64>()
+            shared.map(|(index, _)| time(cube, *index)).sum::<f64>()
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
         match same.and_then(|at| cards.get_mut(at)) {
@@ -127,8 +127,8 @@ pub(crate) fn weigh(grid: &Grid<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     (cards, left)
 }
 
-fn time(grid: &Grid<'_>, index: u32) -> f64 {
-    grid.entries.get(index as usize).map_or(0.0, |entry| entry.cell.time_ns as f64)
+fn time(cube: &Cube<'_>, index: u32) -> f64 {
+    cube.cells.get(index as usize).map_or(0.0, |cell| cell.sums.time_ns as f64)
 }
 
 /// True if stripe sharing comes from small independent MPI-IO calls: of both findings, the one with more savings is more useful.

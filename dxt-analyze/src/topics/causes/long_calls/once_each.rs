@@ -1,8 +1,8 @@
 //! Outliers that occur once for each file of a process: the first call fetches the file from where it lies.
 
 use super::tails::Tail;
+use crate::cube::Cube;
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 
 /// Fewest files with an outlier.
@@ -14,11 +14,11 @@ const CALLS: u64 = 2;
 
 /// Returns the number of files with one outlier each, if nearly all files have one and none has more.
 #[must_use]
-pub fn once_each(grid: &Grid<'_>, tail: &Tail) -> Option<u64> {
+pub fn once_each(cube: &Cube<'_>, tail: &Tail) -> Option<u64> {
     let mut by: BTreeMap<(ProcessId, FileId), (u64, u64)> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == tail.class) {
-        let of = by.entry((entry.process, entry.file)).or_default();
-        *of = (of.0.saturating_add(entry.cell.far_calls), of.1.saturating_add(entry.cell.calls));
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == tail.class) {
+        let of = by.entry((cell.process, cell.file)).or_default();
+        *of = (of.0.saturating_add(cell.sums.far_calls), of.1.saturating_add(cell.sums.calls));
     }
     let long = by.values().filter(|(far, _)| *far > 0).count();
     let is = long >= FEWEST

@@ -4,10 +4,10 @@ use super::first_calls;
 use super::once_each::once_each;
 use super::stalls_in_a_row;
 use super::tails::{FEW, MOST, Tail};
+use crate::cube::Cube;
+use crate::cube::kind_of_file::dearest;
 use crate::model::{Class, ProcessId};
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::grid::kind_of_file::dearest;
-use crate::topics::causes::replay::Savings;
+use crate::replay::Savings;
 use std::collections::BTreeSet;
 
 /// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own.
@@ -19,17 +19,17 @@ const PROCESSES: usize = 3;
 
 /// Merges tails on no unit in particular into one if they form a tail together; returns the other tails as well.
 #[must_use]
-pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
-    let (loose, mut out): (Vec<Tail>, Vec<Tail>) = tails.into_iter().partition(|tail| is_loose(grid, tail));
+pub fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
+    let (loose, mut out): (Vec<Tail>, Vec<Tail>) = tails.into_iter().partition(|tail| is_loose(cube, tail));
     let all: f64 = loose.iter().map(|tail| tail.extra_ns).sum();
     let (mut parts, small): (Vec<Tail>, Vec<Tail>) = loose.into_iter().partition(|tail| tail.extra_ns >= all * NAMED);
     out.extend(small);
     parts.sort_by(|a, b| b.extra_ns.total_cmp(&a.extra_ns));
-    if parts.len() < 2 || !is_tail(grid, &parts) {
+    if parts.len() < 2 || !is_tail(cube, &parts) {
         out.extend(parts);
         return out;
     }
-    let took = |index: u32| grid.entries.get(index as usize).map_or(0, |entry| entry.cell.longest_ns);
+    let took = |index: u32| cube.cells.get(index as usize).map_or(0, |cell| cell.sums.longest_ns);
     let mut parts = parts.into_iter();
     let Some(mut first) = parts.next() else { return out };
     first.stalls.clear();
@@ -48,24 +48,24 @@ pub fn joined(grid: &Grid<'_>, tails: Vec<Tail>) -> Vec<Tail> {
 }
 
 /// True for a tail of reads, writes or metadata calls that fits no special case.
-fn is_loose(grid: &Grid<'_>, tail: &Tail) -> bool {
+fn is_loose(cube: &Cube<'_>, tail: &Tail) -> bool {
     let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
     let whose = tail.of.is_some() || tail.at_once.is_some();
     kinds.contains(&tail.class)
         && !whose
-        && first_calls::claim(grid, tail).is_none()
-        && once_each(grid, tail).is_none()
-        && stalls_in_a_row::claim(grid, tail).is_none()
-        && dearest(grid, &tail.savings, |entry| entry.leaf && entry.class == tail.class).is_none()
+        && first_calls::claim(cube, tail).is_none()
+        && once_each(cube, tail).is_none()
+        && stalls_in_a_row::claim(cube, tail).is_none()
+        && dearest(cube, &tail.savings, |cell| cell.leaf && cell.class == tail.class).is_none()
 }
 
 /// True if no few calls have most of the excess.
-fn is_tail(grid: &Grid<'_>, parts: &[Tail]) -> bool {
+fn is_tail(cube: &Cube<'_>, parts: &[Tail]) -> bool {
     let mut each: Savings = parts.iter().flat_map(|tail| tail.savings.iter().copied()).collect();
     each.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = each.iter().map(|(_, ns)| ns).sum();
     let longest: f64 = each.iter().take(FEW).map(|(_, ns)| ns).sum();
-    let process = |(index, _): &(u32, f64)| Some(grid.entries.get(*index as usize)?.process);
+    let process = |(index, _): &(u32, f64)| Some(cube.cells.get(*index as usize)?.process);
     let processes: BTreeSet<ProcessId> = each.iter().filter_map(process).collect();
     let one = each.first().map_or(0.0, |(_, ns)| *ns);
     longest < all * MOST && one <= all * ONE && processes.len() >= PROCESSES

@@ -1,8 +1,8 @@
 //! Repeated outliers of most processes at the same time: storage stops for all, on no particular rank or node.
 
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
+use crate::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use std::collections::BTreeSet;
 
@@ -41,12 +41,12 @@ type Long = (u64, u64, u32);
 
 /// Finds stops among outliers of a class. `cells`: cells with their excess, ns; `processes`: number of processes with calls of the class.
 #[must_use]
-pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
-    let entry = |index: u32| grid.entries.get(index as usize);
+pub fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
+    let cell = |index: u32| cube.cells.get(index as usize);
     let mut calls: Vec<Long> = cells
         .iter()
         .filter_map(|(index, _)| {
-            let cell = &entry(*index)?.cell;
+            let cell = &cell(*index)?.sums;
             let began = cell.longest_began()?;
             Some((began, began.saturating_add(cell.longest_ns), *index))
         })
@@ -55,8 +55,8 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
     let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
     let groups: Vec<(&[Long], usize)> = at_once(&calls)
         .into_iter()
-        .map(|group| (group, most_at_once(group, entry).min(most_end_together(group, entry))))
-        .filter(|(group, most)| *most >= need && !go_on_meanwhile(grid, class, group))
+        .map(|group| (group, most_at_once(group, cell).min(most_end_together(group, cell))))
+        .filter(|(group, most)| *most >= need && !go_on_meanwhile(cube, class, group))
         .collect();
     let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * NEARLY_ALL;
     let clear = processes >= SEVERAL && !groups.is_empty() && groups.iter().all(nearly_all);
@@ -68,7 +68,7 @@ pub fn stand_still(grid: &Grid<'_>, class: Class, cells: &[(u32, f64)], processe
     if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
         return None;
     }
-    let far = savings.iter().filter_map(|(index, _)| entry(*index)).map(|entry| entry.cell.far_calls).sum();
+    let far = savings.iter().filter_map(|(index, _)| cell(*index)).map(|cell| cell.sums.far_calls).sum();
     let span = |group: &&[Long]| {
         let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
         (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
@@ -92,10 +92,10 @@ fn at_once(calls: &[Long]) -> Vec<&[Long]> {
 }
 
 /// Returns the largest number of processes of a group in an outlier at the same time.
-fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+fn most_at_once<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let at = |moment: u64| -> usize {
         let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);
-        inside.filter_map(|call| Some(entry(call.2)?.process)).collect::<BTreeSet<ProcessId>>().len()
+        inside.filter_map(|call| Some(cell(call.2)?.process)).collect::<BTreeSet<ProcessId>>().len()
     };
     // The maximum is reached where a call begins; of many, a sample suffices.
     let step = group.len().div_ceil(64).max(1);
@@ -103,11 +103,11 @@ fn most_at_once<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) ->
 }
 
 /// Returns the largest number of processes of a group whose outliers end together.
-fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry>) -> usize {
+fn most_end_together<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let within = (longest as f64 * TOGETHER) as u64;
     let mut ends: Vec<(u64, ProcessId)> =
-        group.iter().filter_map(|call| Some((call.1, entry(call.2)?.process))).collect();
+        group.iter().filter_map(|call| Some((call.1, cell(call.2)?.process))).collect();
     ends.sort_unstable();
     let from = |(at, first): (usize, &(u64, ProcessId))| {
         let near = ends.iter().skip(at).take_while(|end| end.0 <= first.0.saturating_add(within));
@@ -119,19 +119,18 @@ fn most_end_together<'g>(group: &[Long], entry: impl Fn(u32) -> Option<&'g Entry
 
 /// True if as many calls of the class on the same files are fast during the group, at window resolution: then its outliers are independent.
 /// Windows at the end are left out: storage that resumes answers some calls first.
-fn go_on_meanwhile(grid: &Grid<'_>, class: Class, group: &[Long]) -> bool {
+fn go_on_meanwhile(cube: &Cube<'_>, class: Class, group: &[Long]) -> bool {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
     let end = group.iter().map(|call| call.1).max().unwrap_or(0).saturating_sub((longest as f64 * TOGETHER) as u64);
-    let (first, last) = (grid.slots.of(begin), grid.slots.of(end.max(begin)));
-    let files: BTreeSet<FileId> =
-        group.iter().filter_map(|call| Some(grid.entries.get(call.2 as usize)?.file)).collect();
-    let within = |entry: &&Entry| {
-        let (from, until) = (usize::from(entry.slot), usize::from(entry.slot) + grid.slots_of_cell);
-        let like = entry.leaf && entry.class == class && files.contains(&entry.file);
+    let (first, last) = (cube.slots.of(begin), cube.slots.of(end.max(begin)));
+    let files: BTreeSet<FileId> = group.iter().filter_map(|call| Some(cube.cells.get(call.2 as usize)?.file)).collect();
+    let within = |cell: &&Cell| {
+        let (from, until) = (usize::from(cell.slot), usize::from(cell.slot) + cube.slots_of_cell);
+        let like = cell.leaf && cell.class == class && files.contains(&cell.file);
         like && from > first && until <= last
     };
-    let quick = grid.entries.iter().filter(within).map(|entry| entry.cell.calls.saturating_sub(entry.cell.far_calls));
+    let quick = cube.cells.iter().filter(within).map(|cell| cell.sums.calls.saturating_sub(cell.sums.far_calls));
     quick.fold(0_u64, u64::saturating_add) >= group.len() as u64
 }
 

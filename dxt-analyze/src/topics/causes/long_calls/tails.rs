@@ -1,12 +1,12 @@
 //! Outliers that no slow unit explains: a single stall, or a tail of many.
 
 use super::stand_still::{StandStill, stand_still};
+use crate::cube::Cube;
 use crate::model::ProcessId;
 use crate::model::class::{CLASSES, Class};
+use crate::replay::Savings;
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::odd::FEWEST;
 use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
@@ -71,29 +71,29 @@ impl Tail {
 
 /// Returns a tail per class of calls with outliers.
 #[must_use]
-pub fn tails(grid: &Grid<'_>) -> Vec<Tail> {
-    CLASSES.into_iter().filter_map(|class| tail(grid, class)).collect()
+pub fn tails(cube: &Cube<'_>) -> Vec<Tail> {
+    CLASSES.into_iter().filter_map(|class| tail(cube, class)).collect()
 }
 
-fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
+fn tail(cube: &Cube<'_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut savings = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
     let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && entry.class == class) {
-        calls = calls.saturating_add(entry.cell.calls);
-        let mine = by.entry(entry.process).or_default();
-        mine.1 = mine.1.saturating_add(entry.cell.calls);
-        let unexplained = entry.left_ns >= entry.cell.time_ns as f64 * (1.0 - EXPLAINED);
-        if entry.cell.far_calls == 0 || !unexplained {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && cell.class == class) {
+        calls = calls.saturating_add(cell.sums.calls);
+        let mine = by.entry(cell.process).or_default();
+        mine.1 = mine.1.saturating_add(cell.sums.calls);
+        let unexplained = cell.left_ns >= cell.sums.time_ns as f64 * (1.0 - EXPLAINED);
+        if cell.sums.far_calls == 0 || !unexplained {
             continue;
         }
-        let more = entry.beyond_ns(1.0);
-        far = far.saturating_add(entry.cell.far_calls);
-        mine.0 = mine.0.saturating_add(entry.cell.far_calls);
+        let more = cell.beyond_ns(1.0);
+        far = far.saturating_add(cell.sums.far_calls);
+        mine.0 = mine.0.saturating_add(cell.sums.far_calls);
         extra += more;
         savings.push((index, more));
-        longest.push((entry.cell.longest_ns, index));
+        longest.push((cell.sums.longest_ns, index));
     }
     longest.sort_unstable_by(|a, b| b.cmp(a));
     let first = longest.first()?.1;
@@ -105,10 +105,9 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
         return None;
     }
     let buffered = |index: u32| {
-        let entry = grid.entries.get(index as usize);
-        entry
-            .and_then(|entry| Some((entry.size, grid.stream(entry)?)))
-            .is_some_and(|(size, stream)| size <= BUFFERED && grid.run.op(stream).layer == Some(Layer::Stdio))
+        let cell = cube.cells.get(index as usize);
+        cell.and_then(|cell| Some((cell.size, cube.stream(cell)?)))
+            .is_some_and(|(size, stream)| size <= BUFFERED && cube.run.op(stream).layer == Some(Layer::Stdio))
     };
     let in_buffers: f64 = savings.iter().filter(|(index, _)| buffered(*index)).map(|(_, ns)| ns).sum();
     if stalls.is_empty() && in_buffers >= extra * MOST {
@@ -116,7 +115,7 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     }
     let mut of_nodes: BTreeMap<Unit, (u64, u64)> = BTreeMap::new();
     for (process, (far, calls)) in &by {
-        if let Some(process) = grid.run.process(*process) {
+        if let Some(process) = cube.run.process(*process) {
             let of = of_nodes.entry(Unit::Node(process.node)).or_default();
             *of = (of.0.saturating_add(*far), of.1.saturating_add(*calls));
         }
@@ -124,9 +123,9 @@ fn tail(grid: &Grid<'_>, class: Class) -> Option<Tail> {
     let by: BTreeMap<Unit, (u64, u64)> = by.into_iter().map(|(process, of)| (Unit::Process(process), of)).collect();
     let of = nearly_all(&by, far).or_else(|| nearly_all(&of_nodes, far));
     // Lock waits of several processes, and system calls inside collective calls, overlap in any case.
-    let inside = |(index, _): &(u32, f64)| grid.entries.get(*index as usize).is_some_and(|entry| entry.inside);
+    let inside = |(index, _): &(u32, f64)| cube.cells.get(*index as usize).is_some_and(|cell| cell.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || savings.iter().any(inside);
-    let at_once = if of.is_some() || by_nature { None } else { stand_still(grid, class, &savings, by.len()) };
+    let at_once = if of.is_some() || by_nature { None } else { stand_still(cube, class, &savings, by.len()) };
     Some(Tail { class, also: Vec::new(), far, calls, extra_ns: extra, stalls, longest: first, of, at_once, savings })
 }
 

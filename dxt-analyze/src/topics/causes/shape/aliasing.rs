@@ -4,16 +4,16 @@
 //! Second pass, beside the cells: for the files of most processes with at least [`TARGETS`] targets, counts processes that begin requests on each
 //! target, in time windows as long as the median call. Of more than [`MOMENTS`] windows, a sample chosen by hash.
 
+use crate::cube::Cube;
+use crate::cube::reading::parts::LOG_BITS;
+use crate::cube::reading::sums::log;
+use crate::cube::reading::usual::{Kind, Usual};
 use crate::findings::{About, Code, Finding};
 use crate::layouts::placed::Placed;
 use crate::model::{Class, FileId, FileLayout, ProcessId, Run};
+use crate::replay::Savings;
 use crate::scan::{Analysis, Block};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::reading::cell::log;
-use crate::topics::causes::reading::parts::LOG_BITS;
-use crate::topics::causes::reading::usual::{Kind, Usual};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -317,34 +317,34 @@ pub struct Aliased {
 
 /// Returns claims. Saving: time of calls much longer than the fastest of their kind, less the wait if requests were spread over all targets.
 #[must_use]
-pub fn claims(grid: &Grid<'_>, found: &[Aliased]) -> Vec<Claim> {
-    found.iter().filter_map(|aliased| claim(grid, aliased)).collect()
+pub fn claims(cube: &Cube<'_>, found: &[Aliased]) -> Vec<Claim> {
+    found.iter().filter_map(|aliased| claim(cube, aliased)).collect()
 }
 
-fn claim(grid: &Grid<'_>, aliased: &Aliased) -> Option<Claim> {
-    let is = |entry: &crate::topics::causes::grid::Entry| {
-        let data = matches!(entry.class, Class::Read | Class::Write);
-        entry.leaf && data && entry.file == aliased.file && entry.cell.shortest_ns > 0
+fn claim(cube: &Cube<'_>, aliased: &Aliased) -> Option<Claim> {
+    let is = |cell: &crate::cube::Cell| {
+        let data = matches!(cell.class, Class::Read | Class::Write);
+        cell.leaf && data && cell.file == aliased.file && cell.sums.shortest_ns > 0
     };
     let mut fastest: BTreeMap<(u8, Class), u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| is(entry)) {
-        let known = fastest.entry((entry.size, entry.class)).or_insert(u64::MAX);
-        *known = (*known).min(entry.cell.shortest_ns);
+    for cell in cube.cells.iter().filter(|cell| is(cell)) {
+        let known = fastest.entry((cell.size, cell.class)).or_insert(u64::MAX);
+        *known = (*known).min(cell.sums.shortest_ns);
     }
     // Calls per target if requests were spread over all targets.
     let each = (aliased.at_once / aliased.targets as f64).max(1.0);
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
-        let Some(&fastest) = fastest.get(&(entry.size, entry.class)) else { continue };
-        let less = entry.left_ns - fastest as f64 * each * entry.cell.calls as f64;
-        if entry.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)) {
+        let Some(&fastest) = fastest.get(&(cell.size, cell.class)) else { continue };
+        let less = cell.left_ns - fastest as f64 * each * cell.sums.calls as f64;
+        if cell.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
             savings.push((index, less));
         }
     }
     if savings.is_empty() {
         return None;
     }
-    let name = grid.run.file(aliased.file)?.name.clone();
+    let name = cube.run.file(aliased.file)?.name.clone();
     let about = About { file: Some(name.clone()), ..About::default() };
     let words = words::aliasing(&name, aliased.share, aliased.targets as u64, aliased.at_once, about);
     Some(Claim::new(Finding::new(Code::ALIASING, words), savings))

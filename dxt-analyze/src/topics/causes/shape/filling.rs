@@ -1,11 +1,11 @@
 //! Reads that only complete blocks of which writes change a part.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ const BLOCK: u8 = 17;
 
 /// Returns one claim about such reads in all files.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let found = filling(grid)?;
-    Some(Claim::on_files(grid, Code::READ_MODIFY_WRITE, found.savings, |lost| {
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let found = filling(cube)?;
+    Some(Claim::on_files(cube, Code::READ_MODIFY_WRITE, found.savings, |lost| {
         words::read_modify_write(found.reads, found.writes, lost)
     }))
 }
@@ -33,17 +33,17 @@ struct Filling {
 }
 
 /// Finds files where a process makes about one or two small reads per write and no larger reads.
-fn filling(grid: &Grid<'_>) -> Option<Filling> {
+fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.inside) {
-        let reaches = until.entry(entry.file).or_default();
-        *reaches = (*reaches).max(entry.cell.range.1);
-        let sums = of.entry((entry.process, entry.file)).or_default();
-        match entry.class {
-            Class::Read if entry.size <= BLOCK => add(&mut sums.0, entry.cell.calls),
-            Class::Read => add(&mut sums.2, entry.cell.calls),
-            Class::Write => add(&mut sums.1, entry.cell.calls),
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {
+        let reaches = until.entry(cell.file).or_default();
+        *reaches = (*reaches).max(cell.sums.range.1);
+        let sums = of.entry((cell.process, cell.file)).or_default();
+        match cell.class {
+            Class::Read if cell.size <= BLOCK => add(&mut sums.0, cell.sums.calls),
+            Class::Read => add(&mut sums.2, cell.sums.calls),
+            Class::Write => add(&mut sums.1, cell.sums.calls),
             _ => {}
         }
     }
@@ -55,11 +55,8 @@ fn filling(grid: &Grid<'_>) -> Option<Filling> {
     });
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
-    let is = |entry: &Entry| entry.leaf && entry.class == Class::Read && of.contains_key(&(entry.process, entry.file));
-    let savings: Savings = (0_u32..)
-        .zip(&grid.entries)
-        .filter(|(_, entry)| is(entry))
-        .map(|(index, entry)| (index, entry.left_ns))
-        .collect();
+    let is = |cell: &Cell| cell.leaf && cell.class == Class::Read && of.contains_key(&(cell.process, cell.file));
+    let savings: Savings =
+        (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)).map(|(index, cell)| (index, cell.left_ns)).collect();
     (!savings.is_empty()).then_some(Filling { reads, writes, savings })
 }

@@ -1,12 +1,12 @@
 //! Files that a process finds some time after they exist, since it polls rarely. The trace tells when each file was there ([`Found`]); the loss
 //! is the time from then to the query that finds it, not the time to make the file.
 
+use crate::cube::Cube;
+use crate::cube::reading::questions::Found;
 use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::reading::questions::Found;
-use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::polled::Others;
 use crate::words::common::Who;
 use crate::words::shape as words;
@@ -19,14 +19,14 @@ const TWICE: u64 = 2;
 const FEWEST: u64 = 4;
 const SELDOM_NS: u64 = 1_000_000_000;
 
-/// Returns one claim about all such waits. Calls in `grid` between the queries show if a process works meanwhile.
+/// Returns one claim about all such waits. Calls in `cube` between the queries show if a process works meanwhile.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    if grid.found.is_empty() {
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    if cube.found.is_empty() {
         return None;
     }
-    let others = Others::of(grid);
-    let mut found: Vec<&Found> = grid.found.iter().filter(|found| !others.are_work(grid, found)).collect();
+    let others = Others::of(cube);
+    let mut found: Vec<&Found> = cube.found.iter().filter(|found| !others.are_work(cube, found)).collect();
     let (mut of_process, mut for_file) = (BTreeMap::<ProcessId, usize>::new(), BTreeMap::<FileId, usize>::new());
     for one in &found {
         *of_process.entry(one.process).or_default() += 1;
@@ -54,13 +54,13 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     files.dedup();
     let (longest, most) = by_process.iter().max_by_key(|(process, ns)| (**ns, std::cmp::Reverse(**process)))?;
     let rank =
-        grid.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
-    let file = files.first().filter(|_| files.len() == 1).map(|file| grid.run.file_name(*file).to_owned());
+        cube.run.process(*longest).map(|process| process.rank).filter(|rank| *rank >= 0 && by_process.len() == 1);
+    let file = files.first().filter(|_| files.len() == 1).map(|file| cube.run.file_name(*file).to_owned());
     let about = About { rank, file, calls: Some(calls), ..About::default() };
     let of = words::FoundLate {
-        who: Who::of(by_process.len(), grid.run.process_name(*longest)),
+        who: Who::of(by_process.len(), cube.run.process_name(*longest)),
         files: files.len() as u64,
-        name: pattern(grid, &files),
+        name: pattern(cube, &files),
         waits: found.len() as u64,
         calls,
         asked_ns: asked,
@@ -72,11 +72,11 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
 }
 
 /// Returns the path of the only file, or `/run/ready_*` if those of all differ in numbers only.
-fn pattern(grid: &Grid<'_>, files: &[FileId]) -> Option<String> {
+fn pattern(cube: &Cube<'_>, files: &[FileId]) -> Option<String> {
     if let [file] = files {
-        return Some(grid.run.file_name(*file).to_owned());
+        return Some(cube.run.file_name(*file).to_owned());
     }
-    let mut names = files.iter().map(|file| without_numbers(grid.run.file_name(*file)));
+    let mut names = files.iter().map(|file| without_numbers(cube.run.file_name(*file)));
     let first = names.next()?;
     names.all(|name| name == first).then_some(first)
 }

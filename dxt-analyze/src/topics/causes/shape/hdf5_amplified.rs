@@ -1,12 +1,12 @@
 //! HDF5 reads far more bytes than the program requests: chunks that exceed its cache are reread for each piece, and columns of a row-major
 //! dataset bring whole rows.
 
+use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -30,29 +30,29 @@ struct Found {
 
 /// Returns a claim per file.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.class == Class::Read) {
-        let Some(stream) = grid.stream(entry) else { continue };
-        let found = by.entry(entry.file).or_default();
-        match grid.layer(entry) {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.class == Class::Read) {
+        let Some(stream) = cube.stream(cell) else { continue };
+        let found = by.entry(cell.file).or_default();
+        match cube.layer(cell) {
             Some(Layer::Hdf5) => {
-                add(&mut found.asked, entry.cell.bytes);
-                add(&mut found.calls, entry.cell.calls);
+                add(&mut found.asked, cell.sums.bytes);
+                add(&mut found.calls, cell.sums.calls);
             }
-            Some(Layer::Mpiio) if stream.in_hdf5 => add(&mut found.of_mpi, entry.cell.bytes),
-            _ if entry.leaf && stream.in_hdf5 => {
-                add(&mut found.moved, entry.cell.bytes);
-                found.time_ns += entry.left_ns;
-                found.savings.push((index, entry.left_ns));
+            Some(Layer::Mpiio) if stream.in_hdf5 => add(&mut found.of_mpi, cell.sums.bytes),
+            _ if cell.leaf && stream.in_hdf5 => {
+                add(&mut found.moved, cell.sums.bytes);
+                found.time_ns += cell.left_ns;
+                found.savings.push((index, cell.left_ns));
             }
             _ => {}
         }
     }
-    by.into_iter().filter_map(|(file, found)| claim(grid, file, found)).collect()
+    by.into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()
 }
 
-fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
+fn claim(cube: &Cube<'_>, file: FileId, mut found: Found) -> Option<Claim> {
     // Bytes that MPI-IO adds have findings of their own.
     let moved = if found.of_mpi > 0 { found.of_mpi } else { found.moved };
     let more = moved.checked_sub(found.asked)?;
@@ -61,7 +61,7 @@ fn claim(grid: &Grid<'_>, file: FileId, mut found: Found) -> Option<Claim> {
     }
     let needless = more as f64 / moved as f64;
     found.savings.iter_mut().for_each(|(_, ns)| *ns *= needless);
-    let name = grid.run.file(file)?.name.clone();
+    let name = cube.run.file(file)?.name.clone();
     let about = About { file: Some(name.clone()), calls: Some(found.calls), bytes: Some(moved), ..About::default() };
     let words = words::hdf5_amplified(&name, (found.asked, moved), found.calls, found.time_ns as u64, about);
     Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words), found.savings))

@@ -1,12 +1,12 @@
 //! HDF5 files that are flushed after every few writes: each flush writes all changed metadata and cached chunks, in small pieces or again.
 
 use super::put_together::saved_ns;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
@@ -40,8 +40,8 @@ impl Use {
     }
 
     /// True if flushes cause such calls: syncs, small writes, and rewritten chunks.
-    fn changes(&self, entry: &Entry) -> bool {
-        entry.class == Class::Sync || entry.class == Class::Write && (entry.size <= SMALL || self.writes_again())
+    fn changes(&self, cell: &Cell) -> bool {
+        cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }
 
     /// Part of the system calls' time that all flushes but one cause.
@@ -52,21 +52,21 @@ impl Use {
 
 /// Returns one claim about all such files.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let inside = |entry: &&Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let inside = |cell: &&Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
     let mut uses: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
-    for entry in &grid.entries {
-        let of = uses.entry((entry.process, entry.file)).or_default();
-        match entry.class {
-            Class::Sync if grid.layer(entry) == Some(Layer::Hdf5) => {
-                add(&mut of.flushes, entry.cell.calls);
-                of.flushing_ns += entry.left_ns;
+    for cell in &cube.cells {
+        let of = uses.entry((cell.process, cell.file)).or_default();
+        match cell.class {
+            Class::Sync if cube.layer(cell) == Some(Layer::Hdf5) => {
+                add(&mut of.flushes, cell.sums.calls);
+                of.flushing_ns += cell.left_ns;
             }
-            Class::Write if grid.layer(entry) == Some(Layer::Hdf5) => {
-                add(&mut of.writes, entry.cell.calls);
-                add(&mut of.bytes, entry.cell.bytes);
+            Class::Write if cube.layer(cell) == Some(Layer::Hdf5) => {
+                add(&mut of.writes, cell.sums.calls);
+                add(&mut of.bytes, cell.sums.bytes);
             }
-            Class::Write if inside(&entry) => add(&mut of.moved, entry.cell.bytes),
+            Class::Write if inside(&cell) => add(&mut of.moved, cell.sums.bytes),
             _ => {}
         }
     }
@@ -74,20 +74,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if uses.is_empty() {
         return None;
     }
-    for entry in grid.entries.iter().filter(inside) {
-        let of = uses.get_mut(&(entry.process, entry.file)).filter(|of| of.changes(entry));
-        of.into_iter().for_each(|of| of.changing_ns += entry.left_ns);
+    for cell in cube.cells.iter().filter(inside) {
+        let of = uses.get_mut(&(cell.process, cell.file)).filter(|of| of.changes(cell));
+        of.into_iter().for_each(|of| of.changing_ns += cell.left_ns);
     }
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
-        let of = uses.get(&(entry.process, entry.file)).filter(|of| of.changes(entry));
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
+        let of = uses.get(&(cell.process, cell.file)).filter(|of| of.changes(cell));
         if let Some(of) = of {
             // The bytes must be written once, in larger pieces.
             let once = 1.0 - of.bytes as f64 / of.moved.max(1) as f64;
-            let less = match entry.class {
-                Class::Sync => entry.left_ns,
-                _ if entry.size > SMALL => entry.left_ns * once,
-                _ => saved_ns(entry.left_ns, entry.cell.bytes, entry.cell.calls),
+            let less = match cell.class {
+                Class::Sync => cell.left_ns,
+                _ if cell.size > SMALL => cell.left_ns * once,
+                _ => saved_ns(cell.left_ns, cell.sums.bytes, cell.sums.calls),
             };
             savings.push((index, less.max(0.0) * of.part()));
         }
@@ -97,7 +97,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let flushing_ns: f64 = uses.values().map(|of| of.flushing_ns).sum();
     let of_files: BTreeSet<FileId> = uses.keys().map(|(_, file)| *file).collect();
     let by: BTreeSet<ProcessId> = uses.keys().map(|(process, _)| *process).collect();
-    let one = of_files.first().and_then(|file| grid.run.file(*file)).filter(|_| of_files.len() == 1);
+    let one = of_files.first().and_then(|file| cube.run.file(*file)).filter(|_| of_files.len() == 1);
     let name = one.map(|file| file.name.clone());
     let of = words::Flushed {
         files: of_files.len() as u64,
@@ -109,5 +109,5 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     };
     let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
     let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
-    Some(Claim::on_files(grid, Code::HDF5_FLUSHED, savings, words))
+    Some(Claim::on_files(cube, Code::HDF5_FLUSHED, savings, words))
 }

@@ -5,12 +5,12 @@
 //! Small calls for data look similar: the small reads and writes of datasets are subtracted; if one HDF5 call accesses a dataset in many pieces,
 //! dataset bytes that no larger call moves count as moved by small calls.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -61,56 +61,56 @@ impl Found {
     }
 }
 
-fn is_small(entry: &Entry) -> bool {
-    matches!(entry.class, Class::Read | Class::Write) && entry.size > 0 && entry.size <= SMALL
+fn is_small(cell: &Cell) -> bool {
+    matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.size <= SMALL
 }
 
 /// Returns a claim per file, for reads and for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| matches!(entry.class, Class::Read | Class::Write)) {
-        let Some(stream) = grid.stream(entry) else { continue };
-        let found = by.entry((entry.file, entry.class)).or_default();
-        match grid.layer(entry) {
+    for cell in cube.cells.iter().filter(|cell| matches!(cell.class, Class::Read | Class::Write)) {
+        let Some(stream) = cube.stream(cell) else { continue };
+        let found = by.entry((cell.file, cell.class)).or_default();
+        match cube.layer(cell) {
             Some(Layer::Hdf5) => {
-                add(&mut found.data_bytes, entry.cell.bytes);
-                add(&mut found.of_data, if is_small(entry) { entry.cell.calls } else { 0 });
+                add(&mut found.data_bytes, cell.sums.bytes);
+                add(&mut found.of_data, if is_small(cell) { cell.sums.calls } else { 0 });
             }
-            Some(Layer::Mpiio) if stream.in_hdf5 && (entry.collective || !is_small(entry)) => {
-                add(&mut found.others_bytes, entry.cell.bytes);
+            Some(Layer::Mpiio) if stream.in_hdf5 && (cell.collective || !is_small(cell)) => {
+                add(&mut found.others_bytes, cell.sums.bytes);
             }
             Some(Layer::Mpiio) if stream.in_hdf5 => {
-                add(&mut found.calls, entry.cell.calls);
-                add(&mut found.bytes, entry.cell.bytes);
-                let (from, until) = entry.cell.range;
+                add(&mut found.calls, cell.sums.calls);
+                add(&mut found.bytes, cell.sums.bytes);
+                let (from, until) = cell.sums.range;
                 if from < until {
-                    let range = found.ranges.entry(entry.process).or_insert((from, until));
+                    let range = found.ranges.entry(cell.process).or_insert((from, until));
                     *range = (range.0.min(from), range.1.max(until));
                 }
             }
             _ => {}
         }
     }
-    by.into_iter().filter_map(|((file, class), found)| claim(grid, file, class, &found)).collect()
+    by.into_iter().filter_map(|((file, class), found)| claim(cube, file, class, &found)).collect()
 }
 
-fn claim(grid: &Grid<'_>, file: FileId, class: Class, found: &Found) -> Option<Claim> {
+fn claim(cube: &Cube<'_>, file: FileId, class: Class, found: &Found) -> Option<Claim> {
     let share = found.share()?;
     let ranks = found.ranges.len();
-    let is = |entry: &Entry| {
-        let within = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
-        entry.leaf && entry.file == file && entry.class == class && within && is_small(entry)
+    let is = |cell: &Cell| {
+        let within = cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
+        cell.leaf && cell.file == file && cell.class == class && within && is_small(cell)
     };
     // One rank does the work for all.
     let part = share * (1.0 - 1.0 / ranks as f64);
-    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let savings: Savings = theirs.map(|(index, entry)| (index, entry.left_ns * part)).collect();
-    let name = grid.run.file(file)?.name.clone();
+    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
+    let savings: Savings = theirs.map(|(index, cell)| (index, cell.left_ns * part)).collect();
+    let name = cube.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let ranks = ranks as u64;
     let about = About { file: Some(name.clone()), calls: Some(metadata), processes: Some(ranks), ..About::default() };
     let (calls, bytes_each) = (metadata, found.bytes / found.calls.max(1));
     let of = words::Hdf5Metadata { file: &name, class, ranks, calls, bytes_each, of_data: found.of_data };
-    Some(Claim::on_files(grid, Code::HDF5_METADATA, savings, |lost| words::hdf5_metadata(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::HDF5_METADATA, savings, |lost| words::hdf5_metadata(&of, about, lost)))
 }

@@ -1,11 +1,11 @@
 //! A header, index or record count that is rewritten after each record: half of the writes, and a seek back and forth for each.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId, Within};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -84,33 +84,33 @@ fn header(sizes: &Sizes) -> Option<Header> {
 
 /// Returns one claim about all files.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let counts = |entry: &Entry| {
-        let own = grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
-        entry.leaf && own && entry.class == Class::Write && entry.cell.range.0 < entry.cell.range.1
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let counts = |cell: &Cell| {
+        let own = cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);
+        cell.leaf && own && cell.class == Class::Write && cell.sums.range.0 < cell.sums.range.1
     };
     // A file that is rewritten whole has its header written each time: not counted.
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Open) {
-        add(opens.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Open) {
+        add(opens.entry((cell.process, cell.file)).or_default(), cell.sums.calls);
     }
     let once =
         |key: &(ProcessId, FileId), of: &Header| opens.get(key).is_none_or(|opens| opens.saturating_mul(2) < of.calls);
     let mut by: BTreeMap<(ProcessId, FileId), Sizes> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-        let of = by.entry((entry.process, entry.file)).or_default().entry(entry.size).or_default();
-        of.push(Writes { calls: entry.cell.calls, bytes: entry.cell.bytes, range: entry.cell.range });
+    for cell in cube.cells.iter().filter(|cell| counts(cell)) {
+        let of = by.entry((cell.process, cell.file)).or_default().entry(cell.size).or_default();
+        of.push(Writes { calls: cell.sums.calls, bytes: cell.sums.bytes, range: cell.sums.range });
     }
     let found: BTreeMap<(ProcessId, FileId), Header> =
         by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
     let (mut savings, mut time) = (Savings::new(), 0.0);
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
         let here = |of: &&Header| {
-            let (from, until) = entry.cell.range;
-            of.size == entry.size && from >= of.range.0 && until <= of.range.1
+            let (from, until) = cell.sums.range;
+            of.size == cell.size && from >= of.range.0 && until <= of.range.1
         };
-        if let Some(of) = found.get(&(entry.process, entry.file)).filter(here) {
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
+        if let Some(of) = found.get(&(cell.process, cell.file)).filter(here) {
+            let usual = cell.left_ns - cell.beyond_ns(1.0);
             time += usual;
             savings.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
         }
@@ -118,7 +118,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let ((_, file), one) = found.iter().max_by_key(|(_, of)| of.calls)?;
     let sum = |of: fn(&Header) -> u64| found.values().fold(0_u64, |sum, one| sum.saturating_add(of(one)));
     let (calls, others) = (sum(|of| of.calls), sum(|of| of.others));
-    let name = grid.run.file_name(*file).to_owned();
+    let name = cube.run.file_name(*file).to_owned();
     let about = About { file: Some(name.clone()), offset: Some(one.range.0), calls: Some(calls), ..About::default() };
     let of = words::Header {
         file: &name,
@@ -128,7 +128,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         records: others,
         time_ns: time as u64,
     };
-    Some(Claim::on_files(grid, Code::HEADER_REWRITTEN, savings, |lost| words::header_rewritten(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::HEADER_REWRITTEN, savings, |lost| words::header_rewritten(&of, about, lost)))
 }
 
 #[cfg(test)]

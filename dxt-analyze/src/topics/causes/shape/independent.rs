@@ -1,11 +1,11 @@
 //! Small independent MPI-IO calls of ranks on files that they share: collective calls would combine the pieces of all ranks.
 
 use super::put_together::put_together;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
@@ -27,34 +27,34 @@ struct Found {
 
 /// Returns a claim for reads and one for writes, over all files.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
 
-fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
-    let of_mpi = |entry: &&Entry| entry.class == class && grid.layer(entry) == Some(Layer::Mpiio);
-    for entry in grid.entries.iter().filter(of_mpi) {
-        let found = by.entry(entry.file).or_default();
-        if entry.collective {
-            add(&mut found.collective, entry.cell.calls);
-        } else if entry.size > 0 && entry.size <= SMALL {
-            add(&mut found.calls, entry.cell.calls);
-            add(&mut found.bytes, entry.cell.bytes);
-            found.time_ns += entry.left_ns;
-            let in_hdf5 = grid.stream(entry).is_some_and(|stream| stream.in_hdf5);
-            add(&mut found.of_hdf5, if in_hdf5 { entry.cell.calls } else { 0 });
-            found.ranks.insert(entry.process);
+    let of_mpi = |cell: &&Cell| cell.class == class && cube.layer(cell) == Some(Layer::Mpiio);
+    for cell in cube.cells.iter().filter(of_mpi) {
+        let found = by.entry(cell.file).or_default();
+        if cell.collective {
+            add(&mut found.collective, cell.sums.calls);
+        } else if cell.size > 0 && cell.size <= SMALL {
+            add(&mut found.calls, cell.sums.calls);
+            add(&mut found.bytes, cell.sums.bytes);
+            found.time_ns += cell.left_ns;
+            let in_hdf5 = cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
+            add(&mut found.of_hdf5, if in_hdf5 { cell.sums.calls } else { 0 });
+            found.ranks.insert(cell.process);
         }
     }
     by.retain(|_, found| {
         let ranks = found.ranks.len() as u64;
         ranks > 1 && found.calls >= ranks * CALLS && found.calls > found.collective
     });
-    let is = |entry: &Entry| {
-        entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
+    let is = |cell: &Cell| {
+        cell.leaf && cell.inside && cell.class == class && cell.size <= SMALL && by.contains_key(&cell.file)
     };
-    let savings = put_together(grid, is);
+    let savings = put_together(cube, is);
     let (dearest, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns))?;
     if savings.is_empty() {
         return None;
@@ -62,7 +62,7 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let sum = |of: fn(&Found) -> u64| by.values().map(of).fold(0_u64, u64::saturating_add);
     let (calls, bytes, of_hdf5) = (sum(|of| of.calls), sum(|of| of.bytes), sum(|of| of.of_hdf5));
     let time_ns: f64 = by.values().map(|of| of.time_ns).sum();
-    let name = grid.run.file_name(*dearest).to_owned();
+    let name = cube.run.file_name(*dearest).to_owned();
     let (ranks, collective) = (most.ranks.len() as u64, sum(|of| of.collective));
     let about = About { file: Some(name.clone()), calls: Some(calls), processes: Some(ranks), ..About::default() };
     let of = words::Independent {
@@ -76,5 +76,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         file: &name,
         ranks,
     };
-    Some(Claim::on_files(grid, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost)))
 }

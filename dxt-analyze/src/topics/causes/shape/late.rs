@@ -2,13 +2,13 @@
 //! its other I/O calls, minus the first quartile over ranks: waits before that call do not count.
 
 use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
+use crate::cube::reading::met::FIRST;
+use crate::cube::reading::phases::Gaps;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId};
 use crate::shared::stats::median;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::met::FIRST;
-use crate::topics::causes::reading::phases::Gaps;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -21,21 +21,21 @@ const FEWEST: usize = 2;
 
 /// Returns the claim with the largest cost. Groups of ranks are examined separately, since stragglers of several groups are late at the same time.
 #[must_use]
-pub fn claim(grid: &Grid<'_>, gaps: &[Gaps]) -> Option<Claim> {
+pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();
     for of in gaps {
         let who = of.by_process.iter().map(|(process, _)| *process).collect();
         groups.entry((of.of_part, who)).or_default().extend(sync_points(of));
     }
     let claims = groups.iter().filter_map(|((of_part, who), sync_points)| {
-        if *of_part { of_part_of_all(grid, who, sync_points) } else { of_group(grid, sync_points) }
+        if *of_part { of_part_of_all(cube, who, sync_points) } else { of_group(cube, sync_points) }
     });
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
 }
 
 /// Returns the claim for a group that is a part of all ranks, in MPI's own calls. Its cost is limited to the wait of the other ranks at
 /// synchronization points of all ranks.
-fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
+fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
     if !often || found.may_be_chance(sync_points) {
@@ -43,9 +43,9 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], sync_points: &[SyncPoint])
     }
     // Excess I/O of the stragglers over their group is part of the time between calls.
     let mut of: BTreeMap<ProcessId, f64> = who.iter().map(|process| (*process, 0.0)).collect();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        if let Some(ns) = of.get_mut(&entry.process) {
-            *ns += grid.wall(entry, entry.cell.time_ns as f64);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+        if let Some(ns) = of.get_mut(&cell.process) {
+            *ns += cube.wall(cell, cell.sums.time_ns as f64);
         }
     }
     let in_calls = |process: &ProcessId| of.get(process).copied().unwrap_or_default();
@@ -55,31 +55,31 @@ fn of_part_of_all(grid: &Grid<'_>, who: &[ProcessId], sync_points: &[SyncPoint])
     if saves_ns < found.saves_ns * MAY_BE {
         return None;
     }
-    let waiting_ns = grid.sync_points.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
-    let (of, about) = found.named(grid.run, sync_points.len(), saves_ns);
+    let waiting_ns = cube.sync_points.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
+    let (of, about) = found.named(cube.run, sync_points.len(), saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let words = words::late_in_group(&of, who.len() as u64, about);
     let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words), Vec::new());
     Some(Claim { waiting_ns, ..claim })
 }
 
-fn of_group(grid: &Grid<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
+fn of_group(cube: &Cube<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         return by_turns(sync_points).map(|of| of.claim(words::Place::Calls, sync_points.len()));
     }
     // At each synchronization point some rank is last.
-    if found.may_be_chance(sync_points) && found.saves_ns < matters_ns(grid) {
+    if found.may_be_chance(sync_points) && found.saves_ns < matters_ns(cube) {
         return None;
     }
     // Calls that a log reports without their time may lie in between.
-    let own_calls = found.processes.iter().map(|process| unplaced_ns(grid, *process)).fold(0.0, f64::max);
+    let own_calls = found.processes.iter().map(|process| unplaced_ns(cube, *process)).fold(0.0, f64::max);
     if own_calls >= found.saves_ns * MAY_BE {
         return None;
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;
     let usual_ns = median(&mut found.last.iter().map(|(.., usual)| *usual).collect::<Vec<f64>>())?;
-    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
+    let (of, about) = found.named(cube.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.of), ..about };
     let words = words::late_to_calls(&of, own_ns as u64, usual_ns as u64, about);
     let claim = Claim::new(Finding::new(Code::LATE_RANKS, words), Vec::new());
@@ -87,15 +87,15 @@ fn of_group(grid: &Grid<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
 }
 
 /// Returns the cost, ns of run time, from which stragglers are reported even if they may be last by chance.
-pub fn matters_ns(grid: &Grid<'_>) -> f64 {
-    grid.run.length_ns() as f64 * grid.run.thresholds.io_matters_share
+pub fn matters_ns(cube: &Cube<'_>) -> f64 {
+    cube.run.length_ns() as f64 * cube.run.thresholds.io_matters_share
 }
 
 /// Returns the time of a process's calls whose place in time a log does not tell, ns: only reads and writes have segments in a log.
-fn unplaced_ns(grid: &Grid<'_>, process: ProcessId) -> f64 {
+fn unplaced_ns(cube: &Cube<'_>, process: ProcessId) -> f64 {
     let counts =
-        |entry: &&Entry| entry.process == process && entry.leaf && !matches!(entry.class, Class::Read | Class::Write);
-    if grid.run.was_log() { grid.entries.iter().filter(counts).map(|entry| entry.left_ns).sum() } else { 0.0 }
+        |cell: &&Cell| cell.process == process && cell.leaf && !matches!(cell.class, Class::Read | Class::Write);
+    if cube.run.was_log() { cube.cells.iter().filter(counts).map(|cell| cell.left_ns).sum() } else { 0.0 }
 }
 
 /// Returns the lateness at each call of one operation on one file for which all ranks have a known gap.

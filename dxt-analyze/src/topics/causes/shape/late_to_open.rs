@@ -3,10 +3,10 @@
 
 use super::late::matters_ns;
 use super::who_is_late::{SyncPoint, late};
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
 use crate::topics::layers::parts::Form;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
@@ -20,20 +20,20 @@ const MOSTLY: f64 = 0.7;
 
 /// Returns a claim about the stragglers with the largest cost.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let ranks = usize::try_from(grid.run.ranks()).unwrap_or(usize::MAX);
-    if !grid.run.was_log() || ranks < RANKS {
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let ranks = usize::try_from(cube.run.ranks()).unwrap_or(usize::MAX);
+    if !cube.run.was_log() || ranks < RANKS {
         return None;
     }
-    let together = |entry: &&Entry| {
-        let mode = grid.stream(entry).map(|stream| grid.run.op(stream).mode);
-        entry.class == Class::Open
-            && grid.layer(entry) == Some(Layer::Mpiio)
+    let together = |cell: &&Cell| {
+        let mode = cube.stream(cell).map(|stream| cube.run.op(stream).mode);
+        cell.class == Class::Open
+            && cube.layer(cell) == Some(Layer::Mpiio)
             && mode.is_some_and(|mode| Form::of(mode) == Form::Collective)
     };
     let mut by: BTreeMap<FileId, BTreeMap<ProcessId, f64>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(together) {
-        *by.entry(entry.file).or_default().entry(entry.process).or_default() += entry.cell.time_ns as f64;
+    for cell in cube.cells.iter().filter(together) {
+        *by.entry(cell.file).or_default().entry(cell.process).or_default() += cell.sums.time_ns as f64;
     }
     // A rank that waits for nobody has arrived last.
     let sync_point = |of: BTreeMap<ProcessId, f64>| -> SyncPoint {
@@ -46,10 +46,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
         return None;
     }
-    if found.may_be_chance(&sync_points) && found.saves_ns < matters_ns(grid) {
+    if found.may_be_chance(&sync_points) && found.saves_ns < matters_ns(cube) {
         return None;
     }
-    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
+    let (of, about) = found.named(cube.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let claim = Claim::new(Finding::new(Code::LATE_RANKS, words::late_to_open(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

@@ -1,10 +1,10 @@
 //! Waits for file locks: a free lock is granted at once.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{Code, Reason};
 use crate::model::{Class, FileId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
@@ -19,14 +19,14 @@ const POINTER_FILE: &str = ".shfp.";
 
 /// Returns a claim for the program's locks and one for those of MPI-IO.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
     for inside in [false, true] {
-        let (calls, savings) = waited(grid, inside);
+        let (calls, savings) = waited(cube, inside);
         let time: f64 = savings.iter().map(|(_, ns)| ns).sum();
         if time > 0.0 {
-            let pointer = inside && for_shared_pointer(grid, &savings);
-            let each = inside && !pointer && around_each_call(grid, &savings);
+            let pointer = inside && for_shared_pointer(cube, &savings);
+            let each = inside && !pointer && around_each_call(cube, &savings);
             let locks = match (pointer, each, inside) {
                 (true, ..) => Locks::SharedPointer,
                 (_, true, _) => Locks::EachCall,
@@ -35,7 +35,7 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
             };
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
             let words = |lost| words::lock_waits(locks, time, calls, lost);
-            let mut claim = Claim::on_files(grid, code, savings, words);
+            let mut claim = Claim::on_files(cube, code, savings, words);
             claim.finding.about.reason = match locks {
                 Locks::SharedPointer => Some(Reason::SharedFilePointer),
                 Locks::EachCall => Some(Reason::AtomicMode),
@@ -48,12 +48,12 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
 }
 
 /// True if MPI-IO locks around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it will write.
-fn around_each_call(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
+fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let files: BTreeSet<FileId> =
-        savings.iter().filter_map(|(index, _)| Some(grid.entries.get(*index as usize)?.file)).collect();
+        savings.iter().filter_map(|(index, _)| Some(cube.cells.get(*index as usize)?.file)).collect();
     let calls = |class: Class| {
-        let of = |entry: &&Entry| entry.leaf && entry.inside && entry.class == class && files.contains(&entry.file);
-        grid.entries.iter().filter(of).fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.calls))
+        let of = |cell: &&Cell| cell.leaf && cell.inside && cell.class == class && files.contains(&cell.file);
+        cube.cells.iter().filter(of).fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.calls))
     };
     let (reads, writes, locks) = (calls(Class::Read), calls(Class::Write), calls(Class::Lock));
     let each = reads.saturating_add(writes) > 0 && locks.saturating_mul(2) >= reads.saturating_add(writes);
@@ -61,23 +61,23 @@ fn around_each_call(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
 }
 
 /// True if most of the waiting is for a shared file pointer.
-fn for_shared_pointer(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
+fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let is = |index: u32| {
-        let entry = grid.entries.get(index as usize);
-        entry.is_some_and(|entry| grid.run.file_name(entry.file).contains(POINTER_FILE))
+        let cell = cube.cells.get(index as usize);
+        cell.is_some_and(|cell| cube.run.file_name(cell.file).contains(POINTER_FILE))
     };
     let all: f64 = savings.iter().map(|(_, ns)| ns).sum();
     savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
 /// Returns the number of locks taken by the program, or inside MPI-IO, and their time beyond that of free locks.
-fn waited(grid: &Grid<'_>, inside: bool) -> (u64, Savings) {
+fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if entry.leaf && entry.class == Class::Lock && entry.inside == inside {
-            calls = calls.saturating_add(entry.cell.calls);
-            let more = entry.left_ns - FREE_NS * entry.cell.calls as f64;
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        if cell.leaf && cell.class == Class::Lock && cell.inside == inside {
+            calls = calls.saturating_add(cell.sums.calls);
+            let more = cell.left_ns - FREE_NS * cell.sums.calls as f64;
             if more > 0.0 {
                 savings.push((index, more));
             }

@@ -1,10 +1,10 @@
 //! Single collective calls that take far longer than other collective calls on the file.
 
+use crate::cube::{Cube, weighted_quantile};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Grid, weighted_quantile};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -24,16 +24,16 @@ struct Held {
 }
 
 /// Returns the longest collective call of each class on each file, if most ranks that make such calls are in it at the same time.
-fn held(grid: &Grid<'_>) -> Vec<Held> {
+fn held(cube: &Cube<'_>) -> Vec<Held> {
     let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
     let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.collective && !entry.inside) {
-        let of = longest.entry((entry.file, entry.class)).or_default();
-        let mine = of.entry(entry.process).or_insert((0, 0));
-        if let Some(began) = entry.cell.longest_began().filter(|_| entry.cell.longest_ns > mine.0) {
-            *mine = (entry.cell.longest_ns, began);
+    for cell in cube.cells.iter().filter(|cell| cell.collective && !cell.inside) {
+        let of = longest.entry((cell.file, cell.class)).or_default();
+        let mine = of.entry(cell.process).or_insert((0, 0));
+        if let Some(began) = cell.sums.longest_began().filter(|_| cell.sums.longest_ns > mine.0) {
+            *mine = (cell.sums.longest_ns, began);
         }
-        usual.entry((entry.file, entry.class)).or_default().push((entry.usual_ns, entry.cell.calls as f64));
+        usual.entry((cell.file, cell.class)).or_default().push((cell.usual_ns, cell.sums.calls as f64));
     }
     let found = longest.into_iter().filter_map(|((file, class), of)| {
         // Over all sizes: ranks may contribute different amounts to one call.
@@ -57,22 +57,22 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
         return None;
     }
     // An outlier, by the rule for single calls.
-    let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::topics::causes::reading::usual::FAR;
+    let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::cube::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
 /// Returns a claim per long call.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    held(grid).iter().map(|held| claim(grid, held)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    held(cube).iter().map(|held| claim(cube, held)).collect()
 }
 
-fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
-    let file = grid.run.file_name(held.file).to_owned();
+fn claim(cube: &Cube<'_>, held: &Held) -> Claim {
+    let file = cube.run.file_name(held.file).to_owned();
     // System calls of the slowest rank in the meantime have findings of their own.
-    let inside = grid.longest_inside(held.at, held.took_ns, held.file);
+    let inside = cube.longest_inside(held.at, held.took_ns, held.file);
     let less = held.took_ns - held.usual_ns - inside;
-    let (savings, read, written) = meanwhile(grid, held);
+    let (savings, read, written) = meanwhile(cube, held);
     let about = About {
         file: Some(file.clone()),
         span_ns: Some((held.at, held.at.saturating_add(held.took_ns as u64))),
@@ -94,15 +94,15 @@ fn claim(grid: &Grid<'_>, held: &Held) -> Claim {
 }
 
 /// Returns system calls inside a long collective call, and the bytes that they read and write, at window resolution.
-fn meanwhile(grid: &Grid<'_>, held: &Held) -> (Savings, u64, u64) {
-    let slots = grid.slots.of(held.at)..=grid.slots.of(held.at.saturating_add(held.took_ns as u64));
+fn meanwhile(cube: &Cube<'_>, held: &Held) -> (Savings, u64, u64) {
+    let slots = cube.slots.of(held.at)..=cube.slots.of(held.at.saturating_add(held.took_ns as u64));
     let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if entry.leaf && entry.inside && entry.file == held.file && slots.contains(&usize::from(entry.slot)) {
-            savings.push((index, entry.left_ns));
-            match entry.class {
-                Class::Read => read = read.saturating_add(entry.cell.bytes),
-                Class::Write => written = written.saturating_add(entry.cell.bytes),
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        if cell.leaf && cell.inside && cell.file == held.file && slots.contains(&usize::from(cell.slot)) {
+            savings.push((index, cell.left_ns));
+            match cell.class {
+                Class::Read => read = read.saturating_add(cell.sums.bytes),
+                Class::Write => written = written.saturating_add(cell.sums.bytes),
                 _ => {}
             }
         }

@@ -1,11 +1,11 @@
 //! A rank that is in calls far longer than the others, which have less to do and wait: log lines of rank 0, a file that one rank reads for all.
 //! Measured by time, as bytes may not show it.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -15,25 +15,25 @@ const FEWEST: u64 = 3;
 
 /// Returns a claim per class.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let ranks = grid.run.ranks();
-    if ranks < FEWEST || grid.run.reduced_ranks() > 0 {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let ranks = cube.run.ranks();
+    if ranks < FEWEST || cube.run.reduced_ranks() > 0 {
         return Vec::new();
     }
     let classes = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync];
-    classes.into_iter().filter_map(|class| of_class(grid, class, ranks)).collect()
+    classes.into_iter().filter_map(|class| of_class(cube, class, ranks)).collect()
 }
 
-fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
+fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
     // Inside MPI-IO, few ranks do the I/O of all by design.
-    let counts = |entry: &&Entry| entry.leaf && !entry.inside && entry.class == class;
+    let counts = |cell: &&Cell| cell.leaf && !cell.inside && cell.class == class;
     let (mut by, mut of_phase, mut of_rank) =
         (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());
-    for entry in grid.entries.iter().filter(counts) {
-        let ns = grid.wall(entry, entry.left_ns);
-        *by.entry((grid.phase(entry), entry.process)).or_default() += ns;
-        *of_phase.entry(grid.phase(entry)).or_default() += ns;
-        *of_rank.entry(entry.process).or_default() += ns;
+    for cell in cube.cells.iter().filter(counts) {
+        let ns = cube.wall(cell, cell.left_ns);
+        *by.entry((cube.phase(cell), cell.process)).or_default() += ns;
+        *of_phase.entry(cube.phase(cell)).or_default() += ns;
+        *of_rank.entry(cell.process).or_default() += ns;
     }
     let (&process, &mine) = of_rank.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let others = (of_rank.values().sum::<f64>() - mine) / (ranks - 1) as f64;
@@ -41,23 +41,23 @@ fn of_class(grid: &Grid<'_>, class: Class, ranks: u64) -> Option<Claim> {
         return None;
     }
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.process == process) {
-        let own = by.get(&(grid.phase(entry), process)).copied().unwrap_or_default();
-        let all = of_phase.get(&grid.phase(entry)).copied().unwrap_or_default();
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell) && cell.process == process) {
+        let own = by.get(&(cube.phase(cell), process)).copied().unwrap_or_default();
+        let all = of_phase.get(&cube.phase(cell)).copied().unwrap_or_default();
         let mean = (all - own) / (ranks - 1) as f64;
-        if own > mean && grid.waited_for(process, grid.phase(entry)) {
-            savings.push((index, entry.left_ns * (1.0 - mean / own)));
+        if own > mean && cube.waited_for(process, cube.phase(cell)) {
+            savings.push((index, cell.left_ns * (1.0 - mean / own)));
         }
     }
-    let name = grid.run.process_name(process);
-    let of = grid.run.process(process);
+    let name = cube.run.process_name(process);
+    let of = cube.run.process(process);
     let about = About {
         rank: of.map(|process| process.rank).filter(|&rank| rank >= 0),
-        node: of.map(|process| grid.run.node(process).to_owned()),
+        node: of.map(|process| cube.run.node(process).to_owned()),
         time_ns: Some(mine as u64),
         ..About::default()
     };
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
-    Some(Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer(&name, class, times, about, lost)))
+    Some(Claim::on_files(cube, Code::TIME_IMBALANCE, savings, |lost| words::longer(&name, class, times, about, lost)))
 }

@@ -2,13 +2,13 @@
 //! the gap between them and the others; also inside MPI-IO, if the ranks that move bytes there move as many.
 
 use super::uneven::several;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
+use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +33,11 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// Returns a claim for reads and one for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    if grid.run.ranks() < FEWEST as u64 || grid.run.reduced_ranks() > 0 {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    if cube.run.ranks() < FEWEST as u64 || cube.run.reduced_ranks() > 0 {
         return Vec::new();
     }
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,36 +47,36 @@ struct Does {
     ns: f64,
 }
 
-fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
-    let counts = |entry: &&Entry| entry.leaf && entry.class == class && entry.cell.bytes > 0;
+fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let counts = |cell: &&Cell| cell.leaf && cell.class == class && cell.sums.bytes > 0;
     let mut of: BTreeMap<ProcessId, Does> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(counts) {
-        let does = of.entry(entry.process).or_default();
-        does.calls += entry.cell.calls as f64;
-        does.bytes += entry.cell.bytes as f64;
-        does.ns += grid.wall(entry, entry.left_ns);
+    for cell in cube.cells.iter().filter(counts) {
+        let does = of.entry(cell.process).or_default();
+        does.calls += cell.sums.calls as f64;
+        does.bytes += cell.sums.bytes as f64;
+        does.ns += cube.wall(cell, cell.left_ns);
     }
     as_much(&mut of)?;
     let slow = group(&of.iter().map(|(process, does)| (*process, does.ns)).collect::<Vec<_>>())?;
-    let phases = Phases::of(grid, |entry| counts(&entry) && of.contains_key(&entry.process));
+    let phases = Phases::of(cube, |cell| counts(&cell) && of.contains_key(&cell.process));
     if !slow.iter().all(|process| phases.is_longer_in_most(*process, &slow)) {
         return None;
     }
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
-        let phase = grid.phase(entry);
-        if !slow.contains(&entry.process) || !grid.waited_for(entry.process, phase) {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
+        let phase = cube.phase(cell);
+        if !slow.contains(&cell.process) || !cube.waited_for(cell.process, phase) {
             continue;
         }
-        let own = phases.time(phase, entry.process);
+        let own = phases.time(phase, cell.process);
         if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
-            savings.push((index, entry.left_ns * (1.0 - others / own)));
+            savings.push((index, cell.left_ns * (1.0 - others / own)));
         }
     }
     if savings.is_empty() {
         return None;
     }
-    Some(reported(grid, class, &of, &slow, savings))
+    Some(reported(cube, class, &of, &slow, savings))
 }
 
 /// Keeps the ranks with about as much work as most; `None` if these are too few or not the majority.
@@ -111,11 +111,11 @@ fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
 struct Phases(BTreeMap<usize, BTreeMap<ProcessId, f64>>);
 
 impl Phases {
-    fn of(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
+    fn of(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
         let mut out = Self::default();
-        for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-            let of = out.0.entry(grid.phase(entry)).or_default();
-            *of.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+        for cell in cube.cells.iter().filter(|cell| counts(cell)) {
+            let of = out.0.entry(cube.phase(cell)).or_default();
+            *of.entry(cell.process).or_default() += cube.wall(cell, cell.left_ns);
         }
         out
     }
@@ -155,13 +155,13 @@ impl Phases {
 }
 
 fn reported(
-    grid: &Grid<'_>,
+    cube: &Cube<'_>,
     class: Class,
     of: &BTreeMap<ProcessId, Does>,
     slow: &BTreeSet<ProcessId>,
     savings: Savings,
 ) -> Claim {
-    let run = grid.run;
+    let run = cube.run;
     let times = |is: bool| {
         let theirs = of.iter().filter(move |(process, _)| slow.contains(process) == is);
         let mut all: Vec<f64> = theirs.map(|(_, does)| does.ns).collect();
@@ -180,7 +180,7 @@ fn reported(
     let whole = one.is_some_and(|node| {
         run.processes.iter().filter(|process| process.node == *node && process.rank >= 0).count() == slow.len()
     });
-    let ranks = several(grid, &members).unwrap_or_else(|| show::counted(members.len() as u64, "process"));
+    let ranks = several(cube, &members).unwrap_or_else(|| show::counted(members.len() as u64, "process"));
     // With a single node, naming it says nothing.
     let tells = run.nodes.len() > 1;
     let of = words::LongerTogether {
@@ -192,7 +192,7 @@ fn reported(
         others: others.len() as u64,
     };
     let about = About { node: node.clone().filter(|_| tells), ..About::default() };
-    Claim::on_files(grid, Code::TIME_IMBALANCE, savings, |lost| words::longer_together(&of, about, lost))
+    Claim::on_files(cube, Code::TIME_IMBALANCE, savings, |lost| words::longer_together(&of, about, lost))
 }
 
 #[cfg(test)]

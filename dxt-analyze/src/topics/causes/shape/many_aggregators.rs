@@ -1,12 +1,12 @@
 //! Small pieces that several aggregators move in one collective call, and that storage serves one after another: a single request of all pieces
 //! would be served once. Recognised by durations of calls that begin together: one service time, two, three, and so on.
 
+use crate::cube::Cube;
+use crate::cube::reading::callers::collective_callers;
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -36,28 +36,28 @@ struct Piece {
 
 /// Returns a claim per file.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let callers = collective_callers(grid.run);
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let callers = collective_callers(cube.run);
     let mut of: BTreeMap<(FileId, Class), Pieces> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        let data = matches!(entry.class, Class::Read | Class::Write);
-        let is = entry.leaf && entry.inside && data;
-        if !is || callers.get(&entry.file).is_none_or(|who| who.len() < SEVERAL) {
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        let data = matches!(cell.class, Class::Read | Class::Write);
+        let is = cell.leaf && cell.inside && data;
+        if !is || callers.get(&cell.file).is_none_or(|who| who.len() < SEVERAL) {
             continue;
         }
-        let began = entry.cell.longest_began();
-        let piece = Piece { index, ns: entry.left_ns, bytes: entry.cell.bytes, began };
-        let pieces = of.entry((entry.file, entry.class)).or_default();
-        let mine = pieces.entry(grid.phase(entry)).or_default().entry(entry.process);
-        mine.and_modify(|piece| *piece = None).or_insert((entry.cell.calls == 1).then_some(piece));
+        let began = cell.sums.longest_began();
+        let piece = Piece { index, ns: cell.left_ns, bytes: cell.sums.bytes, began };
+        let pieces = of.entry((cell.file, cell.class)).or_default();
+        let mine = pieces.entry(cube.phase(cell)).or_default().entry(cell.process);
+        mine.and_modify(|piece| *piece = None).or_insert((cell.sums.calls == 1).then_some(piece));
     }
-    of.into_iter().filter_map(|((file, class), pieces)| of_file(grid, file, class, pieces)).collect()
+    of.into_iter().filter_map(|((file, class), pieces)| of_file(cube, file, class, pieces)).collect()
 }
 
 /// By phase and process: its call, if it makes only one.
 type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
-fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
+fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
     let (mut all, mut in_steps, mut services) = (0.0, 0.0, Vec::new());
     let mut savings = Savings::new();
     let mut most = 0;
@@ -76,13 +76,13 @@ fn of_file(grid: &Grid<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
         return None;
     }
     let mean = services.iter().sum::<f64>() / services.len() as f64;
-    let entries = savings.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let bytes = entries.fold(0_u64, |sum, entry| sum.saturating_add(entry.cell.bytes)) / savings.len().max(1) as u64;
-    let name = grid.run.file_name(file).to_owned();
+    let cells = savings.iter().filter_map(|(index, _)| cube.cells.get(*index as usize));
+    let bytes = cells.fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.bytes)) / savings.len().max(1) as u64;
+    let name = cube.run.file_name(file).to_owned();
     let (aggregators, each_ns, calls) = (most as u64, mean as u64, services.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };
     let of = words::ManyAggregators { file: &name, class, aggregators, bytes, each_ns, calls };
-    Some(Claim::on_files(grid, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
 /// Returns the service time, ns, if the calls are served one after another.

@@ -3,12 +3,12 @@
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
+use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId, Within};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
@@ -48,30 +48,30 @@ struct Use {
 
 /// Returns a claim per kind of small files.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let uses = uses(grid);
-    [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(grid, &uses, kind)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let uses = uses(cube);
+    [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(cube, &uses, kind)).collect()
 }
 
 /// True for calls of the program or of HDF5: files that MPI-IO keeps beside others are its own.
-fn counts(grid: &Grid<'_>, entry: &Entry) -> bool {
-    entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
+fn counts(cube: &Cube<'_>, cell: &Cell) -> bool {
+    cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
 }
 
-fn uses(grid: &Grid<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
+fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     let mut out: BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| counts(grid, entry)) {
-        let (of, processes) = out.entry(entry.file).or_default();
-        add(&mut of.calls, entry.cell.calls);
-        match entry.class {
+    for cell in cube.cells.iter().filter(|cell| counts(cube, cell)) {
+        let (of, processes) = out.entry(cell.file).or_default();
+        add(&mut of.calls, cell.sums.calls);
+        match cell.class {
             Class::Open => {
-                add(&mut of.opens, entry.cell.calls);
-                processes.insert(entry.process);
+                add(&mut of.opens, cell.sums.calls);
+                processes.insert(cell.process);
             }
-            Class::Read => add(&mut of.read, entry.cell.bytes),
-            Class::Write => add(&mut of.written, entry.cell.bytes),
+            Class::Read => add(&mut of.read, cell.sums.bytes),
+            Class::Write => add(&mut of.written, cell.sums.bytes),
             _ => {
-                let name = grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
+                let name = cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());
                 of.removed |= name == Some("unlink");
             }
         }
@@ -95,13 +95,13 @@ impl Kind {
     }
 }
 
-fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
+fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
     let opened = |times: f64| -> BTreeMap<FileId, &Use> {
         let is = |(of, processes): &(Use, BTreeSet<ProcessId>)| Kind::of(of, processes.len(), times) == Some(kind);
         uses.iter().filter(|(_, of)| is(of)).map(|(file, (of, _))| (*file, of)).collect()
     };
     let in_passes = opened(PASSES);
-    let passes = in_passes.len() >= VERY_MANY && in_a_go(grid, &in_passes);
+    let passes = in_passes.len() >= VERY_MANY && in_a_go(cube, &in_passes);
     let mine = if passes { in_passes } else { opened(OPENS) };
     let fewest = if kind == Kind::Temporary { SEVERAL } else { MANY };
     if mine.len() < fewest {
@@ -110,35 +110,35 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
     // With more transfers per file, their number costs, not that of the files.
-    let in_a_go = in_a_go(grid, &mine);
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(grid, entry)) {
-        if entry.class == Class::Open {
-            add(&mut all_opens, entry.cell.calls);
+    let in_a_go = in_a_go(cube, &mine);
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cube, cell)) {
+        if cell.class == Class::Open {
+            add(&mut all_opens, cell.sums.calls);
         }
-        if !mine.contains_key(&entry.file) {
+        if !mine.contains_key(&cell.file) {
             continue;
         }
-        let usual = entry.left_ns - entry.beyond_ns(1.0);
-        let (calls, moved) = (entry.cell.calls as f64, entry.cell.bytes as f64);
-        let data = matches!(entry.class, Class::Read | Class::Write);
+        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        let (calls, moved) = (cell.sums.calls as f64, cell.sums.bytes as f64);
+        let data = matches!(cell.class, Class::Read | Class::Write);
         time += usual;
-        if entry.class == Class::Open {
-            add(&mut opens.0, entry.cell.calls);
+        if cell.class == Class::Open {
+            add(&mut opens.0, cell.sums.calls);
             opens.1 += usual;
         } else if data {
-            add(&mut moves.0, entry.cell.calls);
-            add(&mut bytes, entry.cell.bytes);
+            add(&mut moves.0, cell.sums.calls);
+            add(&mut bytes, cell.sums.bytes);
             moves.1 += usual;
-        } else if grid.stream(entry).is_some_and(|stream| grid.run.op(stream).class == Some(OpClass::Close)) {
-            add(&mut closes.0, entry.cell.calls);
+        } else if cube.stream(cell).is_some_and(|stream| cube.run.op(stream).class == Some(OpClass::Close)) {
+            add(&mut closes.0, cell.sums.calls);
             closes.1 += usual;
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
             // One large file needs as many syncs and locks.
-            _ if matches!(entry.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
+            _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
-            _ if data => saved_ns(usual, entry.cell.bytes, entry.cell.calls),
+            _ if data => saved_ns(usual, cell.sums.bytes, cell.sums.calls),
             _ => usual,
         };
         if less > 0.0 {
@@ -157,16 +157,16 @@ fn of_kind(grid: &Grid<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let (files, calls) = (mine.len() as u64, calls_of(&mine));
     let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
-    Some(Claim::on_files(grid, code, savings, |lost| words::many_files(&of, lost)))
+    Some(Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost)))
 }
 
 /// True if files are read or written by one call each.
-fn in_a_go(grid: &Grid<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
+fn in_a_go(cube: &Cube<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
     let (mut opens, mut moves) = (0_u64, 0_u64);
-    for entry in grid.entries.iter().filter(|entry| counts(grid, entry) && files.contains_key(&entry.file)) {
-        match entry.class {
-            Class::Open => add(&mut opens, entry.cell.calls),
-            Class::Read | Class::Write => add(&mut moves, entry.cell.calls),
+    for cell in cube.cells.iter().filter(|cell| counts(cube, cell) && files.contains_key(&cell.file)) {
+        match cell.class {
+            Class::Open => add(&mut opens, cell.sums.calls),
+            Class::Read | Class::Write => add(&mut moves, cell.sums.calls),
             _ => {}
         }
     }

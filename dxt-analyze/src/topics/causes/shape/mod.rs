@@ -60,61 +60,61 @@ pub mod who_is_late;
 pub mod whole_files;
 
 use super::claim::Claim;
-use super::grid::Grid;
-use super::reading::phases::Gaps;
+use crate::cube::Cube;
+use crate::cube::reading::phases::Gaps;
 use rayon::prelude::*;
 
 /// Returns the claims of all modules.
 #[must_use]
-pub fn claims(grid: &Grid<'_>, gaps: &[Gaps]) -> Vec<Claim> {
-    let mut blocks = shared_block::shared_blocks(grid);
-    let mut out = uneven::claims(grid);
-    out.extend(rounds::claims(grid));
+pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
+    let mut blocks = shared_block::shared_blocks(cube);
+    let mut out = uneven::claims(cube);
+    out.extend(rounds::claims(cube));
     // A queue of reads of one block is attributed to the block.
-    out.extend(queue::claims(grid, &mut blocks));
-    out.extend(blocks.into_iter().map(|block| shared_block::claim(grid, block)));
+    out.extend(queue::claims(cube, &mut blocks));
+    out.extend(blocks.into_iter().map(|block| shared_block::claim(cube, block)));
     // These do not depend on each other.
-    let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(grid)).collect();
+    let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(cube)).collect();
     out.extend(apart.into_iter().flatten());
-    out.extend(late::claim(grid, gaps));
+    out.extend(late::claim(cube, gaps));
     out
 }
 
-/// Functions that need only the grid.
-const APART: [fn(&Grid<'_>) -> Vec<Claim>; 33] = [
-    |grid| all(locks::claims(grid)),
-    |grid| all(syncs::claims(grid)),
-    |grid| all(slow_metadata::claim(grid)),
-    |grid| all(filling::claim(grid)),
-    |grid| all(shared_records::claims(grid.run)),
-    |grid| all(longer::claims(grid)),
-    |grid| all(longer_together::claims(grid)),
-    |grid| all(slow_thread::claim(grid)),
-    |grid| all(tiny::claims(grid)),
-    |grid| all(tiny_collective::claims(grid)),
-    |grid| all(stream_buffer::claims(grid)),
-    |grid| all(past_cache::claims(grid)),
-    |grid| all(asked_again::claim(grid)),
-    |grid| all(polled::claims(grid)),
-    |grid| all(found_late::claim(grid)),
-    |grid| all(many_files::claims(grid)),
-    |grid| all(reopened::claim(grid)),
-    |grid| all(mpiio_reopened::claim(grid)),
-    |grid| all(rewritten::claim(grid)),
-    |grid| all(read_before::claim(grid)),
-    |grid| all(read_again::claim(grid)),
-    |grid| all(header::claim(grid)),
-    |grid| all(independent::claims(grid)),
-    |grid| all(seeks::claim(grid)),
-    |grid| all(hdf5_amplified::claims(grid)),
-    |grid| all(hdf5_flushed::claim(grid)),
-    |grid| all(hdf5_reopened::claim(grid)),
-    |grid| all(one_aggregator::claims(grid)),
-    |grid| all(many_aggregators::claims(grid)),
-    |grid| all(long_collective::claims(grid)),
-    |grid| all(sync_point_late::claim(grid)),
-    |grid| all(late_to_open::claim(grid)),
-    |grid| all(one_by_one::claim(grid)),
+/// Functions that need only the cube.
+const APART: [fn(&Cube<'_>) -> Vec<Claim>; 33] = [
+    |cube| all(locks::claims(cube)),
+    |cube| all(syncs::claims(cube)),
+    |cube| all(slow_metadata::claim(cube)),
+    |cube| all(filling::claim(cube)),
+    |cube| all(shared_records::claims(cube.run)),
+    |cube| all(longer::claims(cube)),
+    |cube| all(longer_together::claims(cube)),
+    |cube| all(slow_thread::claim(cube)),
+    |cube| all(tiny::claims(cube)),
+    |cube| all(tiny_collective::claims(cube)),
+    |cube| all(stream_buffer::claims(cube)),
+    |cube| all(past_cache::claims(cube)),
+    |cube| all(asked_again::claim(cube)),
+    |cube| all(polled::claims(cube)),
+    |cube| all(found_late::claim(cube)),
+    |cube| all(many_files::claims(cube)),
+    |cube| all(reopened::claim(cube)),
+    |cube| all(mpiio_reopened::claim(cube)),
+    |cube| all(rewritten::claim(cube)),
+    |cube| all(read_before::claim(cube)),
+    |cube| all(read_again::claim(cube)),
+    |cube| all(header::claim(cube)),
+    |cube| all(independent::claims(cube)),
+    |cube| all(seeks::claim(cube)),
+    |cube| all(hdf5_amplified::claims(cube)),
+    |cube| all(hdf5_flushed::claim(cube)),
+    |cube| all(hdf5_reopened::claim(cube)),
+    |cube| all(one_aggregator::claims(cube)),
+    |cube| all(many_aggregators::claims(cube)),
+    |cube| all(long_collective::claims(cube)),
+    |cube| all(sync_point_late::claim(cube)),
+    |cube| all(late_to_open::claim(cube)),
+    |cube| all(one_by_one::claim(cube)),
 ];
 
 fn all(claims: impl IntoIterator<Item = Claim>) -> Vec<Claim> {

@@ -1,11 +1,11 @@
 //! Files that ranks open together repeatedly: an MPI-IO open is a synchronization point, and each rank queries the file.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -24,28 +24,27 @@ struct Use {
 
 /// Returns a claim about the file with the largest cost.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let name = |entry: &Entry| grid.stream(entry).map(|stream| grid.run.op(stream).name.as_str());
-    let is = |entry: &Entry| entry.class == Class::Open || name(entry) == Some("close");
-    let inside = |entry: &Entry| {
-        entry.leaf && is(entry) && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio)
-    };
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let name = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());
+    let is = |cell: &Cell| cell.class == Class::Open || name(cell) == Some("close");
+    let inside =
+        |cell: &Cell| cell.leaf && is(cell) && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Mpiio);
     let mut uses: BTreeMap<(FileId, ProcessId), Use> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| is(entry)) {
-        let of = uses.entry((entry.file, entry.process)).or_default();
-        if inside(entry) {
-            of.inside_ns += entry.left_ns;
-        } else if grid.layer(entry) == Some(Layer::Mpiio) {
-            add(&mut of.opens, if entry.class == Class::Open { entry.cell.calls } else { 0 });
-            of.library_ns += entry.left_ns;
+    for cell in cube.cells.iter().filter(|cell| is(cell)) {
+        let of = uses.entry((cell.file, cell.process)).or_default();
+        if inside(cell) {
+            of.inside_ns += cell.left_ns;
+        } else if cube.layer(cell) == Some(Layer::Mpiio) {
+            add(&mut of.opens, if cell.class == Class::Open { cell.sums.calls } else { 0 });
+            of.library_ns += cell.left_ns;
         }
     }
     uses.retain(|_, of| of.opens >= AGAIN);
     let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| inside(entry)) {
-        if let Some(of) = uses.get(&(entry.file, entry.process)) {
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
-            savings.entry(entry.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
+        if let Some(of) = uses.get(&(cell.file, cell.process)) {
+            let usual = cell.left_ns - cell.beyond_ns(1.0);
+            savings.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
         }
     }
     // A straggler waits least: the least time over ranks contains no waiting for it.
@@ -55,14 +54,14 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         least.fold(f64::INFINITY, f64::min).max(0.0)
     };
     // A file that one rank opens alone is no synchronization point.
-    let ranks = grid.run.ranks() as usize;
+    let ranks = cube.run.ranks() as usize;
     let opened_by = |file: FileId| uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).count();
     savings.retain(|file, _| ranks > 1 && opened_by(*file) >= ranks);
     let (file, savings) = savings.into_iter().max_by(|a, b| outside(a.0).total_cmp(&outside(b.0)))?;
     let mine: Vec<&Use> = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of).collect();
     let opens = mine.iter().map(|of| of.opens).max()?;
     let library_ns = mine.iter().map(|of| of.library_ns).sum::<f64>() / mine.len().max(1) as f64;
-    let path = grid.run.file_name(file).to_owned();
+    let path = cube.run.file_name(file).to_owned();
     let inside_ns: f64 = mine.iter().map(|of| of.inside_ns).sum::<f64>() / mine.len().max(1) as f64;
     let about = About { file: Some(path.clone()), calls: Some(opens), ..About::default() };
     let words = words::reopened_together(&path, (opens, mine.len() as u64), library_ns, inside_ns, about);

@@ -1,12 +1,12 @@
 //! Ranks that are serialized in some phases of a run with otherwise parallel I/O: over the whole run, nothing looks serial.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, waited};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::turns::{LOCKS_FOR_EACH, handed_on_by, span, waited};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,38 +36,38 @@ struct Turns {
 
 /// Returns one claim about all such phases.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    if !grid.slots.ranks_met || (grid.run.ranks() as usize) < FEWEST {
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {
         return None;
     }
     // Aggregators follow one another even in a healthy run.
-    let collective = grid.entries.iter().filter(|entry| entry.collective);
-    let collective: BTreeSet<FileId> = collective.map(|entry| entry.file).collect();
-    let mut by: BTreeMap<usize, Vec<&Entry>> = BTreeMap::new();
+    let collective = cube.cells.iter().filter(|cell| cell.collective);
+    let collective: BTreeSet<FileId> = collective.map(|cell| cell.file).collect();
+    let mut by: BTreeMap<usize, Vec<&Cell>> = BTreeMap::new();
     let mut locks: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && !(entry.inside && collective.contains(&entry.file))) {
-        let phase = grid.phase(entry);
-        match entry.class {
-            Class::Read | Class::Write => by.entry(phase).or_default().push(entry),
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && !(cell.inside && collective.contains(&cell.file))) {
+        let phase = cube.phase(cell);
+        match cell.class {
+            Class::Read | Class::Write => by.entry(phase).or_default().push(cell),
             Class::Lock => {
                 let (calls, ns) = locks.entry(phase).or_default();
-                add(calls, entry.cell.calls);
-                *ns += entry.left_ns;
+                add(calls, cell.sums.calls);
+                *ns += cell.left_ns;
             }
             _ => {}
         }
     }
     // Ranks serialized by locks have a finding about the locks.
-    by.retain(|phase, entries| {
+    by.retain(|phase, cells| {
         let (locks, in_locks) = locks.get(phase).copied().unwrap_or_default();
-        let in_calls: f64 = entries.iter().map(|entry| entry.left_ns).sum();
-        (locks as f64) < calls_of(entries) as f64 * LOCKS_FOR_EACH && in_locks < in_calls
+        let in_calls: f64 = cells.iter().map(|cell| cell.left_ns).sum();
+        (locks as f64) < calls_of(cells) as f64 * LOCKS_FOR_EACH && in_locks < in_calls
     });
-    let found: Vec<Turns> = by.values().filter_map(|entries| of_phase(grid, entries)).collect();
-    let waits_ns = found.iter().map(|of| of.waits_ns).sum::<f64>().min(waited(grid).unwrap_or(f64::INFINITY));
+    let found: Vec<Turns> = by.values().filter_map(|cells| of_phase(cube, cells)).collect();
+    let waits_ns = found.iter().map(|of| of.waits_ns).sum::<f64>().min(waited(cube).unwrap_or(f64::INFINITY));
     let ranks = found.iter().map(|of| of.ranks).max()?;
     let files: BTreeSet<FileId> = found.iter().flat_map(|of| &of.files).copied().collect();
-    let file = grid.run.file_name(*files.first()?).to_owned();
+    let file = cube.run.file_name(*files.first()?).to_owned();
     let calls = found.iter().fold(0_u64, |sum, of| sum.saturating_add(of.calls));
     let about = About { file: Some(file.clone()), calls: Some(calls), ..About::default() };
     let others = files.iter().skip(1).take(NAMED_EXAMPLES);
@@ -79,7 +79,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         writes: found.iter().any(|of| of.writes),
         file: &file,
         files: files.len() as u64,
-        others: others.map(|file| grid.run.file_name(*file)).collect(),
+        others: others.map(|file| cube.run.file_name(*file)).collect(),
         calls,
         saves_ns: waits_ns as u64,
     };
@@ -89,18 +89,18 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     })
 }
 
-fn calls_of(entries: &[&Entry]) -> u64 {
-    entries.iter().map(|entry| entry.cell.calls).fold(0, u64::saturating_add)
+fn calls_of(cells: &[&Cell]) -> u64 {
+    cells.iter().map(|cell| cell.sums.calls).fold(0, u64::saturating_add)
 }
 
 /// Checks all ranks that read or write in a phase, else groups of ranks with a file each, which run beside each other: the longest wait counts.
-fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
-    if let Some(all) = of_group(grid, entries) {
+fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
+    if let Some(all) = of_group(cube, cells) {
         return Some(all);
     }
-    let mut by: BTreeMap<FileId, Vec<&Entry>> = BTreeMap::new();
-    entries.iter().for_each(|entry| by.entry(entry.file).or_default().push(entry));
-    let groups: Vec<Turns> = by.values().filter_map(|entries| of_group(grid, entries)).collect();
+    let mut by: BTreeMap<FileId, Vec<&Cell>> = BTreeMap::new();
+    cells.iter().for_each(|cell| by.entry(cell.file).or_default().push(cell));
+    let groups: Vec<Turns> = by.values().filter_map(|cells| of_group(cube, cells)).collect();
     groups.into_iter().reduce(|a, b| {
         let longest = if a.waits_ns >= b.waits_ns { a.waits_ns } else { b.waits_ns };
         Turns {
@@ -115,14 +115,14 @@ fn of_phase(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
     })
 }
 
-fn of_group(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
+fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     // Time in calls, and span from the first to the last call.
     let mut by: BTreeMap<ProcessId, (f64, (u64, u64))> = BTreeMap::new();
     let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
-    for entry in entries {
-        let (in_calls, turn) = by.entry(entry.process).or_insert((0.0, (u64::MAX, 0)));
-        *in_calls += grid.wall(entry, entry.left_ns);
-        *turn = span(entry).map_or(*turn, |of| joined(*turn, of));
+    for cell in cells {
+        let (in_calls, turn) = by.entry(cell.process).or_insert((0.0, (u64::MAX, 0)));
+        *in_calls += cube.wall(cell, cell.left_ns);
+        *turn = span(cell).map_or(*turn, |of| joined(*turn, of));
     }
     if by.len() < FEWEST {
         return None;
@@ -133,13 +133,13 @@ fn of_group(grid: &Grid<'_>, entries: &[&Entry]) -> Option<Turns> {
     let in_calls = || by.values().map(|(in_calls, _)| *in_calls);
     let (all, longest) = (in_calls().sum::<f64>(), in_calls().fold(0.0, f64::max));
     let one_at_a_time = all >= length * WITHOUT_PAUSE && turns <= length * BESIDE;
-    let is = one_at_a_time && handed_on_by(entries.iter().copied()) >= HANDED_ON;
-    let has = |class: Class| entries.iter().any(|entry| entry.class == class);
+    let is = one_at_a_time && handed_on_by(cells.iter().copied()) >= HANDED_ON;
+    let has = |class: Class| cells.iter().any(|cell| cell.class == class);
     is.then(|| Turns {
         ranks: by.len(),
         groups: 1,
-        calls: calls_of(entries),
-        files: entries.iter().map(|entry| entry.file).collect(),
+        calls: calls_of(cells),
+        files: cells.iter().map(|cell| cell.file).collect(),
         waits_ns: (all.min(length) - longest).max(0.0),
         writes: has(Class::Write),
         reads: has(Class::Read),

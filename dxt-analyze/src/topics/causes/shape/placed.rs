@@ -1,7 +1,7 @@
 //! Placement of files on storage targets: number of targets in use at a time, and if there are others.
 
+use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
-use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the time of all calls below which a target counts as unused.
@@ -12,12 +12,12 @@ const FILES: usize = 3;
 const MOST: f64 = 0.8;
 
 /// Returns the stripe count of the files with most of a class's time.
-pub(super) fn stripes_of_most(grid: &Grid<'_>, class: Class) -> Option<u32> {
+pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
-        all += entry.left_ns;
-        if let Some(count) = grid.stripes.get(&entry.file) {
-            *by.entry(*count).or_default() += entry.left_ns;
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
+        all += cell.left_ns;
+        if let Some(count) = cube.stripes.get(&cell.file) {
+            *by.entry(*count).or_default() += cell.left_ns;
         }
     }
     by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
@@ -35,24 +35,24 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub(super) fn of(grid: &Grid<'_>, class: Class) -> Self {
+    pub(super) fn of(cube: &Cube<'_>, class: Class) -> Self {
         let mut phases: BTreeMap<usize, (f64, BTreeMap<u32, f64>)> = BTreeMap::new();
         let mut files: BTreeMap<u32, BTreeSet<FileId>> = BTreeMap::new();
         let mut users: BTreeMap<FileId, ProcessId> = BTreeMap::new();
         let mut known: BTreeSet<u32> = BTreeSet::new();
         let mut own = true;
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && !entry.targets.is_empty()) {
-            known.extend(&entry.targets);
-            if entry.class != class {
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.targets.is_empty()) {
+            known.extend(&cell.targets);
+            if cell.class != class {
                 continue;
             }
-            let phase = phases.entry(grid.phase(entry)).or_default();
-            phase.0 += entry.left_ns;
-            for target in &entry.targets {
-                *phase.1.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
-                files.entry(*target).or_default().insert(entry.file);
+            let phase = phases.entry(cube.phase(cell)).or_default();
+            phase.0 += cell.left_ns;
+            for target in &cell.targets {
+                *phase.1.entry(*target).or_default() += cell.left_ns / cell.targets.len() as f64;
+                files.entry(*target).or_default().insert(cell.file);
             }
-            own &= *users.entry(entry.file).or_insert(entry.process) == entry.process;
+            own &= *users.entry(cell.file).or_insert(cell.process) == cell.process;
         }
         let used = |(all, of): &(f64, BTreeMap<u32, f64>)| of.values().filter(|ns| **ns >= all * BARELY).count() as f64;
         let time: f64 = phases.values().map(|phase| phase.0).sum();

@@ -1,14 +1,14 @@
 //! Processes that poll: for a lock file of another process (open with `O_EXCL` fails with `EEXIST`), a file lock (`EAGAIN`), or a file that
 //! another process makes (`ENOENT`). The calls are short; the time lies between them.
 
+use crate::cube::reading::questions::{ASK, Found, MAKE};
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::questions::{ASK, Found, MAKE};
-use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,26 +74,26 @@ struct Waited {
 
 /// Returns a claim about lock files, one about locks, and one about files that do not exist yet.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let asked = asked(grid);
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let asked = asked(cube);
     if asked.is_empty() {
         return Vec::new();
     }
-    let others = Others::of(grid);
+    let others = Others::of(cube);
     let mut waited: BTreeMap<What, Waited> = BTreeMap::new();
     for ((process, file, what), asked) in asked {
         if what == What::File && asked.makes {
             continue;
         }
         let enough = |wait: &Wait| {
-            let (calls, ns) = (asked.calls(wait), length(grid, &asked, wait));
+            let (calls, ns) = (asked.calls(wait), length(cube, &asked, wait));
             calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
         };
         let mut waits = waits(&asked);
         // If it is recorded when the file existed, [`super::found_late`] reports the wait.
-        let known = |wait: &Wait| what == What::File && is_found(grid, (process, file), wait);
-        waits.retain(|wait| enough(wait) && !known(wait) && !others.is_work(grid, process, (what, file), wait));
-        let ns: f64 = waits.iter().map(|wait| length(grid, &asked, wait)).sum();
+        let known = |wait: &Wait| what == What::File && is_found(cube, (process, file), wait);
+        waits.retain(|wait| enough(wait) && !known(wait) && !others.is_work(cube, process, (what, file), wait));
+        let ns: f64 = waits.iter().map(|wait| length(cube, &asked, wait)).sum();
         if ns <= 0.0 {
             continue;
         }
@@ -103,56 +103,56 @@ pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
         add(&mut of.calls, waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(asked.calls(wait))));
         let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
         let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
-        let left = left.filter_map(|(index, _)| Some((*index, grid.entries.get(*index as usize)?.left_ns)));
+        let left = left.filter_map(|(index, _)| Some((*index, cube.cells.get(*index as usize)?.left_ns)));
         of.savings.extend(left);
     }
-    waited.into_iter().filter_map(|(what, of)| claim(grid, what, of)).collect()
+    waited.into_iter().filter_map(|(what, of)| claim(cube, what, of)).collect()
 }
 
 /// True if the trace tells when the file of a wait existed.
-fn is_found(grid: &Grid<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
-    let slots = |found: &Found| (grid.slots.of(found.asked_ns), grid.slots.of(found.found_ns));
-    let begin = grid.found.partition_point(|found| found.process < of.0);
-    let mine = grid.found.iter().skip(begin).take_while(|found| found.process == of.0);
+fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
+    let slots = |found: &Found| (cube.slots.of(found.asked_ns), cube.slots.of(found.found_ns));
+    let begin = cube.found.partition_point(|found| found.process < of.0);
+    let mine = cube.found.iter().skip(begin).take_while(|found| found.process == of.0);
     mine.filter(|found| found.file == of.1)
         .any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
 }
 
 /// Returns failed calls of the program, by process, file and object.
-fn asked(grid: &Grid<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
+fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
-    let own = |entry: &&Entry| entry.leaf && !entry.inside;
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| own(entry)) {
-        let Some(stream) = grid.stream(entry).filter(|stream| stream.failed) else { continue };
-        let asks = ASK.contains(&grid.run.op(stream).name.as_str());
-        let Some(what) = What::of(entry.class, stream.errno).filter(|what| *what != What::File || asks) else {
+    let own = |cell: &&Cell| cell.leaf && !cell.inside;
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| own(cell)) {
+        let Some(stream) = cube.stream(cell).filter(|stream| stream.failed) else { continue };
+        let asks = ASK.contains(&cube.run.op(stream).name.as_str());
+        let Some(what) = What::of(cell.class, stream.errno).filter(|what| *what != What::File || asks) else {
             continue;
         };
-        let of = out.entry((entry.process, entry.file, what)).or_default();
-        add(of.failed.entry(entry.slot).or_default(), entry.cell.calls);
-        of.indices.push((index, entry.slot));
+        let of = out.entry((cell.process, cell.file, what)).or_default();
+        add(of.failed.entry(cell.slot).or_default(), cell.sums.calls);
+        of.indices.push((index, cell.slot));
     }
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        let makes = grid.stream(entry).is_some_and(|stream| MAKE.contains(&grid.run.op(stream).name.as_str()));
-        if let Some(of) = out.get_mut(&(entry.process, entry.file, What::File)) {
-            of.makes |= makes || entry.class == Class::Write;
+    for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+        let makes = cube.stream(cell).is_some_and(|stream| MAKE.contains(&cube.run.op(stream).name.as_str()));
+        if let Some(of) = out.get_mut(&(cell.process, cell.file, What::File)) {
+            of.makes |= makes || cell.class == Class::Write;
         }
     }
-    for entry in grid.entries.iter().filter(own) {
-        let finds = grid.stream(entry).is_some_and(|stream| !stream.failed);
+    for cell in cube.cells.iter().filter(own) {
+        let finds = cube.stream(cell).is_some_and(|stream| !stream.failed);
         for what in [What::LockFile, What::Lock, What::File] {
-            let Some(of) = out.get_mut(&(entry.process, entry.file, what)).filter(|_| finds) else { continue };
+            let Some(of) = out.get_mut(&(cell.process, cell.file, what)).filter(|_| finds) else { continue };
             let answers = match what {
-                What::LockFile => entry.class == Class::Open,
+                What::LockFile => cell.class == Class::Open,
                 // The process may take other locks on the file meanwhile (SQLite): a write shows that it got the lock.
-                What::Lock => entry.class == Class::Write,
-                What::File => matches!(entry.class, Class::Open | Class::Metadata),
+                What::Lock => cell.class == Class::Write,
+                What::File => matches!(cell.class, Class::Open | Class::Metadata),
             };
             if answers {
-                of.found.insert(entry.slot);
+                of.found.insert(cell.slot);
             }
-            if answers || what == What::Lock && entry.class == Class::Lock {
-                of.ends.insert(entry.slot);
+            if answers || what == What::Lock && cell.class == Class::Lock {
+                of.ends.insert(cell.slot);
             }
         }
     }
@@ -169,48 +169,48 @@ pub(super) struct Others {
 
 impl Others {
     /// Collects the calls of all processes.
-    pub(super) fn of(grid: &Grid<'_>) -> Self {
+    pub(super) fn of(cube: &Cube<'_>) -> Self {
         let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
         let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();
-        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-            let at = (entry.process, entry.slot);
-            if matches!(entry.class, Class::Read | Class::Write) {
-                *times.entry(at).or_default() += entry.left_ns;
+        for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+            let at = (cell.process, cell.slot);
+            if matches!(cell.class, Class::Read | Class::Write) {
+                *times.entry(at).or_default() += cell.left_ns;
             }
-            if grid.stream(entry).is_some_and(|stream| !stream.failed) {
-                let file = calls.entry(at).or_insert(Some(entry.file));
-                *file = file.filter(|file| *file == entry.file);
+            if cube.stream(cell).is_some_and(|stream| !stream.failed) {
+                let file = calls.entry(at).or_insert(Some(cell.file));
+                *file = file.filter(|file| *file == cell.file);
             }
         }
-        let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(grid, *slot) * WORKS).map(|(at, _)| at);
+        let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(cube, *slot) * WORKS).map(|(at, _)| at);
         Self { moves: moves.collect(), calls }
     }
 
     /// True if the process does other work before it finds the file.
-    pub(super) fn are_work(&self, grid: &Grid<'_>, found: &Found) -> bool {
-        let slot = |at: u64| u16::try_from(grid.slots.of(at)).unwrap_or(u16::MAX);
-        self.is_work(grid, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))
+    pub(super) fn are_work(&self, cube: &Cube<'_>, found: &Found) -> bool {
+        let slot = |at: u64| u16::try_from(cube.slots.of(at)).unwrap_or(u16::MAX);
+        self.is_work(cube, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))
     }
 
     /// True if the process works during a wait and only polls now and then: it reads and writes, makes calls on other files, or takes part in a
     /// synchronization point of all ranks.
-    fn is_work(&self, grid: &Grid<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
+    fn is_work(&self, cube: &Cube<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
         let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
         let behind = first.saturating_add(1);
         let span = (process, behind)..(process, (*last).max(behind));
         let busy = self.moves.range(span.clone()).count();
         let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
         let most = between as f64 * WORKS;
-        let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        let phase = |slot: u16| cube.slots.phase(usize::from(slot));
         // After a refused lock, a process may look at other files before it retries (SQLite: the journal).
         let elsewhere = if what == What::Lock { 0 } else { elsewhere };
-        busy as f64 > most || elsewhere as f64 > most || grid.sync_points.one_between(phase(*first), phase(*last))
+        busy as f64 > most || elsewhere as f64 > most || cube.sync_points.one_between(phase(*first), phase(*last))
     }
 }
 
-fn width(grid: &Grid<'_>, slot: u16) -> f64 {
-    let begin = grid.slots.begin(usize::from(slot)).unwrap_or_default();
-    let end = grid.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| grid.run.length_ns());
+fn width(cube: &Cube<'_>, slot: u16) -> f64 {
+    let begin = cube.slots.begin(usize::from(slot)).unwrap_or_default();
+    let end = cube.slots.begin(usize::from(slot) + 1).unwrap_or_else(|| cube.run.length_ns());
     end.saturating_sub(begin) as f64
 }
 
@@ -235,23 +235,23 @@ fn waits(asked: &Asked) -> Vec<Wait> {
 }
 
 /// Returns the length of a wait, ns. First and last time window count by their calls and the shortest usual interval.
-fn length(grid: &Grid<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
-    let each = |(slot, calls): (&u16, &u64)| width(grid, *slot) / *calls as f64;
+fn length(cube: &Cube<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
+    let each = |(slot, calls): (&u16, &u64)| width(cube, *slot) / *calls as f64;
     let usual = asked.failed.iter().map(each).fold(f64::INFINITY, f64::min);
     let of = |slot: u16| {
         let calls = asked.failed.get(&slot).copied().unwrap_or_default() as f64;
-        if slot == *first || slot == *last { (calls * usual).min(width(grid, slot)) } else { width(grid, slot) }
+        if slot == *first || slot == *last { (calls * usual).min(width(cube, slot)) } else { width(cube, slot) }
     };
     (*first..=*last).map(of).sum()
 }
 
-fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
+fn claim(cube: &Cube<'_>, what: What, waited: Waited) -> Option<Claim> {
     let (longest, most) = waited.by_process.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let (file, on_file) = waited.by_file.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let all: f64 = waited.by_file.values().sum();
     let one = *on_file >= all * MOST;
-    let name = grid.run.file_name(*file).to_owned();
-    let rank = grid
+    let name = cube.run.file_name(*file).to_owned();
+    let rank = cube
         .run
         .process(*longest)
         .map(|process| process.rank)
@@ -265,7 +265,7 @@ fn claim(grid: &Grid<'_>, what: What, waited: Waited) -> Option<Claim> {
     };
     let of = words::Polled {
         what,
-        who: Who::of(waited.by_process.len(), grid.run.process_name(*longest)),
+        who: Who::of(waited.by_process.len(), cube.run.process_name(*longest)),
         file: one.then_some(name.as_str()),
         files: waited.by_file.len() as u64,
         calls: waited.calls,

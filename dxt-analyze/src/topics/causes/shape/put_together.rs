@@ -1,7 +1,7 @@
 //! Saving if short requests were merged into long ones, for runs without long requests to compare with.
 
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
+use crate::cube::{Cell, Cube};
+use crate::replay::Savings;
 
 /// Time per byte of long requests, ns: 1 GB/s.
 const NS_PER_BYTE: f64 = 1.0;
@@ -17,13 +17,13 @@ pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
 
 /// Returns the saving of each cell that `is` selects.
 #[must_use]
-pub fn put_together(grid: &Grid<'_>, is: impl Fn(&Entry) -> bool) -> Savings {
-    let less = |(index, entry): (u32, &Entry)| {
+pub fn put_together(cube: &Cube<'_>, is: impl Fn(&Cell) -> bool) -> Savings {
+    let less = |(index, cell): (u32, &Cell)| {
         // Outliers would be as long in any form.
-        let usual = entry.left_ns - entry.beyond_ns(1.0);
-        (index, saved_ns(usual, entry.cell.bytes, entry.cell.calls))
+        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        (index, saved_ns(usual, cell.sums.bytes, cell.sums.calls))
     };
-    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
     theirs.map(less).filter(|(_, ns)| *ns > 0.0).collect()
 }
 

@@ -3,13 +3,13 @@
 
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
+use crate::cube::reading::served::Served;
+use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
+use crate::replay::{Savings, Work};
 use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
-use crate::topics::causes::reading::served::Served;
-use crate::topics::causes::replay::{Savings, Work};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,69 +62,69 @@ type Kind = (u64, f64, f64, (f64, f64));
 
 /// Returns claims for reads and for writes, except queues of reads of `blocks` that all ranks want: those get the savings.
 #[must_use]
-pub fn claims(grid: &Grid<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
-    let queues = queues(grid).into_iter();
+pub fn claims(cube: &Cube<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
+    let queues = queues(cube).into_iter();
     queues
         .filter(|queue| !joins(blocks.iter_mut().map(|block| &mut block.savings), &queue.savings))
-        .map(|queue| claim(grid, queue))
+        .map(|queue| claim(cube, queue))
         .collect()
 }
 
 /// Returns the queues of reads and of writes.
 #[must_use]
-pub fn queues(grid: &Grid<'_>) -> Vec<Queue> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| queue(grid, class)).collect()
+pub fn queues(cube: &Cube<'_>) -> Vec<Queue> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| queue(cube, class)).collect()
 }
 
-fn claim(grid: &Grid<'_>, queue: Queue) -> Claim {
+fn claim(cube: &Cube<'_>, queue: Queue) -> Claim {
     let of = &queue.facts;
     let about = About { ost: (of.targets == 1 && !of.steps).then_some(of.target), ..About::default() };
     let words = |lost| words::few_targets(of, about, lost);
-    Claim { is_load: true, ..Claim::on_files(grid, Code::FEW_TARGETS, queue.savings, words) }
+    Claim { is_load: true, ..Claim::on_files(cube, Code::FEW_TARGETS, queue.savings, words) }
 }
 
 /// True if targets serve calls of a class one after another: one call is completed per duration of a call that meets no other, and none takes
 /// longer than all that can be before it.
-fn is_served_in_turn(grid: &Grid<'_>, class: Class, targets: f64) -> bool {
-    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
+    let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(is) {
-        let size = of.entry(entry.size).or_default();
-        size.calls += entry.cell.calls as f64;
-        size.ns += entry.left_ns;
-        size.longest = size.longest.max(entry.cell.longest_ns);
-        size.processes.insert(entry.process);
-        if entry.cell.shortest_ns > 0 {
-            size.shortest.push((entry.cell.shortest_ns as f64, 1.0));
+    for cell in cube.cells.iter().filter(is) {
+        let size = of.entry(cell.size).or_default();
+        size.calls += cell.sums.calls as f64;
+        size.ns += cell.left_ns;
+        size.longest = size.longest.max(cell.sums.longest_ns);
+        size.processes.insert(cell.process);
+        if cell.sums.shortest_ns > 0 {
+            size.shortest.push((cell.sums.shortest_ns as f64, 1.0));
         }
     }
     let all: f64 = of.values().map(|size| size.ns).sum();
     let Some(mut most) = of.into_values().max_by(|a, b| a.ns.total_cmp(&b.ns)) else { return false };
     let Some(alone) = weighted_quantile(&mut most.shortest, ALONE) else { return false };
     // Time windows in which such calls begin, where any process is in a call.
-    let slots: BTreeSet<u16> = grid.entries.iter().filter(is).map(|entry| entry.slot).collect();
-    let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
+    let slots: BTreeSet<u16> = cube.cells.iter().filter(is).map(|cell| cell.slot).collect();
+    let busy = slots.iter().map(|slot| cube.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
     let each = busy * targets / most.calls.max(1.0);
     let as_alone = (alone / each.max(1.0)).ln().abs() <= SIMILAR.ln();
     let longest = alone * most.processes.len() as f64 * SIMILAR;
     most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
 }
 
-fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
-    let is = |entry: &&Entry| entry.leaf && entry.class == class && !entry.targets.is_empty();
+fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
+    let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
     // By kind of calls.
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(is) {
-        for target in &entry.targets {
-            *targets.entry(*target).or_default() += entry.left_ns / entry.targets.len() as f64;
+    for cell in cube.cells.iter().filter(is) {
+        for target in &cell.targets {
+            *targets.entry(*target).or_default() += cell.left_ns / cell.targets.len() as f64;
         }
-        let op = grid.stream(entry).map_or(0, |stream| stream.op);
-        let kind = kinds.entry((entry.size, op)).or_insert((u64::MAX, entry.usual_ns, 0.0, entry.spread));
-        if entry.cell.shortest_ns > 0 {
-            kind.0 = kind.0.min(entry.cell.shortest_ns);
+        let op = cube.stream(cell).map_or(0, |stream| stream.op);
+        let kind = kinds.entry((cell.size, op)).or_insert((u64::MAX, cell.usual_ns, 0.0, cell.spread));
+        if cell.sums.shortest_ns > 0 {
+            kind.0 = kind.0.min(cell.sums.shortest_ns);
         }
-        kind.2 += entry.left_ns;
+        kind.2 += cell.left_ns;
     }
     let all: f64 = targets.values().sum();
     // Targets with little of the time do not count.
@@ -134,21 +134,21 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         return None;
     }
     let slower = median / fastest.max(1) as f64;
-    let placed = Placed::of(grid, class);
+    let placed = Placed::of(cube, class);
     if placed.is_all_there_is(used.len()) {
         return None;
     }
     // Busy time of the class: a phase lasts as long as its slowest rank.
-    let busy = Work::of_those(grid, |entry| entry.class == class).critical();
+    let busy = Work::of_those(cube, |cell| cell.class == class).critical();
     // Targets in use at a time: each step may use other targets.
     let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
     let in_flight = all / busy.max(1.0) / count;
     let enough = (count * in_flight).min(MANY.max(count));
     let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
-    let grows = grid.grow_with_depth.contains(&class);
-    let queued = queued || grows || is_served_in_turn(grid, class, count);
+    let grows = cube.grow_with_depth.contains(&class);
+    let queued = queued || grows || is_served_in_turn(cube, class, count);
     // Throughput by number of calls in flight is the best evidence, if known.
-    let served = grid.served.get(&class);
+    let served = cube.served.get(&class);
     let waits = served.and_then(Served::waits);
     let queued = waits.map_or(queued, |part| part >= WAITS);
     // It also applies if no call ever had a target to itself.
@@ -163,9 +163,9 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
     }
     let part = served.and_then(Served::gone).unwrap_or(1.0).min(1.0 - count / enough);
     let savings = (0_u32..)
-        .zip(&grid.entries)
-        .filter(|(_, entry)| is(entry))
-        .map(|(index, entry)| (index, entry.left_ns * part))
+        .zip(&cube.cells)
+        .filter(|(_, cell)| is(cell))
+        .map(|(index, cell)| (index, cell.left_ns * part))
         .collect();
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);
@@ -173,7 +173,7 @@ fn queue(grid: &Grid<'_>, class: Class) -> Option<Queue> {
         Some(part) if slower < SLOWER => words::QueueCost::Share(part),
         _ => words::QueueCost::Times(slower),
     };
-    let stripes = stripes_of_most(grid, class);
+    let stripes = stripes_of_most(cube, class);
     // If files have more stripes than calls use at a time, more would not help.
     let wide = stripes.is_some_and(|count| f64::from(count) >= enough);
     let (targets, target) = (targets as u64, used.first()?.0);

@@ -1,12 +1,12 @@
 //! Repeated reads of bytes, where only counters exist: a process that reads more bytes of a file than lie in the range of its reads has read some
 //! of them twice (pigeonhole principle).
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, Process, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
@@ -28,22 +28,22 @@ impl Reads {
 
 /// Returns one claim about all files.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let least = &grid.run.thresholds;
-    let is = |entry: &&Entry| entry.leaf && entry.class == Class::Read;
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let least = &cube.run.thresholds;
+    let is = |cell: &&Cell| cell.leaf && cell.class == Class::Read;
     let mut all: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
-    grid.entries
+    cube.cells
         .iter()
         .filter(is)
-        .for_each(|entry| add(all.entry((entry.process, entry.file)).or_default(), entry.cell.bytes));
+        .for_each(|cell| add(all.entry((cell.process, cell.file)).or_default(), cell.sums.bytes));
     let read: u64 = all.values().fold(0, |sum, bytes| sum.saturating_add(*bytes));
-    let written = written(grid);
+    let written = written(cube);
     let mut again: BTreeMap<(ProcessId, FileId), f64> = BTreeMap::new();
     let (mut bytes, mut most) = (0_u64, None::<(u64, FileId, Reads, u64)>);
-    for (number, process) in grid.run.numbered_processes() {
+    for (number, process) in cube.run.numbered_processes() {
         // In a record of several ranks, each of them may have read everything once.
         let readers = u64::from(process.reduction.ranks).max(1);
-        for (file, reads) in counted(grid, process) {
+        for (file, reads) in counted(cube, process) {
             let writers = written.get(&file);
             // Bytes that the process writes in between are new when read.
             let own = writers.and_then(|of| of.get(&number)).copied().unwrap_or_default();
@@ -67,32 +67,32 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     if share < least.traffic_share || bytes < least.traffic_min_bytes {
         return None;
     }
-    let part = |entry: &Entry| again.get(&(entry.process, entry.file)).copied();
-    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
-    let savings: Savings = theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?))).collect();
-    let name = &grid.run.file(file)?.name;
+    let part = |cell: &Cell| again.get(&(cell.process, cell.file)).copied();
+    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
+    let savings: Savings = theirs.filter_map(|(index, cell)| Some((index, cell.left_ns * part(cell)?))).collect();
+    let name = &cube.run.file(file)?.name;
     let about = About { file: Some(name.clone()), ..About::default() };
     let of = words::ReadAgain {
         bytes,
         share,
         file: name,
-        readers: (readers > 1).then(|| (readers, grid.run.worker_name())),
+        readers: (readers > 1).then(|| (readers, cube.run.worker_name())),
         read: reads.bytes,
         until: reads.until,
     };
     let words = |lost| words::read_again(&of, about, lost);
-    (!savings.is_empty()).then(|| Claim::on_files(grid, Code::REREAD, savings, words))
+    (!savings.is_empty()).then(|| Claim::on_files(cube, Code::REREAD, savings, words))
 }
 
 /// Returns reads by file, of calls with counters only.
-fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
+fn counted(cube: &Cube<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     let mut of: BTreeMap<FileId, Reads> = BTreeMap::new();
     let mut unknown: BTreeSet<FileId> = BTreeSet::new();
     for missing in &process.missing {
         let Some(stream) = process.stream_index(missing.stream).and_then(|index| process.stream(index)) else {
             continue;
         };
-        if !stream.storage || grid.run.op(stream).class != Some(OpClass::Read) || missing.counters.bytes == 0 {
+        if !stream.storage || cube.run.op(stream).class != Some(OpClass::Read) || missing.counters.bytes == 0 {
             continue;
         }
         let Ok(until) = u64::try_from(missing.counters.max_end_offset) else { continue };
@@ -108,10 +108,10 @@ fn counted(grid: &Grid<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     of
 }
 
-fn written(grid: &Grid<'_>) -> BTreeMap<FileId, BTreeMap<ProcessId, u64>> {
+fn written(cube: &Cube<'_>) -> BTreeMap<FileId, BTreeMap<ProcessId, u64>> {
     let mut of: BTreeMap<FileId, BTreeMap<ProcessId, u64>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write) {
-        add(of.entry(entry.file).or_default().entry(entry.process).or_default(), entry.cell.bytes);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Write) {
+        add(of.entry(cell.file).or_default().entry(cell.process).or_default(), cell.sums.bytes);
     }
     of
 }

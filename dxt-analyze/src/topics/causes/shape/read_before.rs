@@ -1,12 +1,12 @@
 //! Blocks that a process reads and then overwrites completely, too soon to have used the data: the reads are needless unless the written bytes
 //! depend on them. If few bytes of a block change, only those need writing.
 
+use crate::cube::reading::read_before::Pairs;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Severity};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::read_before::Pairs;
-use crate::topics::causes::replay::Savings;
 use crate::words::common::Who;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
@@ -21,15 +21,15 @@ const OF_READS: f64 = 0.5;
 
 /// Returns one claim about all files.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    if grid.read_before.is_empty() {
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    if cube.read_before.is_empty() {
         return None;
     }
-    let reads = |entry: &Entry| entry.leaf && !entry.inside && entry.class == Class::Read;
+    let reads = |cell: &Cell| cell.leaf && !cell.inside && cell.class == Class::Read;
     let mut calls: FxHashMap<(ProcessId, FileId), u64> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(|entry| reads(entry)) {
-        let of = calls.entry((entry.process, entry.file)).or_default();
-        *of = of.saturating_add(entry.cell.calls);
+    for cell in cube.cells.iter().filter(|cell| reads(cell)) {
+        let of = calls.entry((cell.process, cell.file)).or_default();
+        *of = of.saturating_add(cell.sums.calls);
     }
     let part =
         |key: &(ProcessId, FileId), of: &Pairs| of.at_once as f64 / calls.get(key).copied().unwrap_or(0).max(1) as f64;
@@ -37,7 +37,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         of.at_once >= AGAIN && of.at_once as f64 >= of.all as f64 * AT_ONCE && part(key, of) >= OF_READS
     };
     let found: BTreeMap<(ProcessId, FileId), Pairs> =
-        grid.read_before.iter().filter(is).map(|(key, of)| (*key, *of)).collect();
+        cube.read_before.iter().filter(is).map(|(key, of)| (*key, *of)).collect();
     let mut all = Pairs::default();
     let mut by_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for ((process, _), of) in &found {
@@ -46,19 +46,19 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     }
     let ((_, file), _) = found.iter().max_by_key(|(key, of)| (of.bytes, std::cmp::Reverse(**key)))?;
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| reads(entry)) {
-        let key = (entry.process, entry.file);
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| reads(cell)) {
+        let key = (cell.process, cell.file);
         if let Some(of) = found.get(&key) {
             // Outliers among the reads have findings of their own.
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
+            let usual = cell.left_ns - cell.beyond_ns(1.0);
             savings.push((index, usual * part(&key, of).min(1.0)));
         }
     }
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();
-    let name = grid.run.file_name(*file).to_owned();
+    let name = cube.run.file_name(*file).to_owned();
     let about =
         About { file: Some(name.clone()), calls: Some(all.at_once), bytes: Some(all.bytes), ..About::default() };
-    let first = by_process.keys().next().map(|process| grid.run.process_name(*process)).unwrap_or_default();
+    let first = by_process.keys().next().map(|process| cube.run.process_name(*process)).unwrap_or_default();
     let of = words::ReadBefore {
         who: Who::of(by_process.len(), first),
         files: names.len() as u64,
@@ -67,6 +67,6 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         bytes: all.bytes,
         between_ns: all.between_ns,
     };
-    let claim = Claim::on_files(grid, Code::READ_BEFORE, savings, |lost| words::read_before(&of, about, lost));
+    let claim = Claim::on_files(cube, Code::READ_BEFORE, savings, |lost| words::read_before(&of, about, lost));
     Some(Claim { at_most: Severity::Warn, ..claim })
 }

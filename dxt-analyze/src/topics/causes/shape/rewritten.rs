@@ -1,11 +1,11 @@
 //! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have changed.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
@@ -28,18 +28,17 @@ struct Use {
 
 /// Returns a claim about the file with the largest cost.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let counts =
-        |entry: &Entry| entry.leaf && grid.stream(entry).is_some_and(|stream| stream.within() == Within::Nothing);
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);
     let mut by: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-        let of = by.entry((entry.process, entry.file)).or_default();
-        match entry.class {
-            Class::Open => add(&mut of.opens, entry.cell.calls),
-            Class::Read => add(&mut of.read, entry.cell.bytes),
+    for cell in cube.cells.iter().filter(|cell| counts(cell)) {
+        let of = by.entry((cell.process, cell.file)).or_default();
+        match cell.class {
+            Class::Open => add(&mut of.opens, cell.sums.calls),
+            Class::Read => add(&mut of.read, cell.sums.bytes),
             Class::Write => {
-                add(&mut of.written, entry.cell.bytes);
-                of.until = of.until.max(entry.cell.range.1);
+                add(&mut of.written, cell.sums.bytes);
+                of.until = of.until.max(cell.sums.range.1);
             }
             _ => {}
         }
@@ -49,20 +48,20 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         of.opens >= AGAIN && of.until > 0 && of.until <= SMALL && times >= TIMES && of.read < of.written / 2
     });
     let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
-        if let Some(of) = by.get(&(entry.process, entry.file)) {
-            let usual = entry.left_ns - entry.beyond_ns(1.0);
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
+        if let Some(of) = by.get(&(cell.process, cell.file)) {
+            let usual = cell.left_ns - cell.beyond_ns(1.0);
             let stays = SELDOM / of.opens.min(AGAIN) as f64;
-            savings.entry((entry.process, entry.file)).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry((cell.process, cell.file)).or_default().push((index, usual * (1.0 - stays)));
         }
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
     let ((process, file), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
     let of = by.get(&(process, file))?;
-    let name = grid.run.file_name(file).to_owned();
+    let name = cube.run.file_name(file).to_owned();
     let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
     let of = words::Rewritten {
-        process: &grid.run.process_name(process),
+        process: &cube.run.process_name(process),
         file: &name,
         opens: of.opens,
         written: of.written,

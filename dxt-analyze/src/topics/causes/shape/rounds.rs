@@ -1,13 +1,13 @@
 //! Processes that a parent starts in rounds, the next when all of the last have ended: each round waits for the process with most bytes.
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, Process, ProcessId};
+use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
@@ -19,12 +19,12 @@ type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
 /// Returns a claim for reads and one for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    if grid.run.ranks() > 0 {
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    if cube.run.ranks() > 0 {
         return Vec::new();
     }
-    let rounds: Vec<Round<'_>> = rounds(of_one_parent(grid)).into_iter().filter(|of| of.len() >= SIBLINGS).collect();
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class, &rounds)).collect()
+    let rounds: Vec<Round<'_>> = rounds(of_one_parent(cube)).into_iter().filter(|of| of.len() >= SIBLINGS).collect();
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class, &rounds)).collect()
 }
 
 /// Groups processes whose lifetimes overlap, directly or through others.
@@ -41,13 +41,13 @@ fn rounds(mut all: Round<'_>) -> Vec<Round<'_>> {
     out
 }
 
-fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim> {
-    let is = |entry: &&Entry| entry.leaf && entry.class == class;
+fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim> {
+    let is = |cell: &&Cell| cell.leaf && cell.class == class;
     let mut moved: FxHashMap<ProcessId, (u64, f64)> = FxHashMap::default();
-    for entry in grid.entries.iter().filter(is) {
-        let of = moved.entry(entry.process).or_default();
-        add(&mut of.0, entry.cell.bytes);
-        of.1 += entry.left_ns;
+    for cell in cube.cells.iter().filter(is) {
+        let of = moved.entry(cell.process).or_default();
+        add(&mut of.0, cell.sums.bytes);
+        of.1 += cell.left_ns;
     }
     let bytes = |process: ProcessId| moved.get(&process).map_or(0, |(bytes, _)| *bytes);
     let any = rounds.iter().filter(|round| round.iter().any(|(number, _)| bytes(*number) > 0)).count();
@@ -74,11 +74,11 @@ fn of_class(grid: &Grid<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     if times.len() < SEVERAL || (times.len() as f64) < any as f64 * MOSTLY {
         return None;
     }
-    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry));
+    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
     let savings: Savings =
-        theirs.filter_map(|(index, entry)| Some((index, entry.left_ns * most.get(&entry.process)?))).collect();
+        theirs.filter_map(|(index, cell)| Some((index, cell.left_ns * most.get(&cell.process)?))).collect();
     let (rounds, times) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
     let about = About { calls: Some(any as u64), ..About::default() };
     let words = |lost| words::uneven_rounds(class, rounds, times, about, lost);
-    Some(Claim::on_files(grid, Code::BYTE_IMBALANCE, savings, words))
+    Some(Claim::on_files(cube, Code::BYTE_IMBALANCE, savings, words))
 }

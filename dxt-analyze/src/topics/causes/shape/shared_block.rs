@@ -1,11 +1,11 @@
 //! A block of a file that many ranks read: a header, or a table that each rank looks up.
 
 use super::behind_block;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +37,8 @@ pub struct SharedBlock {
 
 /// Makes the claim about a block.
 #[must_use]
-pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
-    let file = grid.run.file_name(block.file).to_owned();
+pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
+    let file = cube.run.file_name(block.file).to_owned();
     let (offset, calls) = (Some(block.range.0), Some(block.calls));
     let about = About { file: Some(file.clone()), offset, calls, ..About::default() };
     let words = words::common_reads(&file, block.range, block.processes as u64, block.calls, about);
@@ -47,33 +47,33 @@ pub fn claim(grid: &Grid<'_>, block: SharedBlock) -> Claim {
 
 /// Returns blocks that at least half of the processes read, by small reads or by longer reads of exactly the same bytes.
 #[must_use]
-pub fn shared_blocks(grid: &Grid<'_>) -> Vec<SharedBlock> {
+pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if let Some(similar) = similar(entry) {
-            let (entries, processes) = by.entry(similar).or_default();
-            entries.push(index);
-            processes.insert(entry.process);
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        if let Some(similar) = similar(cell) {
+            let (cells, processes) = by.entry(similar).or_default();
+            cells.push(index);
+            processes.insert(cell.process);
         }
     }
-    let least = FEWEST.max(grid.run.processes.len() / 2);
+    let least = FEWEST.max(cube.run.processes.len() / 2);
     by.into_iter()
         .filter(|(_, (_, processes))| processes.len() >= least)
-        .filter_map(|((file, ..), of)| block(grid, file, of))
+        .filter_map(|((file, ..), of)| block(cube, file, of))
         .collect()
 }
 
 /// Reads that may be of one block: file, size octave, and, for longer reads, their range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
-fn similar(entry: &Entry) -> Option<Common> {
-    let (from, until) = entry.cell.range;
-    if !entry.leaf || entry.class != Class::Read || entry.size == 0 || from >= until {
+fn similar(cell: &Cell) -> Option<Common> {
+    let (from, until) = cell.sums.range;
+    if !cell.leaf || cell.class != Class::Read || cell.size == 0 || from >= until {
         return None;
     }
-    let the_same = entry.cell.bytes == entry.cell.calls.saturating_mul(until - from) && until - from <= LARGEST;
-    let small = entry.size <= SMALL;
-    (small || the_same).then_some((entry.file, entry.size, (!small).then_some((from, until))))
+    let the_same = cell.sums.bytes == cell.sums.calls.saturating_mul(until - from) && until - from <= LARGEST;
+    let small = cell.size <= SMALL;
+    (small || the_same).then_some((cell.file, cell.size, (!small).then_some((from, until))))
 }
 
 /// Least part of a queue's savings in reads of one block, for the others to wait behind these.
@@ -89,24 +89,23 @@ pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u3
     })
 }
 
-fn block(grid: &Grid<'_>, file: FileId, (entries, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
-    let of = || entries.iter().filter_map(|index| grid.entries.get(*index as usize));
-    let range = (of().map(|entry| entry.cell.range.0).min()?, of().map(|entry| entry.cell.range.1).max()?);
-    let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), entry| {
-        (bytes.saturating_add(entry.cell.bytes), calls.saturating_add(entry.cell.calls))
+fn block(cube: &Cube<'_>, file: FileId, (cells, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
+    let of = || cells.iter().filter_map(|index| cube.cells.get(*index as usize));
+    let range = (of().map(|cell| cell.sums.range.0).min()?, of().map(|cell| cell.sums.range.1).max()?);
+    let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), cell| {
+        (bytes.saturating_add(cell.sums.bytes), calls.saturating_add(cell.sums.calls))
     });
     let length = range.1 - range.0;
     let by_each = bytes as f64 / processes.len().max(1) as f64;
     // Reads that HDF5 makes itself are reported as HDF5's.
-    let in_hdf5 = of().any(|entry| grid.stream(entry).is_some_and(|stream| stream.in_hdf5));
+    let in_hdf5 = of().any(|cell| cube.stream(cell).is_some_and(|stream| stream.in_hdf5));
     let whole = length <= LARGEST && by_each >= length as f64 * WHOLE && !in_hdf5;
     if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {
         return None;
     }
     let part = 1.0 - 1.0 / processes.len() as f64;
-    let own = entries
-        .iter()
-        .map(|index| (*index, grid.entries.get(*index as usize).map_or(0.0, |entry| entry.left_ns) * part));
-    let savings = own.chain(behind_block::waits(grid, &entries)).collect();
+    let own =
+        cells.iter().map(|index| (*index, cube.cells.get(*index as usize).map_or(0.0, |cell| cell.left_ns) * part));
+    let savings = own.chain(behind_block::waits(cube, &cells)).collect();
     Some(SharedBlock { file, range, processes: processes.len(), calls, savings })
 }

@@ -1,12 +1,12 @@
 //! Metadata calls that are slower than those of an idle server.
 
+use crate::cube::kind_of_file::dearest;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::kind_of_file::dearest;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
@@ -29,13 +29,13 @@ const SEVERAL: u64 = 3;
 
 /// Returns one claim about slow metadata calls.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let found = slow_metadata(grid)?;
-    let on = dearest(grid, &found.savings, is_metadata);
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let found = slow_metadata(cube)?;
+    let on = dearest(cube, &found.savings, is_metadata);
     let part = found.of_most.1 / found.time_ns.max(1.0);
     // A log has one time for all metadata calls, which the importer attributes to opens.
-    let one_time = grid.run.was_log() && found.most == "open";
-    let alone = found.alone.map(|process| grid.run.process_name(process));
+    let one_time = cube.run.was_log() && found.most == "open";
+    let alone = found.alone.map(|process| cube.run.process_name(process));
     let what = match &alone {
         Some(name) => words::Slow::OfRank(name),
         None if part >= MOSTLY && one_time => words::Slow::OpensOfLog,
@@ -46,7 +46,7 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on };
     let about = About { calls: Some(found.calls), ..About::default() };
     let words = |lost| words::slow_metadata(&of, about, lost);
-    Some(Claim::on_files(grid, Code::METADATA_SHARE, found.savings, words))
+    Some(Claim::on_files(cube, Code::METADATA_SHARE, found.savings, words))
 }
 
 #[derive(Clone, Debug)]
@@ -64,35 +64,35 @@ struct Slow {
 }
 
 /// True for opens and other metadata calls that reach the kernel.
-fn is_metadata(entry: &Entry) -> bool {
-    entry.leaf && matches!(entry.class, Class::Open | Class::Metadata)
+fn is_metadata(cell: &Cell) -> bool {
+    cell.leaf && matches!(cell.class, Class::Open | Class::Metadata)
 }
 
 /// Returns the calls of operations that are slow on average; `None` if there are none.
-fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
-    let op = |entry: &Entry| grid.stream(entry).map_or(0, |stream| stream.op);
+fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
+    let op = |cell: &Cell| cube.stream(cell).map_or(0, |stream| stream.op);
     let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| is_metadata(entry)) {
-        let of = by.entry(op(entry)).or_default();
-        *of = (of.0.saturating_add(entry.cell.calls), of.1 + entry.left_ns);
+    for cell in cube.cells.iter().filter(|cell| is_metadata(cell)) {
+        let of = by.entry(op(cell)).or_default();
+        *of = (of.0.saturating_add(cell.sums.calls), of.1 + cell.left_ns);
     }
     // Fast calls of other operations do not hide slow ones. Closing a C stream writes its buffer.
     let writes = |op: u16| {
-        let op = grid.run.ops.get(usize::from(op));
+        let op = cube.run.ops.get(usize::from(op));
         op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
     };
     by.retain(|op, (calls, time)| *time >= QUICK_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
     // Many calls of a process can be fewer; few calls can only be faster.
     let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| is_metadata(entry) && by.contains_key(&op(entry))) {
-        add(of_process.entry(entry.process).or_default(), entry.cell.calls);
+    for cell in cube.cells.iter().filter(|cell| is_metadata(cell) && by.contains_key(&op(cell))) {
+        add(of_process.entry(cell.process).or_default(), cell.sums.calls);
     }
-    let many = |entry: &Entry| of_process.get(&entry.process).is_some_and(|calls| *calls >= MANY_METADATA);
+    let many = |cell: &Cell| of_process.get(&cell.process).is_some_and(|calls| *calls >= MANY_METADATA);
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        let stays = if many(entry) { 0.0 } else { QUICK_NS * entry.cell.calls as f64 };
-        let less = entry.left_ns - stays;
-        if is_metadata(entry) && less > 0.0 && by.contains_key(&op(entry)) {
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        let stays = if many(cell) { 0.0 } else { QUICK_NS * cell.sums.calls as f64 };
+        let less = cell.left_ns - stays;
+        if is_metadata(cell) && less > 0.0 && by.contains_key(&op(cell)) {
             savings.push((index, less));
         }
     }
@@ -100,7 +100,7 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
     // Several layers have operations of one name.
     let mut names: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
     for (op, (calls, ns)) in by {
-        let Some(op) = grid.run.ops.get(usize::from(op)) else { continue };
+        let Some(op) = cube.run.ops.get(usize::from(op)) else { continue };
         let of = names.entry(&op.name).or_default();
         *of = (of.0.saturating_add(calls), of.1 + ns);
     }
@@ -110,22 +110,22 @@ fn slow_metadata(grid: &Grid<'_>) -> Option<Slow> {
     let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
     let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
     let most = most.to_owned();
-    let alone = alone(grid, &savings);
+    let alone = alone(cube, &savings);
     (!savings.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, savings })
 }
 
 /// Returns the rank with nearly all of the savings, if there are several ranks and they wait for it.
-fn alone(grid: &Grid<'_>, savings: &Savings) -> Option<ProcessId> {
+fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
     for (index, ns) in savings {
-        let entry = grid.entries.get(*index as usize)?;
-        *of.entry(entry.process).or_default() += ns;
+        let cell = cube.cells.get(*index as usize)?;
+        *of.entry(cell.process).or_default() += ns;
         all += ns;
-        waited += if grid.waited_for(entry.process, grid.phase(entry)) { *ns } else { 0.0 };
+        waited += if cube.waited_for(cell.process, cube.phase(cell)) { *ns } else { 0.0 };
     }
     let (process, ns) = of.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     // A record of several ranks belongs to none of them.
-    let is_rank = grid.run.process(process).is_some_and(|of| of.rank >= 0 && of.reduction.is_none());
-    let is = grid.run.ranks() >= SEVERAL && ns >= all * ALONE && waited >= all * ALONE;
+    let is_rank = cube.run.process(process).is_some_and(|of| of.rank >= 0 && of.reduction.is_none());
+    let is = cube.run.ranks() >= SEVERAL && ns >= all * ALONE && waited >= all * ALONE;
     (is && is_rank).then_some(process)
 }

@@ -1,13 +1,13 @@
 //! A thread that takes longer for its reads or writes than others with the same work, which wait for it. If the same thread is slow in most
 //! processes, its role is the cause, not its place.
 
+use crate::cube::reading::at_work::{AtWork, Own, SlowThread};
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::{Savings, Work};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::at_work::{AtWork, Own, SlowThread};
-use crate::topics::causes::replay::{Savings, Work};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ const MOST: f64 = 0.5;
 
 /// Returns a claim about the same thread of most processes, or about threads of single processes.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let least = &grid.run.thresholds;
-    let with = grid.at_work.iter().flatten().count();
-    let all: BTreeMap<ProcessId, SlowThread> = grid
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let least = &cube.run.thresholds;
+    let with = cube.at_work.iter().flatten().count();
+    let all: BTreeMap<ProcessId, SlowThread> = cube
         .run
         .numbered_processes()
-        .filter_map(|(number, _)| Some((number, grid.at_work.get(number.index())?.as_ref()?.slow?)))
+        .filter_map(|(number, _)| Some((number, cube.at_work.get(number.index())?.as_ref()?.slow?)))
         .filter(|(_, slow)| slow.above >= least.min_slowdown.ln() && slow.p <= least.false_discovery_rate)
         .collect();
     let mut similar: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
@@ -35,28 +35,28 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
     let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
     let found: BTreeMap<ProcessId, SlowThread> =
         all.into_iter().filter(|(number, slow)| if same { most.contains(number) } else { sure(slow) }).collect();
-    let work = Work::of(grid, false);
-    let (saved, savings) = (saved(grid, &work, &found), savings(grid, &found));
+    let work = Work::of(cube, false);
+    let (saved, savings) = (saved(cube, &work, &found), savings(cube, &found));
     // Cells sum the calls of all threads: their saving is less than that of the slow thread, and the rest counts as waiting.
-    let waiting_ns = (saved - work.saved(grid, &savings)).max(0.0);
+    let waiting_ns = (saved - work.saved(cube, &savings)).max(0.0);
     let (number, slow) = found.iter().max_by(|a, b| a.1.above.total_cmp(&b.1.above).then(b.0.cmp(a.0)))?;
     let times = found.values().map(|slow| slow.above).sum::<f64>() / found.len() as f64;
     let mut calls = 0;
     found.values().for_each(|slow| add(&mut calls, slow.calls));
-    let rank = grid.run.process(*number).map(|process| process.rank).filter(|rank| *rank >= 0 && found.len() == 1);
+    let rank = cube.run.process(*number).map(|process| process.rank).filter(|rank| *rank >= 0 && found.len() == 1);
     let about = About {
         rank,
-        file: own_file(slow.own).map(|file| grid.run.file_name(file).to_owned()),
+        file: own_file(slow.own).map(|file| cube.run.file_name(file).to_owned()),
         calls: Some(calls),
         ..About::default()
     };
-    let own = own_file(slow.own).map(|file| (grid.run.file_name(file), matches!(slow.own, Own::Part(_))));
+    let own = own_file(slow.own).map(|file| (cube.run.file_name(file), matches!(slow.own, Own::Part(_))));
     let of = words::SlowThread {
         class: slow.class,
         number: slow.place + 1,
         of: slow.of,
         tid: slow.tid,
-        process: &grid.run.process_name(*number),
+        process: &cube.run.process_name(*number),
         found: found.len() as u64,
         same,
         times: times.exp(),
@@ -76,23 +76,23 @@ const fn own_file(own: Own) -> Option<FileId> {
 }
 
 /// Returns the threads' excess, spread over all calls of their processes: single calls of a thread are not known.
-fn savings(grid: &Grid<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
-    let of = |entry: &Entry| found.get(&entry.process).filter(|slow| entry.leaf && entry.class == slow.class);
+fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
+    let of = |cell: &Cell| found.get(&cell.process).filter(|slow| cell.leaf && cell.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| of(entry).is_some()) {
-        *all.entry(entry.process).or_default() += entry.left_ns;
+    for cell in cube.cells.iter().filter(|cell| of(cell).is_some()) {
+        *all.entry(cell.process).or_default() += cell.left_ns;
     }
-    let part = |entry: &Entry| Some(of(entry)?.beyond_ns / all.get(&entry.process)?.max(1.0));
-    let entries = (0_u32..).zip(&grid.entries);
-    entries.filter_map(|(index, entry)| Some((index, entry.left_ns * part(entry)?.min(1.0)))).collect()
+    let part = |cell: &Cell| Some(of(cell)?.beyond_ns / all.get(&cell.process)?.max(1.0));
+    let cells = (0_u32..).zip(&cube.cells);
+    cells.filter_map(|(index, cell)| Some((index, cell.left_ns * part(cell)?.min(1.0)))).collect()
 }
 
 /// Returns the saving if these threads were as fast as the others, ns: by phase, for the process with most time.
-fn saved(grid: &Grid<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
-    let phases = grid.slots.phases();
+fn saved(cube: &Cube<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
+    let phases = cube.slots.phases();
     let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);
-    for (number, _) in grid.run.numbered_processes() {
-        let of: Option<&AtWork> = grid.at_work.get(number.index()).and_then(Option::as_ref);
+    for (number, _) in cube.run.numbered_processes() {
+        let of: Option<&AtWork> = cube.at_work.get(number.index()).and_then(Option::as_ref);
         let is_slow = found.contains_key(&number);
         let known: BTreeMap<usize, (u64, u64)> = of
             .map(|of| of.phases.iter().map(|(phase, now, then)| (*phase as usize, (*now, *then))).collect())

@@ -2,12 +2,12 @@
 //! the calls between only copy.
 
 use super::put_together::saved_ns;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::Class;
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
@@ -24,24 +24,24 @@ const BUFFERED: u8 = 16;
 
 /// Returns a claim for reads and one for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| claim(grid, class)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| claim(cube, class)).collect()
 }
 
-fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
-    let counts = |entry: &Entry| {
-        let own = entry.leaf && !entry.inside && entry.class == class && entry.size <= BUFFERED;
-        own && grid.layer(entry) == Some(Layer::Stdio)
+fn claim(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let counts = |cell: &Cell| {
+        let own = cell.leaf && !cell.inside && cell.class == class && cell.size <= BUFFERED;
+        own && cube.layer(cell) == Some(Layer::Stdio)
     };
     let (mut calls, mut bytes, mut far) = (0_u64, 0_u64, 0_u64);
     let (mut time, mut in_far, mut longest) = (0.0, 0.0, 0_u64);
-    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-        add(&mut calls, entry.cell.calls);
-        add(&mut bytes, entry.cell.bytes);
-        add(&mut far, entry.cell.far_calls);
-        time += entry.left_ns;
-        in_far += entry.cell.far_ns as f64;
-        longest = longest.max(entry.cell.longest_ns);
+    for cell in cube.cells.iter().filter(|cell| counts(cell)) {
+        add(&mut calls, cell.sums.calls);
+        add(&mut bytes, cell.sums.bytes);
+        add(&mut far, cell.sums.far_calls);
+        time += cell.left_ns;
+        in_far += cell.sums.far_ns as f64;
+        longest = longest.max(cell.sums.longest_ns);
     }
     let each = bytes / far.max(1);
     // Otherwise a few calls are long, and the rest little longer than a copy.
@@ -50,13 +50,13 @@ fn claim(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         return None;
     }
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry) && entry.cell.far_calls > 0) {
-        let less = saved_ns(entry.cell.far_ns as f64, entry.cell.bytes, entry.cell.far_calls);
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell) && cell.sums.far_calls > 0) {
+        let less = saved_ns(cell.sums.far_ns as f64, cell.sums.bytes, cell.sums.far_calls);
         if less > 0.0 {
             savings.push((index, less));
         }
     }
     let about = About { calls: Some(far), bytes: Some(bytes), ..About::default() };
     let of = words::StreamBuffer { class, calls, bytes, slow: far, slow_ns: in_far };
-    Some(Claim::on_files(grid, Code::STREAM_BUFFER, savings, |lost| words::stream_buffer(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::STREAM_BUFFER, savings, |lost| words::stream_buffer(&of, about, lost)))
 }

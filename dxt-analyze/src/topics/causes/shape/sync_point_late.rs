@@ -1,12 +1,12 @@
 //! Ranks for which all others wait in MPI's own collective calls since they compute longer, not because of slow I/O.
 
 use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
+use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
 use crate::model::ProcessId;
+use crate::replay::Work;
 use crate::shared::stats::median;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::Work;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
@@ -22,10 +22,10 @@ const MAY_BE: f64 = 0.5;
 
 /// Returns a claim about the stragglers with the largest cost.
 #[must_use]
-pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
-    let work = Work::of(grid, false);
+pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let work = Work::of(cube, false);
     let (mut sync_points, mut by_calls, mut all_waits, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for (phase, waits) in grid.sync_points.waits() {
+    for (phase, waits) in cube.sync_points.waits() {
         all_waits.push(waits);
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
         sync_points.push(sync_point(waits, in_calls));
@@ -56,10 +56,10 @@ pub fn claim(grid: &Grid<'_>) -> Option<Claim> {
         return None;
     }
     // At each synchronization point some rank is last.
-    if found.may_be_chance(&sync_points) && found.saves_ns < super::late::matters_ns(grid) {
+    if found.may_be_chance(&sync_points) && found.saves_ns < super::late::matters_ns(cube) {
         return None;
     }
-    let (of, about) = found.named(grid.run, sync_points.len(), found.saves_ns);
+    let (of, about) = found.named(cube.run, sync_points.len(), found.saves_ns);
     let about = About { calls: Some(of.times), ..about };
     let claim = Claim::new(Finding::new(Code::LATE_TO_MEET, words::late_to_meet(&of, about)), Vec::new());
     Some(Claim { waiting_ns: found.saves_ns, ..claim })

@@ -1,12 +1,12 @@
 //! Tiny requests, in any interface: the call costs, not its bytes.
 
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
+use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::topics::causes::claim::{Claim, lost_on};
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::replay::Savings;
 use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
@@ -29,39 +29,39 @@ const BEFORE: f64 = 2.0;
 
 /// Returns a claim for reads and one for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
 
-fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     // Requests that MPI-IO makes have findings of their own.
-    let inside_mpi = |entry: &Entry| grid.stream(entry).is_some_and(|stream| stream.within() == Within::Mpiio);
+    let inside_mpi = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.within() == Within::Mpiio);
     // Requests as long as their file belong to the finding about many files.
-    let whole = WholeFiles::of(grid);
-    let is = |entry: &&Entry| {
-        let theirs = entry.leaf && entry.class == class && entry.cell.bytes > 0 && entry.size <= TINY;
-        theirs && !inside_mpi(entry) && !whole.has(entry)
+    let whole = WholeFiles::of(cube);
+    let is = |cell: &&Cell| {
+        let theirs = cell.leaf && cell.class == class && cell.sums.bytes > 0 && cell.size <= TINY;
+        theirs && !inside_mpi(cell) && !whole.has(cell)
     };
     let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(is) {
-        add(of.entry((entry.process, entry.file)).or_default(), entry.cell.calls);
+    for cell in cube.cells.iter().filter(is) {
+        add(of.entry((cell.process, cell.file)).or_default(), cell.sums.calls);
     }
     of.retain(|_, calls| *calls >= SEVERAL);
     let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| is(entry)) {
-        if !of.contains_key(&(entry.process, entry.file)) {
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)) {
+        if !of.contains_key(&(cell.process, cell.file)) {
             continue;
         }
-        add(&mut calls, entry.cell.calls);
-        add(&mut bytes, entry.cell.bytes);
-        if entry.inside {
-            add(&mut in_hdf5, entry.cell.calls);
+        add(&mut calls, cell.sums.calls);
+        add(&mut bytes, cell.sums.bytes);
+        if cell.inside {
+            add(&mut in_hdf5, cell.sums.calls);
         }
         // Outliers would be as long at any size.
-        let usual = entry.left_ns - entry.beyond_ns(1.0);
+        let usual = cell.left_ns - cell.beyond_ns(1.0);
         time += usual;
-        let less = usual - entry.cell.bytes as f64 * NS_PER_BYTE;
+        let less = usual - cell.sums.bytes as f64 * NS_PER_BYTE;
         if less > 0.0 {
             savings.push((index, less));
         }
@@ -69,11 +69,11 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
     let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
     of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
     // Calls of one rank among several have findings about that rank.
-    let one_of_several = grid.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
+    let one_of_several = cube.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
     if calls < MANY || savings.is_empty() || one_of_several {
         return None;
     }
-    let queue = queue(grid, class, &of, &savings, time / calls as f64);
+    let queue = queue(cube, class, &of, &savings, time / calls as f64);
     let (says_why, processes) = (queue.is_some(), by.len() as u64);
     let of = words::Small { class, calls, bytes, time_ns: time, processes, hdf5: in_hdf5 > calls / 2, queue };
     let code = if class == Class::Read { Code::SMALL_READS } else { Code::SMALL_WRITES };
@@ -85,17 +85,17 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         processes: Some(processes),
         ..About::default()
     };
-    let words = words::small_requests(&of, lost_on(grid, &savings));
+    let words = words::small_requests(&of, lost_on(cube, &savings));
     Some(Claim { says_why, ..Claim::new(Finding::new(code, words).with(about), savings) })
 }
 
 /// True if most writes to a file are appends.
-fn appended(grid: &Grid<'_>, file: FileId) -> bool {
-    let writes = grid.entries.iter().filter(|entry| entry.leaf && entry.class == Class::Write && entry.file == file);
+fn appended(cube: &Cube<'_>, file: FileId) -> bool {
+    let writes = cube.cells.iter().filter(|cell| cell.leaf && cell.class == Class::Write && cell.file == file);
     let (mut appended, mut others) = (0_u64, 0_u64);
-    for entry in writes {
-        let appends = grid.stream(entry).is_some_and(|stream| stream.manner.appends());
-        add(if appends { &mut appended } else { &mut others }, entry.cell.calls);
+    for cell in writes {
+        let appends = cube.stream(cell).is_some_and(|stream| stream.manner.appends());
+        add(if appends { &mut appended } else { &mut others }, cell.sums.calls);
     }
     appended > others
 }
@@ -108,16 +108,16 @@ fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
 }
 
 /// Returns the mean number of calls of a class in flight, in time windows with such calls, while any process is in a call.
-fn in_flight(grid: &Grid<'_>, class: Class) -> f64 {
-    let theirs = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
-    let slots: BTreeSet<u16> = theirs().map(|entry| entry.slot).collect();
-    let busy = slots.iter().map(|slot| grid.slots.busy(usize::from(*slot))).sum::<Sum>().get();
-    theirs().map(|entry| entry.left_ns).sum::<f64>() / busy.max(1) as f64
+fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
+    let theirs = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
+    let slots: BTreeSet<u16> = theirs().map(|cell| cell.slot).collect();
+    let busy = slots.iter().map(|slot| cube.slots.busy(usize::from(*slot))).sum::<Sum>().get();
+    theirs().map(|cell| cell.left_ns).sum::<f64>() / busy.max(1) as f64
 }
 
 /// Returns facts about a wait, if nearly all calls are on files of several processes and take far longer than the fastest, beyond chance.
 fn queue(
-    grid: &Grid<'_>,
+    cube: &Cube<'_>,
     class: Class,
     of: &BTreeMap<(ProcessId, FileId), u64>,
     theirs: &[(u32, f64)],
@@ -133,19 +133,19 @@ fn queue(
     let (file, (_, processes)) = by.iter().max_by_key(|(_, of)| of.0)?;
     let calls = by.values().map(|(calls, _)| *calls).sum::<Sum>().get();
     let all = of.values().copied().sum::<Sum>().get();
-    let entries = theirs.iter().filter_map(|(index, _)| grid.entries.get(*index as usize));
-    let entries = entries.filter(|entry| by.contains_key(&entry.file) && entry.cell.shortest_ns > 0);
-    let (fastest, spread) = entries.map(|entry| (entry.cell.shortest_ns, entry.spread)).min_by_key(|of| of.0)?;
+    let cells = theirs.iter().filter_map(|(index, _)| cube.cells.get(*index as usize));
+    let cells = cells.filter(|cell| by.contains_key(&cell.file) && cell.sums.shortest_ns > 0);
+    let (fastest, spread) = cells.map(|cell| (cell.sums.shortest_ns, cell.spread)).min_by_key(|of| of.0)?;
     let times = mean_ns / fastest as f64;
     // Readers do not exclude each other: a read waits only for calls in flight before it.
-    let can_wait = class != Class::Read || times <= in_flight(grid, class) * BEFORE;
+    let can_wait = class != Class::Read || times <= in_flight(cube, class) * BEFORE;
     let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls) && can_wait;
     waits.then(|| words::Waiting {
         processes: *processes,
-        are_ranks: grid.run.ranks() > 0,
+        are_ranks: cube.run.ranks() > 0,
         files: by.len() as u64,
-        file: grid.run.file_name(*file).to_owned(),
-        appends: appended(grid, *file),
+        file: cube.run.file_name(*file).to_owned(),
+        appends: appended(cube, *file),
         fastest_ns: fastest,
     })
 }

@@ -1,11 +1,11 @@
 //! Collective MPI-IO calls with few bytes of all ranks together: each costs an exchange and a request regardless of its bytes.
 
 use super::put_together::put_together;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
@@ -34,32 +34,31 @@ impl Found {
 
 /// Returns a claim for reads and one for writes.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
 
-fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
+fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
     // Calls that HDF5 makes have findings of their own.
-    let of_program = |entry: &&Entry| {
-        entry.collective && !entry.inside && entry.class == class && grid.layer(entry) == Some(Layer::Mpiio)
-    };
-    for entry in grid.entries.iter().filter(of_program) {
-        let found = by.entry(entry.file).or_default();
-        add(&mut found.calls, entry.cell.calls);
-        add(&mut found.bytes, entry.cell.bytes);
-        found.time_ns += entry.left_ns;
-        found.ranks.insert(entry.process);
+    let of_program =
+        |cell: &&Cell| cell.collective && !cell.inside && cell.class == class && cube.layer(cell) == Some(Layer::Mpiio);
+    for cell in cube.cells.iter().filter(of_program) {
+        let found = by.entry(cell.file).or_default();
+        add(&mut found.calls, cell.sums.calls);
+        add(&mut found.bytes, cell.sums.bytes);
+        found.time_ns += cell.left_ns;
+        found.ranks.insert(cell.process);
     }
     by.retain(|_, found| {
         found.ranks.len() > 1 && found.rounds() >= CALLS && found.bytes > 0 && found.bytes / found.rounds() <= FEW_BYTES
     });
-    let is = |entry: &Entry| {
-        entry.leaf && entry.inside && entry.class == class && entry.size <= SMALL && by.contains_key(&entry.file)
+    let is = |cell: &Cell| {
+        cell.leaf && cell.inside && cell.class == class && cell.size <= SMALL && by.contains_key(&cell.file)
     };
-    let savings = put_together(grid, is);
+    let savings = put_together(cube, is);
     let (file, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !savings.is_empty())?;
-    let name = grid.run.file_name(*file).to_owned();
+    let name = cube.run.file_name(*file).to_owned();
     let rounds = most.rounds();
     let operation = Some(class.singular().into());
     let about = About { file: Some(name.clone()), calls: Some(rounds), operation, ..About::default() };
@@ -71,5 +70,5 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Claim> {
         bytes: most.bytes,
         each_ns: (most.time_ns / most.calls.max(1) as f64) as u64,
     };
-    Some(Claim::on_files(grid, Code::TINY_COLLECTIVE, savings, |lost| words::tiny_collective(&of, about, lost)))
+    Some(Claim::on_files(cube, Code::TINY_COLLECTIVE, savings, |lost| words::tiny_collective(&of, about, lost)))
 }

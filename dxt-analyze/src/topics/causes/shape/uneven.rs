@@ -1,15 +1,15 @@
 //! Ranks that move far more bytes than others, which wait: by phase, time against an even share.
 
+use crate::cube::reading::callers::collective_callers;
+use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, Process, ProcessId};
+use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::text::units as show;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::callers::collective_callers;
-use crate::topics::causes::replay::Savings;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,20 +42,20 @@ const A_MATTER: f64 = 0.05;
 /// Returns claims for reads and for writes; merged into one if the same process has more than its share of both. Several processes get separate
 /// claims: they need not be the same.
 #[must_use]
-pub fn claims(grid: &Grid<'_>) -> Vec<Claim> {
-    let mut found = uneven(grid);
+pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let mut found = uneven(cube);
     let most = found.iter().map(Uneven::cost_ns).fold(0.0, f64::max);
     found.retain(|found| found.cost_ns() >= most * A_MATTER);
     match found.as_slice() {
         [reads, writes] if reads.most == writes.most && reads.like == writes.like => {
             let (one, other) = if reads.share.one >= writes.share.one { (reads, writes) } else { (writes, reads) };
-            let (mut claim, also) = (of_uneven(grid, one), of_uneven(grid, other));
+            let (mut claim, also) = (of_uneven(cube, one), of_uneven(cube, other));
             claim.finding.title = one.share.title_of_both(&other.share).into();
             claim.finding.evidence.extend(also.finding.evidence);
             claim.savings.extend(also.savings);
             vec![claim]
         }
-        _ => found.iter().map(|found| of_uneven(grid, found)).collect(),
+        _ => found.iter().map(|found| of_uneven(cube, found)).collect(),
     }
 }
 
@@ -66,52 +66,52 @@ impl Uneven {
     }
 }
 
-fn of_uneven(grid: &Grid<'_>, found: &Uneven) -> Claim {
-    let process = grid.run.process(found.most);
+fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
+    let process = cube.run.process(found.most);
     let about = About {
         rank: process.map(|process| process.rank).filter(|&rank| rank >= 0),
-        node: process.map(|process| grid.run.node(process).to_owned()),
+        node: process.map(|process| cube.run.node(process).to_owned()),
         bytes: Some(found.share.most),
         ..About::default()
     };
     let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    Claim::on_files(grid, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
+    Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
 /// Returns `ranks 0-7` for several ranks.
-pub(in crate::topics::causes) fn several(grid: &Grid<'_>, like: &[ProcessId]) -> Option<String> {
-    let rank = |process: &ProcessId| u64::try_from(grid.run.process(*process)?.rank).ok();
+pub(in crate::topics::causes) fn several(cube: &Cube<'_>, like: &[ProcessId]) -> Option<String> {
+    let rank = |process: &ProcessId| u64::try_from(cube.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
     ranks.sort_unstable();
     (ranks.len() > 1).then(|| format!("ranks {}", show::ranges(&ranks)))
 }
 
 /// Examines reads and writes that ranks make themselves: collective buffering gives all bytes to few ranks by design.
-fn uneven(grid: &Grid<'_>) -> Vec<Uneven> {
-    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(grid, class)).collect()
+fn uneven(cube: &Cube<'_>) -> Vec<Uneven> {
+    [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
 
-fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
-    let siblings = if grid.run.ranks() == 0 { siblings(grid) } else { BTreeSet::new() };
-    let alive = if siblings.is_empty() { alive(grid) } else { vec![siblings.len() as u64; grid.slots.phases()] };
+fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
+    let siblings = if cube.run.ranks() == 0 { siblings(cube) } else { BTreeSet::new() };
+    let alive = if siblings.is_empty() { alive(cube) } else { vec![siblings.len() as u64; cube.slots.phases()] };
     let of_family = |process: ProcessId| siblings.is_empty() || siblings.contains(&process);
-    let silent = grid.run.silent_ranks();
+    let silent = cube.run.silent_ranks();
     let alive: Vec<u64> = alive.into_iter().map(|count| count.saturating_add(silent)).collect();
     let processes = alive.iter().copied().max().unwrap_or(0).max(1);
     // In collective calls, a few ranks move the bytes of all.
-    let through_few = collective_callers(grid.run);
-    let own = |entry: &Entry| !entry.inside || !through_few.contains_key(&entry.file);
-    let counts = |entry: &&Entry| entry.leaf && own(entry) && entry.class == class && of_family(entry.process);
-    if processes < 2 || grid.run.reduced_ranks() > 0 || grid.run.ranks() == 0 && siblings.is_empty() {
+    let through_few = collective_callers(cube.run);
+    let own = |cell: &Cell| !cell.inside || !through_few.contains_key(&cell.file);
+    let counts = |cell: &&Cell| cell.leaf && own(cell) && cell.class == class && of_family(cell.process);
+    if processes < 2 || cube.run.reduced_ranks() > 0 || cube.run.ranks() == 0 && siblings.is_empty() {
         return None;
     }
     let mut waited_for: BTreeMap<(ProcessId, usize), bool> = BTreeMap::new();
     let (mut by, mut whole) = (BTreeMap::<(usize, ProcessId), u64>::new(), BTreeMap::<ProcessId, u64>::new());
     let mut in_phase = BTreeMap::<usize, u64>::new();
-    for entry in grid.entries.iter().filter(counts) {
-        add(by.entry((grid.phase(entry), entry.process)).or_default(), entry.cell.bytes);
-        add(whole.entry(entry.process).or_default(), entry.cell.bytes);
-        add(in_phase.entry(grid.phase(entry)).or_default(), entry.cell.bytes);
+    for cell in cube.cells.iter().filter(counts) {
+        add(by.entry((cube.phase(cell), cell.process)).or_default(), cell.sums.bytes);
+        add(whole.entry(cell.process).or_default(), cell.sums.bytes);
+        add(in_phase.entry(cube.phase(cell)).or_default(), cell.sums.bytes);
     }
     let bytes = whole.values().sum::<Sum>().get();
     let most =
@@ -130,37 +130,37 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     let mut savings = Savings::new();
     let mut at_ends: BTreeMap<(ProcessId, usize), (f64, f64)> = BTreeMap::new();
     let mut amounts = BTreeMap::<ProcessId, [Amount; 2]>::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries).filter(|(_, entry)| counts(entry)) {
-        let phase = grid.phase(entry);
-        let mine = by.get(&(phase, entry.process)).copied().unwrap_or_default() as f64;
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
+        let phase = cube.phase(cell);
+        let mine = by.get(&(phase, cell.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
             / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
         // Over the run, too: ranks that alternate between phases share the work.
         let over_all =
-            whole.get(&entry.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
-        let [too_many, all] = amounts.entry(entry.process).or_default();
-        all.add(entry, 1.0);
+            whole.get(&cell.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
+        let [too_many, all] = amounts.entry(cell.process).or_default();
+        all.add(cell, 1.0);
         if mine <= even * MORE || over_all <= MORE {
             continue;
         }
         let waited =
-            *waited_for.entry((entry.process, phase)).or_insert_with(|| alone || grid.waited_for(entry.process, phase));
-        let at_end = if waited { None } else { grid.sync_points.wait_for(entry.process, phase) };
+            *waited_for.entry((cell.process, phase)).or_insert_with(|| alone || cube.waited_for(cell.process, phase));
+        let at_end = if waited { None } else { cube.sync_points.wait_for(cell.process, phase) };
         if waited || at_end.is_some() {
-            too_many.add(entry, 1.0 - even / mine);
-            let less = entry.left_ns * (1.0 - even / mine);
+            too_many.add(cell, 1.0 - even / mine);
+            let less = cell.left_ns * (1.0 - even / mine);
             savings.push((index, less));
             if let Some((end, most)) = at_end {
-                let of = at_ends.entry((entry.process, end)).or_insert((most, 0.0));
+                let of = at_ends.entry((cell.process, end)).or_insert((most, 0.0));
                 of.1 += less;
             }
         }
     }
     // At most the wait of the others.
     for (index, less) in &mut savings {
-        let Some(entry) = grid.entries.get(*index as usize) else { continue };
-        let end = grid.sync_points.wait_for(entry.process, grid.phase(entry)).map(|(end, _)| end);
-        if let Some((most, all)) = end.and_then(|end| at_ends.get(&(entry.process, end))) {
+        let Some(cell) = cube.cells.get(*index as usize) else { continue };
+        let end = cube.sync_points.wait_for(cell.process, cube.phase(cell)).map(|(end, _)| end);
+        if let Some((most, all)) = end.and_then(|end| at_ends.get(&(cell.process, end))) {
             *less *= (most / all.max(1.0)).min(1.0);
         }
     }
@@ -169,15 +169,15 @@ fn of_class(grid: &Grid<'_>, class: Class) -> Option<Uneven> {
     }
     if !siblings.is_empty() {
         // If the others end with the process, they had other work, and nobody waits.
-        let (lag, all) = (lag_ns(grid, most.0, &siblings), savings.iter().map(|(_, ns)| ns).sum::<f64>());
+        let (lag, all) = (lag_ns(cube, most.0, &siblings), savings.iter().map(|(_, ns)| ns).sum::<f64>());
         savings.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
     let one = most.1 as f64 >= bytes as f64 * ALL;
-    let several = several(grid, &like);
+    let several = several(cube, &like);
     let share = words::Share {
         several: several.is_some(),
-        name: several.unwrap_or_else(|| grid.run.process_name(most.0)),
-        are_ranks: grid.run.process(most.0).is_some_and(|process| process.rank >= 0),
+        name: several.unwrap_or_else(|| cube.run.process_name(most.0)),
+        are_ranks: cube.run.process(most.0).is_some_and(|process| process.rank >= 0),
         class,
         most: most.1,
         bytes,
@@ -194,8 +194,8 @@ pub const SIBLINGS: usize = 3;
 const TOGETHER: f64 = 0.1;
 
 /// Returns processes without MPI that share a job's work: those of one parent that run one program at the same time.
-fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
-    let all = of_one_parent(grid);
+fn siblings(cube: &Cube<'_>) -> BTreeSet<ProcessId> {
+    let all = of_one_parent(cube);
     let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
     let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
     let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
@@ -209,12 +209,11 @@ fn siblings(grid: &Grid<'_>) -> BTreeSet<ProcessId> {
 
 /// Returns the processes that read or write, if one parent started all of them and they run one program; else none: a script's steps, for
 /// example, do different work. The parent, which distributes work and waits, is left out.
-pub fn of_one_parent<'a>(grid: &Grid<'a>) -> Vec<(ProcessId, &'a Process)> {
-    let moves =
-        |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write) && entry.cell.bytes > 0;
-    let of: BTreeSet<ProcessId> = grid.entries.iter().filter(moves).map(|entry| entry.process).collect();
+pub fn of_one_parent<'a>(cube: &Cube<'a>) -> Vec<(ProcessId, &'a Process)> {
+    let moves = |cell: &&Cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write) && cell.sums.bytes > 0;
+    let of: BTreeSet<ProcessId> = cube.cells.iter().filter(moves).map(|cell| cell.process).collect();
     let all: Vec<(ProcessId, &Process)> =
-        grid.run.numbered_processes().filter(|(number, _)| of.contains(number)).collect();
+        cube.run.numbered_processes().filter(|(number, _)| of.contains(number)).collect();
     let parents: BTreeSet<(u32, u32)> = all.iter().map(|(_, of)| (of.node, of.ppid)).collect();
     let all: Vec<_> = all.into_iter().filter(|(_, of)| !parents.contains(&(of.node, of.pid))).collect();
     let Some((_, first)) = all.first() else { return Vec::new() };
@@ -230,9 +229,9 @@ struct Amount {
 }
 
 impl Amount {
-    fn add(&mut self, entry: &Entry, share: f64) {
-        self.bytes += entry.cell.bytes as f64 * share;
-        self.ns += entry.left_ns * share;
+    fn add(&mut self, cell: &Cell, share: f64) {
+        self.bytes += cell.sums.bytes as f64 * share;
+        self.ns += cell.left_ns * share;
     }
 
     /// True if the bytes are about as large a part of `all` as the time.
@@ -242,20 +241,20 @@ impl Amount {
 }
 
 /// Returns the time that a process outlives half of its siblings, ns.
-fn lag_ns(grid: &Grid<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
-    let end = |number: ProcessId| grid.run.process(number).map_or(0.0, |of| of.end_ns as f64);
+fn lag_ns(cube: &Cube<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
+    let end = |number: ProcessId| cube.run.process(number).map_or(0.0, |of| of.end_ns as f64);
     let mut others: Vec<f64> = siblings.iter().filter(|of| **of != process).map(|of| end(*of)).collect();
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
 /// Returns the number of processes that could take part in each phase: jobs that run one after another have different ones.
-fn alive(grid: &Grid<'_>) -> Vec<u64> {
-    let lives: Vec<(u64, u64)> = grid
+fn alive(cube: &Cube<'_>) -> Vec<u64> {
+    let lives: Vec<(u64, u64)> = cube
         .run
         .workers()
         .filter(|process| process.reduction.is_none())
         .map(|process| (process.shift_ns, if process.end_ns == 0 { u64::MAX } else { process.end_ns }))
         .collect();
-    let spans = (0..grid.slots.phases()).map(|phase| grid.slots.span(phase));
+    let spans = (0..cube.slots.phases()).map(|phase| cube.slots.span(phase));
     spans.map(|(from, until)| lives.iter().filter(|life| life.0 < until && life.1 > from).count() as u64).collect()
 }

@@ -1,10 +1,10 @@
 //! Stragglers, for which all others wait at synchronization points: one rank, or several that are late together, such as those of a slow node.
 
+use crate::cube::weighted_quantile;
 use crate::findings::{About, Code, Finding};
 use crate::model::{ProcessId, Run};
 use crate::shared::significance::binomial_tail;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::grid::weighted_quantile;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 

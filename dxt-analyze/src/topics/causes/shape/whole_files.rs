@@ -1,8 +1,8 @@
 //! Files that each open reads or writes completely by one call: such a request is short because the file is, so it belongs to findings about files.
 
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId};
 use crate::shared::totals::add;
-use crate::topics::causes::grid::{Entry, Grid};
 use rustc_hash::FxHashMap;
 
 /// Most reads or writes per open: after the call with the bytes, a reader asks for the end of the file.
@@ -17,16 +17,16 @@ pub struct WholeFiles(FxHashMap<FileId, u64>);
 impl WholeFiles {
     /// Finds such files of a run; files without recorded opens or known size are left out.
     #[must_use]
-    pub fn of(grid: &Grid<'_>) -> Self {
+    pub fn of(cube: &Cube<'_>) -> Self {
         let mut of: FxHashMap<FileId, (u64, u64, u64)> = FxHashMap::default();
-        for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-            let (opens, moves, until) = of.entry(entry.file).or_default();
-            match entry.class {
-                Class::Open => add(opens, entry.cell.calls),
+        for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+            let (opens, moves, until) = of.entry(cell.file).or_default();
+            match cell.class {
+                Class::Open => add(opens, cell.sums.calls),
                 Class::Read | Class::Write => {
-                    add(moves, entry.cell.calls);
-                    if entry.cell.range.0 < entry.cell.range.1 {
-                        *until = (*until).max(entry.cell.range.1);
+                    add(moves, cell.sums.calls);
+                    if cell.sums.range.0 < cell.sums.range.1 {
+                        *until = (*until).max(cell.sums.range.1);
                     }
                 }
                 _ => {}
@@ -40,8 +40,8 @@ impl WholeFiles {
 
     /// True if each call of the cell moves its whole file.
     #[must_use]
-    pub fn has(&self, entry: &Entry) -> bool {
-        let mean = entry.cell.bytes as f64 / entry.cell.calls.max(1) as f64;
-        self.0.get(&entry.file).is_some_and(|until| mean >= *until as f64 * WHOLE)
+    pub fn has(&self, cell: &Cell) -> bool {
+        let mean = cell.sums.bytes as f64 / cell.sums.calls.max(1) as f64;
+        self.0.get(&cell.file).is_some_and(|until| mean >= *until as f64 * WHOLE)
     }
 }

@@ -1,8 +1,8 @@
 //! Throughput of storage targets while they are busy. If all ranks reach some targets first and others later, one at a time, calls take longer on
 //! the first ones although all serve equally fast: bytes per busy time are the same. A slow target has fewer.
 
+use crate::cube::Cube;
 use crate::model::Class;
-use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Factor by which the throughput of a slow target, while busy, is below that of others.
@@ -46,19 +46,19 @@ pub struct AtOnce(BTreeMap<u32, Group>);
 impl AtOnce {
     /// Groups the calls of a class.
     #[must_use]
-    pub fn of(grid: &Grid<'_>, class: Class) -> Self {
+    pub fn of(cube: &Cube<'_>, class: Class) -> Self {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
-        let Some(busy) = grid.busy.get(&class).filter(|busy| busy.len() > 1) else { return Self::default() };
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-            let Some(first) = entry.targets.first() else { continue };
+        let Some(busy) = cube.busy.get(&class).filter(|busy| busy.len() > 1) else { return Self::default() };
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+            let Some(first) = cell.targets.first() else { continue };
             let Some(busy_ns) = busy.get(first) else { continue };
             let group = groups.entry(*first).or_default();
-            group.all.extend(&entry.targets);
-            group.bytes += entry.cell.bytes as f64;
-            group.time_ns += entry.cell.time_ns as f64;
+            group.all.extend(&cell.targets);
+            group.bytes += cell.sums.bytes as f64;
+            group.time_ns += cell.sums.time_ns as f64;
             group.busy_ns = *busy_ns;
-            if entry.cell.shortest_ns > 0 {
-                let shortest = entry.cell.shortest_ns as f64;
+            if cell.sums.shortest_ns > 0 {
+                let shortest = cell.sums.shortest_ns as f64;
                 group.shortest_ns = if group.shortest_ns > 0.0 { group.shortest_ns.min(shortest) } else { shortest };
             }
         }

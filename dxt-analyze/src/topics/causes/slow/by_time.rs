@@ -8,11 +8,11 @@ use super::odd::{FEW, FEWEST, Odd, odd};
 use super::of_two::AS_MUCH;
 use super::stands_off::are_of_targets;
 use super::unit::Unit;
+use crate::cube::reading::usual::{FAR, Kind};
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
+use crate::replay::Savings;
 use crate::shared::stats::{median, upper_tail_t};
-use crate::topics::causes::grid::{Entry, Grid};
-use crate::topics::causes::reading::usual::{FAR, Kind};
-use crate::topics::causes::replay::Savings;
 use crate::topics::causes::slow::at_once::AtOnce;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,27 +77,27 @@ impl Takes {
 type Value = (Unit, Takes, f64);
 
 /// Returns units that are slow by the total time of their calls of a class.
-pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
-    let takes = of_entries(grid, class);
+pub(super) fn by_time(cube: &Cube<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+    let takes = of_entries(cube, class);
     // A record merged over several ranks belongs to none of them.
-    let by_rank = grid.run.reduced_ranks() == 0;
+    let by_rank = cube.run.reduced_ranks() == 0;
     let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
     let mut of_target: BTreeMap<u32, Takes> = BTreeMap::new();
-    for (entry, takes) in &takes {
+    for (cell, takes) in &takes {
         if by_rank {
-            of_process.entry(entry.process).or_default().add(takes);
+            of_process.entry(cell.process).or_default().add(takes);
         }
-        entry.targets.iter().for_each(|target| of_target.entry(*target).or_default().add(takes));
+        cell.targets.iter().for_each(|target| of_target.entry(*target).or_default().add(takes));
     }
     let processes: Vec<Value> = values(of_process.iter().map(|(process, takes)| (Unit::Process(*process), *takes)));
     let targets: Vec<Value> = values(of_target.into_iter().map(|(target, takes)| (Unit::Target(target), takes)));
-    let nodes = nodes(grid, &of_process);
+    let nodes = nodes(cube, &of_process);
     let is_new = |units: &[Unit]| !units.iter().any(|unit| known.contains(&(*unit, class)));
     let no_target = |units: &[Unit]| {
-        let ranks = ranks_of(grid, &of_process, units);
-        !are_of_targets(grid, class, &ranks) && !units.iter().all(|unit| is_of_target(grid, known, *unit, class))
+        let ranks = ranks_of(cube, &of_process, units);
+        !are_of_targets(cube, class, &ranks) && !units.iter().all(|unit| is_of_target(cube, known, *unit, class))
     };
-    let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
+    let (loads, at_once) = (Loads::of(cube, &[class]), AtOnce::of(cube, class));
     // A target with about the same load as others is slow by itself; one with far more load is slow by its load.
     let even = |units: &[Unit]| {
         let target = |unit: &Unit| if let Unit::Target(target) = unit { Some(*target) } else { None };
@@ -114,40 +114,40 @@ pub(super) fn by_time(grid: &Grid<'_>, class: Class, known: &BTreeSet<(Unit, Cla
         (&nodes, LONGER, &no_target),
         (&processes, LONGER, &no_target),
     ] {
-        let rate = grid.run.thresholds.false_discovery_rate / (sort.len() * 4).max(1) as f64;
-        let least = least.max(grid.run.thresholds.min_slowdown).ln();
+        let rate = cube.run.thresholds.false_discovery_rate / (sort.len() * 4).max(1) as f64;
+        let least = least.max(cube.run.thresholds.min_slowdown).ln();
         let Some((units, odd)) = stand_off(sort, rate, least) else { continue };
         if is_new(&units) && counts(&units) {
             let calls = sort.iter().filter(|of| units.contains(&of.0)).map(|of| of.1.calls).sum::<f64>() as u64;
-            out.extend(slow(grid, class, &takes, &units, (odd, sort.len(), calls)));
+            out.extend(slow(cube, class, &takes, &units, (odd, sort.len(), calls)));
         }
     }
     out
 }
 
 /// Returns the time of each cell's calls and of their peers, on the same file if cells are compared by file.
-fn of_entries<'g>(grid: &'g Grid<'_>, class: Class) -> Vec<(&'g Entry, Takes)> {
-    let mut out: Vec<(&Entry, Takes)> = Vec::new();
+fn of_entries<'g>(cube: &'g Cube<'_>, class: Class) -> Vec<(&'g Cell, Takes)> {
+    let mut out: Vec<(&Cell, Takes)> = Vec::new();
     let mut like: FxHashMap<(Kind, FileId), Takes> = FxHashMap::default();
-    let group = |entry: &Entry| {
-        let file = if entry.by_file { entry.file } else { FileId::NONE };
-        grid.stream(entry).map(|stream| (Kind::of_size(stream, entry.size), file))
+    let group = |cell: &Cell| {
+        let file = if cell.by_file { cell.file } else { FileId::NONE };
+        cube.stream(cell).map(|stream| (Kind::of_size(stream, cell.size), file))
     };
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
         let takes = Takes {
-            calls: entry.cell.calls as f64,
-            ns: (entry.left_ns - entry.beyond_ns(1.0)).max(0.0),
-            far: (entry.cell.far_calls as f64, (entry.beyond_ns(1.0) - entry.beyond_ns(FAR)).max(0.0)),
-            bytes: entry.cell.bytes as f64,
+            calls: cell.sums.calls as f64,
+            ns: (cell.left_ns - cell.beyond_ns(1.0)).max(0.0),
+            far: (cell.sums.far_calls as f64, (cell.beyond_ns(1.0) - cell.beyond_ns(FAR)).max(0.0)),
+            bytes: cell.sums.bytes as f64,
             ..Takes::default()
         };
-        if let Some(group) = group(entry) {
+        if let Some(group) = group(cell) {
             like.entry(group).or_default().add(&takes);
-            out.push((entry, takes));
+            out.push((cell, takes));
         }
     }
-    for (entry, takes) in &mut out {
-        let of = group(entry).and_then(|group| like.get(&group)).copied().unwrap_or_default();
+    for (cell, takes) in &mut out {
+        let of = group(cell).and_then(|group| like.get(&group)).copied().unwrap_or_default();
         takes.like_ns = takes.calls * of.time_ns() / of.calls.max(1.0);
         takes.like_bytes = takes.calls * of.bytes / of.calls.max(1.0);
     }
@@ -159,10 +159,10 @@ fn values(all: impl Iterator<Item = (Unit, Takes)>) -> Vec<Value> {
 }
 
 /// Returns nodes by the median of their ranks, if each node has several.
-fn nodes(grid: &Grid<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
+fn nodes(cube: &Cube<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
     let mut by: BTreeMap<u32, (Takes, Vec<f64>)> = BTreeMap::new();
     for (process, takes) in of {
-        let Some(process) = grid.run.process(*process) else { continue };
+        let Some(process) = cube.run.process(*process) else { continue };
         let node = by.entry(process.node).or_default();
         node.0.add(takes);
         node.1.push(takes.above());
@@ -176,9 +176,9 @@ fn nodes(grid: &Grid<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
 }
 
 /// Returns the ranks among `units`, or on nodes among them.
-fn ranks_of(grid: &Grid<'_>, all: &BTreeMap<ProcessId, Takes>, units: &[Unit]) -> Vec<ProcessId> {
+fn ranks_of(cube: &Cube<'_>, all: &BTreeMap<ProcessId, Takes>, units: &[Unit]) -> Vec<ProcessId> {
     let is = |process: &&ProcessId| {
-        let node = grid.run.process(**process).map(|process| process.node);
+        let node = cube.run.process(**process).map(|process| process.node);
         units.contains(&Unit::Process(**process)) || node.is_some_and(|node| units.contains(&Unit::Node(node)))
     };
     all.keys().filter(is).copied().collect()
@@ -226,30 +226,30 @@ fn first_of(values: &[f64]) -> Option<usize> {
 
 /// Returns the savings if calls of `units` took as long as their peers, in phases in which they are slower.
 fn slow(
-    grid: &Grid<'_>,
+    cube: &Cube<'_>,
     class: Class,
-    takes: &[(&Entry, Takes)],
+    takes: &[(&Cell, Takes)],
     units: &[Unit],
     (odd, among, calls): (Odd, usize, u64),
 ) -> Option<Slow> {
-    let theirs = |entry: &Entry| units.iter().any(|unit| unit.has(grid, entry));
+    let theirs = |cell: &Cell| units.iter().any(|unit| unit.has(cube, cell));
     let mut phases: BTreeMap<usize, Takes> = BTreeMap::new();
-    for (entry, takes) in takes.iter().filter(|(entry, _)| theirs(entry)) {
-        phases.entry(grid.phase(entry)).or_default().add(takes);
+    for (cell, takes) in takes.iter().filter(|(cell, _)| theirs(cell)) {
+        phases.entry(cube.phase(cell)).or_default().add(takes);
     }
     let mut all = Takes::default();
     phases.values().for_each(|takes| all.add(takes));
     let few = all.far.0 <= all.calls * FEW_ARE_FAR;
     let mut savings = Savings::new();
-    for (index, entry) in (0_u32..).zip(&grid.entries) {
-        if !entry.leaf || entry.class != class || !theirs(entry) {
+    for (index, cell) in (0_u32..).zip(&cube.cells) {
+        if !cell.leaf || cell.class != class || !theirs(cell) {
             continue;
         }
-        let of = phases.get(&grid.phase(entry)).copied().unwrap_or_default();
+        let of = phases.get(&cube.phase(cell)).copied().unwrap_or_default();
         let part = 1.0 - (-of.above()).exp();
         if of.above() >= LONGER.ln() {
             let stays = if few { 1.0 } else { FAR };
-            savings.push((index, (entry.left_ns - entry.beyond_ns(stays)).max(0.0) * part));
+            savings.push((index, (cell.left_ns - cell.beyond_ns(stays)).max(0.0) * part));
         }
     }
     let (unit, more) = units.split_first()?;

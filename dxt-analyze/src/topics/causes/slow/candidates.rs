@@ -10,10 +10,10 @@ use super::odd::{Odd, odd};
 use super::of_two;
 use super::stands_off::{StandsOff, stand_off};
 use super::unit::{Member, Unit};
+use crate::cube::Cube;
+use crate::cube::reading::usual::FAR;
 use crate::model::class::{CLASSES, Class};
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::reading::usual::FAR;
-use crate::topics::causes::replay::Savings;
+use crate::replay::Savings;
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,47 +32,47 @@ const APART: u16 = 1;
 
 /// Returns units that are slow by calls of some class, with all such classes, except those `known`: a known target keeps part of its time if its
 /// fastest calls are not as slow.
-pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
-    let least = &grid.run.thresholds;
+pub(super) fn candidates(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+    let least = &cube.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     let mut growing: BTreeSet<Unit> = BTreeSet::new();
     let mut apart: Vec<Slow> = Vec::new();
     for &(class, ref sorts) in sorts {
-        if let Some((unit, odd, calls)) = of_two::nodes(grid, sorts)
+        if let Some((unit, odd, calls)) = of_two::nodes(cube, sorts)
             && odd.above >= least.min_slowdown.ln()
             && odd.p <= least.false_discovery_rate / 8.0
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
-        if let Some((unit, odd, calls)) = of_two::targets(grid, class)
+        if let Some((unit, odd, calls)) = of_two::targets(cube, class)
             && odd.above >= least.min_slowdown.max(TARGETS_DIFFER).ln()
             && odd.p <= least.false_discovery_rate / 8.0
             && !known.contains(&(unit, class))
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
-        if let Some((unit, odd, calls)) = of_two::folders(grid, class)
+        if let Some((unit, odd, calls)) = of_two::folders(cube, class)
             && odd.above >= least.min_slowdown.max(FOLDERS_DIFFER).ln()
             && odd.p <= least.false_discovery_rate / 8.0
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
-        if let Some((unit, odd, calls)) = of_two::files(grid, class)
+        if let Some((unit, odd, calls)) = of_two::files(cube, class)
             && odd.above >= least.min_slowdown.max(FILES_DIFFER).ln()
             && odd.p <= least.false_discovery_rate / 8.0
-            && !answers_soon(grid, unit, class)
+            && !answers_soon(cube, unit, class)
         {
             by.entry(unit).or_default().push((class, odd, 2, calls));
         }
         let clear = |of: &StandsOff| {
             let is_new = !of.units.iter().any(|unit| known.contains(&(*unit, class)));
-            let on_targets = of.units.iter().all(|unit| is_of_target(grid, known, *unit, class));
+            let on_targets = of.units.iter().all(|unit| is_of_target(cube, known, *unit, class));
             is_new && !on_targets && of.odd.above >= least.min_slowdown.ln()
         };
-        for of in sorts.iter().flat_map(|sort| stand_off(grid, class, sort)).filter(clear) {
+        for of in sorts.iter().flat_map(|sort| stand_off(cube, class, sort)).filter(clear) {
             match of.units.as_slice() {
                 [unit] => by.entry(*unit).or_default().push((class, of.odd, of.among, of.calls)),
-                _ => apart.extend(of_several(grid, class, &of)),
+                _ => apart.extend(of_several(cube, class, &of)),
             }
         }
         for sort in sorts {
@@ -101,12 +101,12 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
                 continue;
             }
             for (unit, odd, calls) in
-                found.into_iter().filter(|(unit, ..)| lasts(grid, *unit) && moves_less(grid, *unit, class, LESS))
+                found.into_iter().filter(|(unit, ..)| lasts(cube, *unit) && moves_less(cube, *unit, class, LESS))
             {
                 if known.contains(&(unit, class))
-                    || is_of_moment(grid, known, unit, class)
-                    || is_of_target(grid, known, unit, class)
-                    || answers_soon(grid, unit, class)
+                    || is_of_moment(cube, known, unit, class)
+                    || is_of_target(cube, known, unit, class)
+                    || answers_soon(cube, unit, class)
                 {
                     continue;
                 }
@@ -126,10 +126,10 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
             let mut units = slow.more.iter().chain([&slow.unit]);
             !units.any(|unit| by.get(unit).is_some_and(|of| of.iter().any(|(of, ..)| *of == class)))
         };
-        apart.extend(by_time(grid, class, known).into_iter().filter(found));
+        apart.extend(by_time(cube, class, known).into_iter().filter(found));
     }
     let slow = |(unit, by): (Unit, Vec<(Class, Odd, usize, u64)>)| Slow {
-        savings: savings(grid, unit, &by),
+        savings: savings(cube, unit, &by),
         grows: growing.contains(&unit),
         unit,
         more: Vec::new(),
@@ -139,9 +139,9 @@ pub(super) fn candidates(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts
 }
 
 /// Makes one slow unit of several that are slow together by calls of a class.
-fn of_several(grid: &Grid<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
+fn of_several(cube: &Cube<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
     let by = vec![(class, of.odd, of.among, of.calls)];
-    let savings = shortened_of(grid, &of.units, &by);
+    let savings = shortened_of(cube, &of.units, &by);
     let (unit, more) = of.units.split_first()?;
     Some(Slow { unit: *unit, more: more.to_vec(), by, grows: false, savings })
 }
@@ -157,12 +157,12 @@ fn range(sort: &[Member], unit: Unit) -> Option<std::ops::Range<usize>> {
 }
 
 /// True if metadata calls on a file or in a folder are as fast as on an idle server: they only look slow because others are answered from memory.
-fn answers_soon(grid: &Grid<'_>, unit: Unit, class: Class) -> bool {
+fn answers_soon(cube: &Cube<'_>, unit: Unit, class: Class) -> bool {
     if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
         return false;
     }
-    let theirs = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && unit.has(grid, entry));
-    let (calls, time) = theirs.fold((0.0, 0.0), |sum, entry| (sum.0 + entry.cell.calls as f64, sum.1 + entry.left_ns));
+    let theirs = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && unit.has(cube, cell));
+    let (calls, time) = theirs.fold((0.0, 0.0), |sum, cell| (sum.0 + cell.sums.calls as f64, sum.1 + cell.left_ns));
     time < calls * QUICK_NS
 }
 
@@ -201,26 +201,26 @@ fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
 }
 
 /// Returns the savings of several units, each cell once: a call that reaches two slow targets is as slow as on one.
-pub(super) fn shortened_of(grid: &Grid<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
+pub(super) fn shortened_of(cube: &Cube<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut all: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in units.iter().flat_map(|unit| savings(grid, *unit, by)) {
+    for (index, ns) in units.iter().flat_map(|unit| savings(cube, *unit, by)) {
         let most = all.entry(index).or_default();
         *most = most.max(ns);
     }
     all.into_iter().collect()
 }
 
-fn savings(grid: &Grid<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
+fn savings(cube: &Cube<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
         times[*class as usize] = odd.above.exp();
     }
-    let theirs = (0_u32..).zip(&grid.entries).filter(|(_, entry)| entry.leaf && unit.has(grid, entry));
+    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && unit.has(cube, cell));
     theirs
-        .map(|(index, entry)| {
-            let times = times[entry.class as usize];
+        .map(|(index, cell)| {
+            let times = times[cell.class as usize];
             // Calls that are outliers even within the unit have findings of their own.
-            let theirs = (entry.left_ns - entry.beyond_ns(times * FAR)) * unit.share(grid, entry);
+            let theirs = (cell.left_ns - cell.beyond_ns(times * FAR)) * unit.share(cube, cell);
             (index, theirs * (1.0 - 1.0 / times))
         })
         .filter(|(_, ns)| *ns > 0.0)

@@ -11,36 +11,36 @@ use super::odd::FEW;
 use super::of_two::AS_MUCH;
 use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
+use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns groups of slow nodes or targets among few: no member is an outlier, since its peers include the other slow ones.
-pub(super) fn several_of_few(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+pub(super) fn several_of_few(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     // At most half can be slow: the others are the reference.
     let few = |slow: &Slow| {
         let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
         matches!(slow.unit, Unit::Node(_) | Unit::Target(_)) && slow.by.iter().all(|(_, _, among, _)| fewest(*among))
     };
-    halves(grid, known, sorts).into_iter().filter(few).collect()
+    halves(cube, known, sorts).into_iter().filter(few).collect()
 }
 
 /// Returns the slow halves of all classes and sorts.
-pub(super) fn halves(grid: &Grid<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
-    let rate = grid.run.thresholds.false_discovery_rate;
+pub(super) fn halves(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+    let rate = cube.run.thresholds.false_discovery_rate;
     let of_class = |(class, sorts): &(Class, Vec<Vec<Member>>)| -> Vec<Slow> {
-        sorts.iter().filter_map(|sort| half(grid, *class, sort, rate / (sort.len() * 4) as f64)).collect()
+        sorts.iter().filter_map(|sort| half(cube, *class, sort, rate / (sort.len() * 4) as f64)).collect()
     };
     let of_targets = |slow: &Slow| {
         let mut all = slow.more.iter().chain([&slow.unit]);
-        all.all(|unit| slow.by.iter().all(|(class, ..)| is_of_target(grid, known, *unit, *class)))
+        all.all(|unit| slow.by.iter().all(|(class, ..)| is_of_target(cube, known, *unit, *class)))
     };
     sorts.iter().flat_map(of_class).filter(|slow| !of_targets(slow)).collect()
 }
 
 /// Returns the slow half of ranks, nodes or targets, or the slow period of the run.
-fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
+fn half(cube: &Cube<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let mut grows = false;
     let (units, odd, of) = match sort.first()?.unit {
@@ -50,11 +50,11 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
             of.sort_by_key(|member| member.unit);
             let units: Vec<Unit> = of.iter().map(|member| member.unit).collect();
             // Half of many targets may differ by their files.
-            if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(grid, class, &units)
+            if matches!(sort.first()?.unit, Unit::Target(_)) && sort.len() > FEW && !of_same_files(cube, class, &units)
             {
                 return None;
             }
-            (node_of(grid, sort, &units).map_or(units, |node| vec![node]), odd, of)
+            (node_of(cube, sort, &units).map_or(units, |node| vec![node]), odd, of)
         }
         Unit::Moment(..) => {
             let calls: Vec<u64> = sort.iter().map(|member| member.calls).collect();
@@ -79,36 +79,36 @@ fn half(grid: &Grid<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<
     // Ranks may be slow because of their targets, as all ranks with files on an overloaded one.
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes: Vec<ProcessId> = units.iter().filter_map(process).collect();
-    if !processes.is_empty() && are_of_targets(grid, class, &processes) {
+    if !processes.is_empty() && are_of_targets(cube, class, &processes) {
         return None;
     }
-    if odd.p > least_p || !lasts(grid, *unit) || !moves_less(grid, *unit, class, part) {
+    if odd.p > least_p || !lasts(cube, *unit) || !moves_less(cube, *unit, class, part) {
         return None;
     }
     let calls = of.iter().map(|member| member.calls).sum::<Sum>().get();
     let by = vec![(class, odd, sort.len(), calls)];
-    let savings = shortened_of(grid, &units, &by);
+    let savings = shortened_of(cube, &units, &by);
     Some(Slow { unit: *unit, more: more.to_vec(), by, grows, savings })
 }
 
 /// True if `units`, storage targets, hold parts of the same files as all others, and none of them has more load.
-fn of_same_files(grid: &Grid<'_>, class: Class, units: &[Unit]) -> bool {
+fn of_same_files(cube: &Cube<'_>, class: Class, units: &[Unit]) -> bool {
     let is_theirs = |target: &u32| units.contains(&Unit::Target(*target));
-    let loads = Loads::of(grid, &[class]);
+    let loads = Loads::of(cube, &[class]);
     let mut files: BTreeMap<FileId, (bool, bool)> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        let (theirs, others) = files.entry(entry.file).or_default();
-        *theirs |= entry.targets.iter().any(is_theirs);
-        *others |= !entry.targets.iter().all(is_theirs);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+        let (theirs, others) = files.entry(cell.file).or_default();
+        *theirs |= cell.targets.iter().any(is_theirs);
+        *others |= !cell.targets.iter().all(is_theirs);
     }
     let as_much = |unit: &Unit| matches!(unit, Unit::Target(target) if loads.asked(*target) <= AS_MUCH);
     files.values().all(|(theirs, others)| *theirs && *others) && units.iter().all(as_much)
 }
 
 /// Returns the node if `units` are exactly its ranks, it has several, and there are other nodes.
-fn node_of(grid: &Grid<'_>, sort: &[Member], units: &[Unit]) -> Option<Unit> {
+fn node_of(cube: &Cube<'_>, sort: &[Member], units: &[Unit]) -> Option<Unit> {
     let node = |unit: &Unit| match unit {
-        Unit::Process(process) => grid.run.process(*process).map(|process| process.node),
+        Unit::Process(process) => cube.run.process(*process).map(|process| process.node),
         _ => None,
     };
     let first = node(units.first()?)?;

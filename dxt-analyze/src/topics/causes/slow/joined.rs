@@ -2,8 +2,8 @@
 
 use super::Slow;
 use super::unit::Unit;
-use crate::topics::causes::grid::Grid;
-use crate::topics::causes::replay::{Savings, Work};
+use crate::cube::Cube;
+use crate::replay::{Savings, Work};
 use std::collections::BTreeSet;
 
 /// Least overlap of two slow periods, as a part of the shorter one, to be merged.
@@ -19,7 +19,7 @@ const MORE_TOGETHER: f64 = 1.2;
 
 /// Merges units of a sort if they save more together than the sum of both, since ranks wait for each of them.
 #[must_use]
-pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
+pub fn together(slow: Vec<Slow>, cube: &Cube<'_>, phases: &Work) -> Vec<Slow> {
     let mut out: Vec<Slow> = Vec::new();
     let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
     for one in slow {
@@ -41,8 +41,8 @@ pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
         match out.iter_mut().find(|other| like(other)) {
             Some(first) if one.time_ns() > first.time_ns() * LIKE_THE_FIRST => {
                 let both: Savings = first.savings.iter().chain(&one.savings).copied().collect();
-                let (mine, theirs) = (phases.saved(grid, &first.savings), phases.saved(grid, &one.savings));
-                if phases.saved(grid, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
+                let (mine, theirs) = (phases.saved(cube, &first.savings), phases.saved(cube, &one.savings));
+                if phases.saved(cube, &both) > (mine + theirs) * MORE_TOGETHER || as_slow(first, &one) {
                     first.more.push(one.unit);
                     first.savings = both;
                 } else {
@@ -53,7 +53,7 @@ pub fn together(slow: Vec<Slow>, grid: &Grid<'_>, phases: &Work) -> Vec<Slow> {
         }
     }
     // Most ranks cannot be slow, unless they are clear of all others as a group.
-    let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= grid.run.processes.len();
+    let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= cube.run.processes.len();
     out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
     out
 }

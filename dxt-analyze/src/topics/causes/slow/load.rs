@@ -1,8 +1,8 @@
 //! Relative load of storage targets: under more load, calls wait for each other.
 
+use crate::cube::Cube;
 use crate::model::Class;
 use crate::shared::stats::median;
-use crate::topics::causes::grid::Grid;
 use std::collections::BTreeMap;
 
 /// Relative load from which a target is overloaded.
@@ -20,15 +20,15 @@ pub struct Loads {
 impl Loads {
     /// Sums the load by calls of `classes`.
     #[must_use]
-    pub fn of(grid: &Grid<'_>, classes: &[Class]) -> Self {
+    pub fn of(cube: &Cube<'_>, classes: &[Class]) -> Self {
         let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && classes.contains(&entry.class)) {
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && classes.contains(&cell.class)) {
             // Usual durations over all files: a slow file is no load.
-            let each = entry.cell.calls as f64 * entry.usual_of_kind_ns / entry.targets.len().max(1) as f64;
-            entry.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
+            let each = cell.sums.calls as f64 * cell.usual_of_kind_ns / cell.targets.len().max(1) as f64;
+            cell.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
         }
         let here = |(target, _): &(&u32, &f64)| asked.contains_key(target);
-        let together = grid.begin_together.iter().filter(here).map(|(target, of)| (*target, *of)).collect();
+        let together = cube.begin_together.iter().filter(here).map(|(target, of)| (*target, *of)).collect();
         Self { asked, together }
     }
 

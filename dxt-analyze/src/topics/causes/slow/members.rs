@@ -8,12 +8,12 @@ use super::mean::Mean;
 use super::odd::FEWEST;
 use super::served;
 use super::unit::{Member, Unit};
+use crate::cube::regions::{Region, Seen};
+use crate::cube::steps::steps;
+use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::class::{CLASSES, Class};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::grid::regions::{Region, Seen};
-use crate::topics::causes::grid::steps::steps;
-use crate::topics::causes::grid::{Entry, Grid, weighted_quantile};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -33,29 +33,29 @@ pub type Sorts = Vec<(Class, Vec<Vec<Member>>)>;
 
 /// Computes the members once for all rules.
 #[must_use]
-pub fn sorts(grid: &Grid<'_>) -> Sorts {
-    CLASSES.into_par_iter().with_max_len(1).map(|class| (class, members(grid, class))).collect()
+pub fn sorts(cube: &Cube<'_>) -> Sorts {
+    CLASSES.into_par_iter().with_max_len(1).map(|class| (class, members(cube, class))).collect()
 }
 
 /// Returns the members of each sort, by calls of one class.
 #[must_use]
-fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
+fn members(cube: &Cube<'_>, class: Class) -> Vec<Vec<Member>> {
     let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
     let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut of_fastest: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class) {
-        let weight = entry.cell.calls as f64;
-        by_moment.entry((entry.process, entry.slot)).or_default().add(entry.above, weight);
-        for target in &entry.targets {
-            by_target.entry((*target, entry.process)).or_default().add(entry.above, weight);
-            if entry.cell.shortest_ns > 0 {
-                let fastest = (entry.cell.shortest_ns as f64 / entry.usual_ns.max(1.0)).ln();
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+        let weight = cell.sums.calls as f64;
+        by_moment.entry((cell.process, cell.slot)).or_default().add(cell.above, weight);
+        for target in &cell.targets {
+            by_target.entry((*target, cell.process)).or_default().add(cell.above, weight);
+            if cell.sums.shortest_ns > 0 {
+                let fastest = (cell.sums.shortest_ns as f64 / cell.usual_ns.max(1.0)).ln();
                 of_fastest.entry(*target).or_default().push((fastest, weight));
             }
         }
     }
-    let (loads, at_once) = (Loads::of(grid, &[class]), AtOnce::of(grid, class));
-    let fastest = served::fastest(grid, &mut of_fastest);
+    let (loads, at_once) = (Loads::of(cube, &[class]), AtOnce::of(cube, class));
+    let fastest = served::fastest(cube, &mut of_fastest);
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     let mut of_slot: BTreeMap<u16, Vec<Mean>> = BTreeMap::new();
     for ((process, slot), mean) in &by_moment {
@@ -67,7 +67,7 @@ fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         of_target.entry(*target).or_default().push(*mean);
     }
     let calls = |means: &[Mean]| means.iter().map(|mean| mean.weight()).sum::<f64>() as u64;
-    let error = |calls: u64| 1.25 * grid.spread / (calls.max(1) as f64).sqrt();
+    let error = |calls: u64| 1.25 * cube.spread / (calls.max(1) as f64).sqrt();
     let member = |unit, means: &[Mean], weight: &dyn Fn(&Mean) -> f64| {
         let calls = calls(means);
         Some(Member { unit, above: middle(means.iter(), weight)?, error: error(calls), calls })
@@ -84,10 +84,10 @@ fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
         Some(Member { above, ..member })
     });
     let moments = of_slot.iter().filter_map(|(&slot, means)| member(Unit::Moment(slot, slot), means, &each_once));
-    let nodes = nodes(grid, &processes);
-    let files = files(grid, class, &|unit, means| member(unit, means, &each_once));
-    let regions = regions(grid, class, &|unit, means| member(unit, means, &each_once));
-    let folders = folders(grid, class, &|unit, means| member(unit, means, &each_once));
+    let nodes = nodes(cube, &processes);
+    let files = files(cube, class, &|unit, means| member(unit, means, &each_once));
+    let regions = regions(cube, class, &|unit, means| member(unit, means, &each_once));
+    let folders = folders(cube, class, &|unit, means| member(unit, means, &each_once));
     let sorts = [targets.collect(), nodes, processes, moments.collect::<Vec<Member>>(), folders, files];
     let fewest = |unit: Unit| if matches!(unit, Unit::Region(_)) { FEWEST_OF_REGION } else { FEWEST_CALLS };
     let enough = |sort: Vec<Member>| sort.into_iter().filter(|member| member.calls >= fewest(member.unit)).collect();
@@ -96,13 +96,13 @@ fn members(grid: &Grid<'_>, class: Class) -> Vec<Vec<Member>> {
 
 /// Returns files, compared by calls of a kind and size on any file. If each process uses one file, only files of several processes are
 /// distinguishable.
-fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+fn files(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
-    let is = |entry: &&Entry| entry.leaf && entry.class == class && !grid.lists(entry);
-    let at_the_time = slow_moments(grid.entries.iter().filter(is));
-    for entry in grid.entries.iter().filter(is) {
-        let above = entry.above_kind - at_the_time.get(&entry.slot).copied().unwrap_or_default();
-        by.entry((entry.file, entry.process)).or_default().add(above, entry.cell.calls as f64);
+    let is = |cell: &&Cell| cell.leaf && cell.class == class && !cube.lists(cell);
+    let at_the_time = slow_moments(cube.cells.iter().filter(is));
+    for cell in cube.cells.iter().filter(is) {
+        let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
+        by.entry((cell.file, cell.process)).or_default().add(above, cell.sums.calls as f64);
     }
     let (mut of_file, mut of_process) = (BTreeMap::<FileId, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     for ((file, process), mean) in by {
@@ -112,8 +112,8 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
     if of_process.values().all(|files| *files == 1) {
         of_file.retain(|_, means| means.len() >= FEWEST);
     }
-    let of_class = grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
-    let steps = steps(of_class.map(|entry| (entry.slot, entry.file, entry.cell.calls)));
+    let of_class = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
+    let steps = steps(of_class.map(|cell| (cell.slot, cell.file, cell.sums.calls)));
     of_file.retain(|file, _| !steps.contains(file));
     of_file.iter().filter_map(|(&file, means)| member(Unit::File(file), means)).collect()
 }
@@ -122,11 +122,11 @@ fn files(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
 const FILES_AT_ONCE: usize = 4;
 
 /// Returns the median log slowdown of files in each time window with several: a file that is used only then is not slow because of that.
-fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f64> {
+fn slow_moments<'e>(cells: impl Iterator<Item = &'e Cell>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
-    for entry in entries {
-        let of = slots.entry(entry.slot).or_default().entry(entry.file).or_default();
-        of.add(entry.above_kind, entry.cell.calls as f64);
+    for cell in cells {
+        let of = slots.entry(cell.slot).or_default().entry(cell.file).or_default();
+        of.add(cell.above_kind, cell.sums.calls as f64);
     }
     slots.retain(|_, files| files.len() >= FILES_AT_ONCE);
     let above = |files: &BTreeMap<FileId, Mean>| middle(files.values(), |_| 1.0).filter(|above| *above > 0.0);
@@ -134,9 +134,9 @@ fn slow_moments<'e>(entries: impl Iterator<Item = &'e Entry>) -> BTreeMap<u16, f
 }
 
 /// Returns the parts of each file, with their log slowdown for each process.
-fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
+fn regions(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
     let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
-    for ((file, part), seen) in grid.regions.seen(grid.run, class) {
+    for ((file, part), seen) in cube.regions.seen(cube.run, class) {
         let mean = |seen: &Seen| Mean::of(seen.above, seen.calls as f64);
         let means: Vec<Mean> = seen.iter().map(mean).collect();
         out.entry(file).or_default().extend(member(Unit::Region(Region { file, from: part, until: part }), &means));
@@ -145,11 +145,11 @@ fn regions(grid: &Grid<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Opti
 }
 
 /// Returns nodes, unless each has a single rank: node and rank are then indistinguishable.
-fn nodes(grid: &Grid<'_>, processes: &[Member]) -> Vec<Member> {
+fn nodes(cube: &Cube<'_>, processes: &[Member]) -> Vec<Member> {
     let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
     for member in processes {
         let Unit::Process(process) = member.unit else { continue };
-        if let Some(process) = grid.run.process(process) {
+        if let Some(process) = cube.run.process(process) {
             of.entry(process.node).or_default().push(member);
         }
     }

@@ -26,9 +26,9 @@ mod served;
 mod stands_off;
 pub mod unit;
 
-use super::grid::Grid;
-use super::replay::Savings;
+use crate::cube::Cube;
 use crate::model::Class;
+use crate::replay::Savings;
 use candidates::candidates;
 use halves::{halves, several_of_few};
 use members::sorts;
@@ -78,54 +78,53 @@ impl Slow {
 
 /// Finds all slow units and subtracts their savings from the cells' time. If most targets look slow, none is: the search is repeated without
 /// targets, as their common use is the cause.
-pub fn slow_units(grid: &mut Grid<'_>) -> Vec<Slow> {
-    if targets(grid) < SEVERAL {
-        return search(grid, true);
+pub fn slow_units(cube: &mut Cube<'_>) -> Vec<Slow> {
+    if targets(cube) < SEVERAL {
+        return search(cube, true);
     }
     let before: Vec<(f64, f64, f64)> =
-        grid.entries.iter().map(|entry| (entry.left_ns, entry.above, entry.above_kind)).collect();
-    let regions = grid.regions.clone();
-    let found = search(grid, true);
+        cube.cells.iter().map(|cell| (cell.left_ns, cell.above, cell.above_kind)).collect();
+    let regions = cube.regions.clone();
+    let found = search(cube, true);
     let slow: BTreeSet<Unit> = found.iter().flat_map(|slow| slow.more.iter().copied().chain([slow.unit])).collect();
     let slow = slow.iter().filter(|unit| matches!(unit, Unit::Target(_))).count();
-    if slow < SEVERAL || slow * 2 <= targets(grid) {
+    if slow < SEVERAL || slow * 2 <= targets(cube) {
         return found;
     }
-    for (entry, (left_ns, above, above_kind)) in grid.entries.iter_mut().zip(before) {
-        (entry.left_ns, entry.above, entry.above_kind) = (left_ns, above, above_kind);
+    for (cell, (left_ns, above, above_kind)) in cube.cells.iter_mut().zip(before) {
+        (cell.left_ns, cell.above, cell.above_kind) = (left_ns, above, above_kind);
     }
-    grid.regions = regions;
-    search(grid, false)
+    cube.regions = regions;
+    search(cube, false)
 }
 
 /// Returns the number of targets that calls reach.
-fn targets(grid: &Grid<'_>) -> usize {
+fn targets(cube: &Cube<'_>) -> usize {
     let all: BTreeSet<u32> =
-        grid.entries.iter().filter(|entry| entry.leaf).flat_map(|entry| entry.targets.iter().copied()).collect();
+        cube.cells.iter().filter(|cell| cell.leaf).flat_map(|cell| cell.targets.iter().copied()).collect();
     all.len()
 }
 
 /// Finds slow units one after another, with or without storage targets.
-fn search(grid: &mut Grid<'_>, with_targets: bool) -> Vec<Slow> {
-    let least: f64 =
-        grid.entries.iter().filter(|entry| entry.leaf).map(|entry| entry.left_ns).sum::<f64>() * LEAST_SHARE;
+fn search(cube: &mut Cube<'_>, with_targets: bool) -> Vec<Slow> {
+    let least: f64 = cube.cells.iter().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;
     let looked_at = |slow: &Slow| with_targets || !matches!(slow.unit, Unit::Target(_));
     let mut out: Vec<Slow> = Vec::new();
     let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
     while out.len() < ROUNDS {
         // Halves are searched only if no unit is an outlier: outliers on one side look like halves on another. Regions that all processes pass in
         // order look like time windows.
-        let sorts = sorts(grid);
-        let half = |grid: &Grid<'_>| most(halves(grid, &known, &sorts).into_iter().filter(looked_at), least);
-        let (odd, few) = rayon::join(|| candidates(grid, &known, &sorts), || several_of_few(grid, &known, &sorts));
+        let sorts = sorts(cube);
+        let half = |cube: &Cube<'_>| most(halves(cube, &known, &sorts).into_iter().filter(looked_at), least);
+        let (odd, few) = rayon::join(|| candidates(cube, &known, &sorts), || several_of_few(cube, &known, &sorts));
         let best = match most(odd.into_iter().chain(few).filter(looked_at), least) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
-                half(grid).filter(|half| half.weight() >= best.weight()).or(Some(best))
+                half(cube).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
-            best => best.or_else(|| half(grid)),
+            best => best.or_else(|| half(cube)),
         };
         let Some(best) = best else { break };
-        take(grid, &best);
+        take(cube, &best);
         let units = best.more.iter().chain([&best.unit]);
         known.extend(units.flat_map(|unit| best.by.iter().map(move |(class, ..)| (*unit, *class))));
         out.push(best);
@@ -150,21 +149,21 @@ fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
 }
 
 /// Subtracts the time that a unit explains.
-fn take(grid: &mut Grid<'_>, slow: &Slow) {
+fn take(cube: &mut Cube<'_>, slow: &Slow) {
     let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     for &(index, ns) in &slow.savings {
-        let share = grid.entries.get(index as usize).map_or(1.0, |entry| slow.unit.share(grid, entry));
-        if let Some(entry) = grid.entries.get_mut(index as usize) {
-            entry.left_ns -= ns;
-            let above = above.get(&entry.class).copied().unwrap_or_default() * share;
-            entry.above_kind -= above;
-            if !(entry.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
-                entry.above -= above;
+        let share = cube.cells.get(index as usize).map_or(1.0, |cell| slow.unit.share(cube, cell));
+        if let Some(cell) = cube.cells.get_mut(index as usize) {
+            cell.left_ns -= ns;
+            let above = above.get(&cell.class).copied().unwrap_or_default() * share;
+            cell.above_kind -= above;
+            if !(cell.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
+                cell.above -= above;
             }
         }
     }
     if let Unit::Region(region) = slow.unit {
-        grid.regions.take(region, &classes);
+        cube.regions.take(region, &classes);
     }
 }

@@ -38,7 +38,7 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
         let next = (low + 1).min(sorted.len() - 1);
         sorted[low] + (sorted[next] - sorted[low]) * (place - place.floor())
     };
-    let (centre, fast) = (at(0.5), (at(0.5) - at(0.25)) / crate::topics::causes::reading::usual::QUARTILE);
+    let (centre, fast) = (at(0.5), (at(0.5) - at(0.25)) / crate::cube::reading::usual::QUARTILE);
     values
         .iter()
         .zip(errors)

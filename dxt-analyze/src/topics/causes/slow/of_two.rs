@@ -6,9 +6,9 @@ use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
 use super::unit::{Member, Unit};
+use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::stats::upper_tail_t;
-use crate::topics::causes::grid::Grid;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest relative load of a target that counts as equal.
@@ -21,13 +21,13 @@ const CHANGES: usize = 6;
 const LEAST_ERROR: f64 = 0.02;
 
 /// Returns the slower of two nodes, if each of its ranks is slower than each of the other's.
-pub fn nodes(grid: &Grid<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
+pub fn nodes(cube: &Cube<'_>, sorts: &[Vec<Member>]) -> Option<(Unit, Odd, u64)> {
     let both: Vec<&Member> = sorts.iter().flatten().filter(|member| matches!(member.unit, Unit::Node(_))).collect();
     let [a, b] = both.as_slice() else { return None };
     let ranks = |unit: Unit| -> Vec<f64> {
         let on = |member: &&Member| match (member.unit, unit) {
             (Unit::Process(process), Unit::Node(node)) => {
-                grid.run.process(process).is_some_and(|process| process.node == node)
+                cube.run.process(process).is_some_and(|process| process.node == node)
             }
             _ => false,
         };
@@ -57,20 +57,20 @@ pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
 }
 
 /// Returns the slower of two folders, by processes that use both, else by all that use either; if processes alternate between them, by files.
-pub fn folders(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
-    let by = folders_by_process(grid, class);
-    let (slow, odd, calls) = slower(grid, &by).or_else(|| folders_by_file(grid, class))?;
+pub fn folders(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+    let by = folders_by_process(cube, class);
+    let (slow, odd, calls) = slower(cube, &by).or_else(|| folders_by_file(cube, class))?;
     Some((Unit::Folder(slow), odd, calls))
 }
 
 /// Returns the slower of two folders between which processes alternate, if each of its files is slower than each of the other's.
-fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
+fn folders_by_file(cube: &Cube<'_>, class: Class) -> Option<(u32, Odd, u64)> {
     let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
     let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && entry.cell.bytes > 0) {
-        let Some(folder) = grid.folders.of(entry.file) else { continue };
-        by.entry(folder).or_default().entry(entry.file).or_default().add(entry.above_kind, entry.cell.calls as f64);
-        calls.push((entry.process, entry.cell.first_at, folder));
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && cell.sums.bytes > 0) {
+        let Some(folder) = cube.folders.of(cell.file) else { continue };
+        by.entry(folder).or_default().entry(cell.file).or_default().add(cell.above_kind, cell.sums.calls as f64);
+        calls.push((cell.process, cell.sums.first_at, folder));
         if by.len() > 2 {
             return None;
         }
@@ -88,42 +88,42 @@ fn folders_by_file(grid: &Grid<'_>, class: Class) -> Option<(u32, Odd, u64)> {
 }
 
 /// Returns the slower of two files, by processes that alternate between them: at different times, files may differ because of the time.
-pub fn files(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+pub fn files(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut slots: BTreeMap<(ProcessId, u16), u32> = BTreeMap::new();
     let mut both: Vec<FileId> = Vec::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !grid.lists(entry)) {
-        let known = both.iter().position(|file| *file == entry.file);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cube.lists(cell)) {
+        let known = both.iter().position(|file| *file == cell.file);
         let at = known.unwrap_or_else(|| {
-            both.push(entry.file);
+            both.push(cell.file);
             both.len() - 1
         });
         if at > 1 {
             return None;
         }
-        by.entry((at as u32, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
-        *slots.entry((entry.process, entry.slot)).or_default() |= 1 << at;
+        by.entry((at as u32, cell.process)).or_default().add(cell.above_kind, cell.sums.calls as f64);
+        *slots.entry((cell.process, cell.slot)).or_default() |= 1 << at;
     }
     let together = slots.values().filter(|of| **of == 3).count();
     if (together as f64) < slots.len() as f64 * BY_TURNS {
         return None;
     }
-    let (slow, odd, calls) = slower(grid, &by)?;
+    let (slow, odd, calls) = slower(cube, &by)?;
     Some((Unit::File(*both.get(slow as usize)?), odd, calls))
 }
 
 /// Returns the slower of two disjoint groups of storage targets with equal load, by its first target: each request reaches all targets of a
 /// group, which cannot be distinguished.
-pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+pub fn targets(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut groups: BTreeSet<Vec<u32>> = BTreeSet::new();
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf && entry.class == class && !entry.targets.is_empty()) {
-        let mut group = entry.targets.clone();
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
+        let mut group = cell.targets.clone();
         group.sort_unstable();
         let first = *group.first()?;
-        by.entry((first, entry.process)).or_default().add(entry.above_kind, entry.cell.calls as f64);
-        *asked.entry(first).or_default() += entry.cell.calls as f64 * entry.usual_of_kind_ns;
+        by.entry((first, cell.process)).or_default().add(cell.above_kind, cell.sums.calls as f64);
+        *asked.entry(first).or_default() += cell.sums.calls as f64 * cell.usual_of_kind_ns;
         groups.insert(group);
         if groups.len() > 2 {
             return None;
@@ -133,15 +133,15 @@ pub fn targets(grid: &Grid<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
     if a.iter().any(|target| b.contains(target)) {
         return None;
     }
-    let (slow, odd, calls) = slower(grid, &by)?;
+    let (slow, odd, calls) = slower(cube, &by)?;
     let mine = asked.remove(&slow)?;
     let as_much = asked.into_values().all(|theirs| mine <= theirs * AS_MUCH);
-    let slower = as_much && !AtOnce::of(grid, class).is_only_busy(slow);
+    let slower = as_much && !AtOnce::of(cube, class).is_only_busy(slow);
     slower.then_some((Unit::Target(slow), odd, calls))
 }
 
 /// Returns the slower of two items that processes use, and its calls.
-fn slower(grid: &Grid<'_>, by: &BTreeMap<(u32, ProcessId), Mean>) -> Option<(u32, Odd, u64)> {
+fn slower(cube: &Cube<'_>, by: &BTreeMap<(u32, ProcessId), Mean>) -> Option<(u32, Odd, u64)> {
     let mut both: Vec<u32> = by.keys().map(|(one, _)| *one).collect();
     both.dedup();
     let [a, b] = both.as_slice() else { return None };
@@ -158,7 +158,7 @@ fn slower(grid: &Grid<'_>, by: &BTreeMap<(u32, ProcessId), Mean>) -> Option<(u32
         only.map(|(_, mean)| mean.get())
     };
     if differences.len() < FEWEST {
-        if !across_nodes(grid, by.keys().copied()) {
+        if !across_nodes(cube, by.keys().copied()) {
             return None;
         }
         let (mine, theirs): (Vec<f64>, Vec<f64>) = (users(*a).collect(), users(*b).collect());

@@ -2,7 +2,7 @@
 
 use super::load::{Loads, OVERLOADED};
 use super::odd::FEW;
-use crate::topics::causes::grid::{Grid, weighted_quantile};
+use crate::cube::{Cube, weighted_quantile};
 use std::collections::BTreeMap;
 
 /// Quantile of a target's shortest calls that shows its speed.
@@ -20,9 +20,9 @@ const AS_SLOW: f64 = 0.6;
 
 /// Returns the log slowdown of each target's fastest calls. If many calls begin together, few or none are served first: then the slowdown is
 /// limited to that against targets with as many, or, without such targets, reduced by the calls' wait for each other.
-pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
+pub(super) fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
     let octave_of = |target: &u32| {
-        let together = grid.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
+        let together = cube.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
         together.log2().round() as u32
     };
     let mut by_begin: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn fastest(grid: &Grid<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)
                 continue;
             }
             let calls: f64 = served.get(&target).into_iter().flatten().map(|(_, weight)| weight).sum();
-            let error = grid.spread / (calls * quantile).max(1.0).sqrt();
+            let error = cube.spread / (calls * quantile).max(1.0).sqrt();
             // One of many targets hardly changes the median.
             let others = if many.len() > FEW {
                 of_many

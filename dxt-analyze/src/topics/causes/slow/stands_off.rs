@@ -6,8 +6,8 @@ use super::load::{Loads, OVERLOADED};
 use super::odd::{FEWEST, Odd};
 use super::of_two::clearly_slower;
 use super::unit::{Member, Unit};
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
-use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
 /// Fewest ranks: among few, one is often far from the rest.
@@ -32,7 +32,7 @@ pub(super) struct StandsOff {
 }
 
 /// Returns nodes clear of all others, else ranks, by the calls of a class, if the members of `sort` are processes.
-pub(super) fn stand_off(grid: &Grid<'_>, class: Class, sort: &[Member]) -> Vec<StandsOff> {
+pub(super) fn stand_off(cube: &Cube<'_>, class: Class, sort: &[Member]) -> Vec<StandsOff> {
     let ranks: Vec<(ProcessId, &Member)> = sort
         .iter()
         .filter_map(|member| match member.unit {
@@ -43,12 +43,12 @@ pub(super) fn stand_off(grid: &Grid<'_>, class: Class, sort: &[Member]) -> Vec<S
     if ranks.len() < FEWEST_IN_ALL || ranks.len() < sort.len() {
         return Vec::new();
     }
-    let nodes = nodes(grid, &ranks);
-    if nodes.is_empty() { group(grid, class, &ranks).into_iter().collect() } else { nodes }
+    let nodes = nodes(cube, &ranks);
+    if nodes.is_empty() { group(cube, class, &ranks).into_iter().collect() } else { nodes }
 }
 
 /// Returns the ranks above the widest gap of the slower half, if it is wide enough and storage targets that only they use do not explain it.
-fn group(grid: &Grid<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Option<StandsOff> {
+fn group(cube: &Cube<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Option<StandsOff> {
     let mut order = ranks.to_vec();
     order.sort_by(|a, b| a.1.above.total_cmp(&b.1.above).then(a.0.cmp(&b.0)));
     let values: Vec<f64> = order.iter().map(|(_, member)| member.above).collect();
@@ -58,10 +58,10 @@ fn group(grid: &Grid<'_>, class: Class, ranks: &[(ProcessId, &Member)]) -> Optio
     let calls = slow.iter().map(|(_, member)| member.calls).fold(0, u64::saturating_add);
     let mut processes: Vec<ProcessId> = slow.into_iter().map(|(process, _)| process).collect();
     processes.sort_unstable();
-    if are_of_targets(grid, class, &processes) {
+    if are_of_targets(cube, class, &processes) {
         return None;
     }
-    let units = as_nodes(grid, ranks, &processes)
+    let units = as_nodes(cube, ranks, &processes)
         .unwrap_or_else(|| processes.into_iter().map(Unit::Process).collect::<Vec<Unit>>());
     Some(StandsOff { units, odd, among: ranks.len(), calls })
 }
@@ -77,29 +77,29 @@ fn clear_from(values: &[f64]) -> Option<usize> {
 
 /// True if most of the time of ranks' calls is on targets that hardly any other rank uses (if there are others), or that are overloaded and serve
 /// some ranks last: then the targets may explain the ranks.
-pub(super) fn are_of_targets(grid: &Grid<'_>, class: Class, of: &[ProcessId]) -> bool {
+pub(super) fn are_of_targets(cube: &Cube<'_>, class: Class, of: &[ProcessId]) -> bool {
     let mut calls: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    let is_theirs = |entry: &Entry| of.binary_search(&entry.process).is_ok();
-    let of_class = || grid.entries.iter().filter(|entry| entry.leaf && entry.class == class);
-    for entry in of_class() {
-        for target in &entry.targets {
+    let is_theirs = |cell: &Cell| of.binary_search(&cell.process).is_ok();
+    let of_class = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
+    for cell in of_class() {
+        for target in &cell.targets {
             let sums = calls.entry(*target).or_default();
-            sums.0 += entry.cell.calls as f64;
-            sums.1 += if is_theirs(entry) { entry.cell.calls as f64 } else { 0.0 };
+            sums.0 += cell.sums.calls as f64;
+            sums.1 += if is_theirs(cell) { cell.sums.calls as f64 } else { 0.0 };
         }
     }
     let alone = |target: &u32| calls.get(target).is_some_and(|(all, theirs)| *theirs >= all * THEIRS);
-    let time = |counts: &dyn Fn(&Entry) -> bool| {
-        of_class().filter(|entry| is_theirs(entry) && counts(entry)).map(|entry| entry.cell.time_ns as f64).sum::<f64>()
+    let time = |counts: &dyn Fn(&Cell) -> bool| {
+        of_class().filter(|cell| is_theirs(cell) && counts(cell)).map(|cell| cell.sums.time_ns as f64).sum::<f64>()
     };
-    let loads = Loads::of(grid, &[class]);
-    let on_theirs = time(&|entry| entry.targets.iter().any(|of| alone(of) || loads.asked(*of) >= OVERLOADED));
+    let loads = Loads::of(cube, &[class]);
+    let on_theirs = time(&|cell| cell.targets.iter().any(|of| alone(of) || loads.asked(*of) >= OVERLOADED));
     !calls.keys().all(alone) && on_theirs >= time(&|_| true) * MOST
 }
 
 /// Returns the nodes whose ranks are exactly the given ones, if each has several.
-fn as_nodes(grid: &Grid<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> Option<Vec<Unit>> {
-    let node = |process: ProcessId| grid.run.process(process).map(|process| process.node);
+fn as_nodes(cube: &Cube<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> Option<Vec<Unit>> {
+    let node = |process: ProcessId| cube.run.process(process).map(|process| process.node);
     let mut count: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     for (process, _) in all {
         let of_node = count.entry(node(*process)?).or_default();
@@ -112,10 +112,10 @@ fn as_nodes(grid: &Grid<'_>, all: &[(ProcessId, &Member)], of: &[ProcessId]) -> 
 }
 
 /// Returns the node whose ranks are all slower than those of each other node, if there are at least three nodes.
-fn nodes(grid: &Grid<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
+fn nodes(cube: &Cube<'_>, ranks: &[(ProcessId, &Member)]) -> Vec<StandsOff> {
     let mut by: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
     for (process, member) in ranks {
-        if let Some(process) = grid.run.process(*process) {
+        if let Some(process) = cube.run.process(*process) {
             by.entry(process.node).or_default().push(member);
         }
     }

@@ -1,8 +1,8 @@
 //! Units that can be slow.
 
+use crate::cube::regions::Region;
+use crate::cube::{Cell, Cube};
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::grid::regions::Region;
-use crate::topics::causes::grid::{Entry, Grid};
 
 /// A unit that can be slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +15,7 @@ pub enum Unit {
     Process(ProcessId),
     /// Range of time windows, first to last.
     Moment(u16, u16),
-    /// A folder with several files ([`crate::topics::causes::grid::folders`]).
+    /// A folder with several files ([`crate::cube::folders`]).
     Folder(u32),
     /// Index into [`crate::model::Run::files`].
     File(FileId),
@@ -26,25 +26,23 @@ pub enum Unit {
 impl Unit {
     /// True if a cell belongs to the unit.
     #[must_use]
-    pub fn has(self, grid: &Grid<'_>, entry: &Entry) -> bool {
+    pub fn has(self, cube: &Cube<'_>, cell: &Cell) -> bool {
         match self {
-            Self::Target(target) => entry.targets.contains(&target),
-            Self::Node(node) => grid.run.process(entry.process).is_some_and(|of| of.node == node),
-            Self::Process(process) => entry.process == process,
-            Self::Moment(from, until) => (from..=until).contains(&entry.slot),
-            Self::Folder(folder) => grid.folders.of(entry.file) == Some(folder),
-            Self::File(file) => entry.file == file,
-            Self::Region(_) => self.share(grid, entry) > 0.0,
+            Self::Target(target) => cell.targets.contains(&target),
+            Self::Node(node) => cube.run.process(cell.process).is_some_and(|of| of.node == node),
+            Self::Process(process) => cell.process == process,
+            Self::Moment(from, until) => (from..=until).contains(&cell.slot),
+            Self::Folder(folder) => cube.folders.of(cell.file) == Some(folder),
+            Self::File(file) => cell.file == file,
+            Self::Region(_) => self.share(cube, cell) > 0.0,
         }
     }
 
     /// Returns the part of a cell's time that belongs to the unit.
     #[must_use]
-    pub fn share(self, grid: &Grid<'_>, entry: &Entry) -> f64 {
+    pub fn share(self, cube: &Cube<'_>, cell: &Cell) -> f64 {
         match self {
-            Self::Region(region) if region.file == entry.file => {
-                grid.regions.share(region, entry.process, entry.stream)
-            }
+            Self::Region(region) if region.file == cell.file => cube.regions.share(region, cell.process, cell.stream),
             Self::Region(_) => 0.0,
             _ => 1.0,
         }

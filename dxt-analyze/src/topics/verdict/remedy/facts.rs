@@ -1,9 +1,9 @@
 //! Facts of a run that decide which remedy fits: MPI-IO library, file systems, hints, and sums by file.
 
+use crate::cube::Cube;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, LayoutOrigin, ProcessId, Run};
 use crate::sum::Sum;
-use crate::topics::causes::grid::Grid;
 use crate::topics::signatures::advice::OneCall;
 use crate::topics::stripes::result::{FilePart, LayoutPart};
 use rustc_hash::FxHashMap;
@@ -101,7 +101,7 @@ impl OfFile {
 
 #[derive(Debug)]
 pub(crate) struct Facts<'g, 'a> {
-    pub(crate) grid: &'g Grid<'a>,
+    pub(crate) cube: &'g Cube<'a>,
     pub(crate) run: &'a Run,
     /// By file: layout, unless it is a guess.
     layouts: FxHashMap<FileId, LayoutPart>,
@@ -116,28 +116,28 @@ pub(crate) struct Facts<'g, 'a> {
 }
 
 impl<'g, 'a> Facts<'g, 'a> {
-    pub(crate) fn new(grid: &'g Grid<'a>) -> Self {
-        let run = grid.run;
+    pub(crate) fn new(cube: &'g Cube<'a>) -> Self {
+        let run = cube.run;
         let mut files: BTreeMap<FileId, OfFile> = BTreeMap::new();
-        for entry in &grid.entries {
-            let of = files.entry(entry.file).or_default();
-            of.processes.insert(entry.process);
-            let layer = grid.stream(entry).and_then(|stream| run.op(stream).layer);
+        for cell in &cube.cells {
+            let of = files.entry(cell.file).or_default();
+            of.processes.insert(cell.process);
+            let layer = cube.stream(cell).and_then(|stream| run.op(stream).layer);
             of.mpiio |= layer == Some(Layer::Mpiio);
             of.hdf5 |= layer == Some(Layer::Hdf5);
-            of.stdio |= layer == Some(Layer::Stdio) && !entry.inside;
-            let (calls, bytes) = (entry.cell.calls, entry.cell.bytes);
-            let way = match entry.class {
+            of.stdio |= layer == Some(Layer::Stdio) && !cell.inside;
+            let (calls, bytes) = (cell.sums.calls, cell.sums.bytes);
+            let way = match cell.class {
                 Class::Read => &mut of.reads,
                 Class::Write => &mut of.writes,
                 _ => continue,
             };
-            if entry.leaf && entry.inside {
-                let moved = of.moved.entry(entry.process).or_default();
+            if cell.leaf && cell.inside {
+                let moved = of.moved.entry(cell.process).or_default();
                 *moved = moved.saturating_add(bytes);
             }
-            match (layer, entry.leaf, entry.inside) {
-                (Some(Layer::Mpiio), ..) if entry.collective => way.together.add(calls, bytes),
+            match (layer, cell.leaf, cell.inside) {
+                (Some(Layer::Mpiio), ..) if cell.collective => way.together.add(calls, bytes),
                 (Some(Layer::Mpiio), ..) => way.alone.add(calls, bytes),
                 (_, true, true) => way.inside.add(calls, bytes),
                 (_, true, false) => way.own.add(calls, bytes),
@@ -160,7 +160,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         let engine = engine(run, files.values().any(|file| file.mpiio));
         let nodes = run.node_count().unwrap_or(1).max(1);
         Self {
-            grid,
+            cube,
             run,
             layouts,
             files,

@@ -39,7 +39,7 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     let of = facts.file(file);
     let (size, count) = facts.stripes(file).unwrap_or((STRIPE, 0));
     let size = size.max(STRIPE);
-    let enough = queues(facts.grid).iter().map(|queue| queue.facts.enough.round() as u64).max();
+    let enough = queues(facts.cube).iter().map(|queue| queue.facts.enough.round() as u64).max();
     let wanted = enough.unwrap_or(WIDE.min(of.processes.len() as u64)).max(2);
     let Some(directory) = directory(facts, file) else { return Vec::new() };
     let shared = of.processes.len() > 1;

@@ -10,7 +10,6 @@
 
 pub mod at_work;
 pub mod callers;
-pub mod cell;
 pub mod cells;
 pub mod depths;
 pub mod met;
@@ -21,6 +20,7 @@ pub mod read_before;
 mod role;
 pub mod served;
 pub mod slots;
+pub mod sums;
 pub mod threads;
 pub mod usual;
 pub mod who;

@@ -25,7 +25,7 @@ pub struct Key {
 
 /// Sums over calls. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct Sums {
     /// Number of calls.
     pub calls: u64,
     /// Bytes.
@@ -50,7 +50,7 @@ pub struct Cell {
     pub range: (u64, u64),
 }
 
-impl Cell {
+impl Sums {
     /// Adds `other`.
     pub fn add(&mut self, other: &Self) {
         self.first_at = if self.calls == 0 { other.first_at } else { self.first_at.min(other.first_at) };
@@ -93,7 +93,7 @@ impl Cell {
         }
     }
 
-    /// Adds a call; cheaper than [`Cell::add`], since all values of a call are known.
+    /// Adds a call; cheaper than [`Sums::add`], since all values of a call are known.
     #[inline]
     pub(super) fn add_call(&mut self, call: &Call) {
         let &Call { at, duration, logs, is_far, bytes, range } = call;
@@ -145,7 +145,7 @@ impl Cell {
         self.time_ns.saturating_sub(self.far_ns) as f64 / near as f64
     }
 
-    /// True if the longest call of a [`Cell::counted`] took far longer than the mean of the others.
+    /// True if the longest call of a [`Sums::counted`] took far longer than the mean of the others.
     #[must_use]
     pub fn has_stalled(&self) -> bool {
         let others = self.calls.saturating_sub(1);
@@ -189,7 +189,7 @@ pub(super) struct Call {
     pub(super) logs: i64,
     pub(super) is_far: bool,
     pub(super) bytes: u64,
-    /// Like [`Cell::range`].
+    /// Like [`Sums::range`].
     pub(super) range: (u64, u64),
 }
 

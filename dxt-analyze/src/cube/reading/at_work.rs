@@ -1,8 +1,8 @@
 //! Reads and writes by thread of a process, and the thread that takes longer than others with the same work, if there are enough threads to
 //! compare. Outliers are left out: a stall makes no thread slow.
 
-use super::cell::Cell;
 use super::parts::LOG_BITS;
+use super::sums::Sums;
 use crate::model::{Class, FileId};
 use crate::shared::stats::median;
 use crate::topics::causes::slow::odd::{FEWEST, odd};
@@ -57,21 +57,21 @@ const CLASSES: [Class; 2] = [Class::Read, Class::Write];
 
 impl OfThread {
     /// Adds calls of a cell; `usual_log`: logarithm of the usual duration, times 2^16. The longest of several calls does not count.
-    pub(super) fn add(&mut self, (class, file): (Class, FileId), phase: usize, cell: &Cell, usual_log: i64) {
-        let near = cell.far_calls < cell.calls;
+    pub(super) fn add(&mut self, (class, file): (Class, FileId), phase: usize, sums: &Sums, usual_log: i64) {
+        let near = sums.far_calls < sums.calls;
         let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| near) else { return };
         let Some(of) = self.0.get_mut(at) else { return };
         of.one_file &= of.count == 0 || of.file == file;
         if of.count == 0 {
             of.file = file;
         }
-        let logs = cell.typical_log() * f64::from(1 << LOG_BITS) - usual_log as f64;
-        of.count = of.count.saturating_add(cell.calls);
-        of.bytes = of.bytes.saturating_add(cell.bytes);
-        of.above = of.above.saturating_add((logs * cell.calls as f64) as i64);
+        let logs = sums.typical_log() * f64::from(1 << LOG_BITS) - usual_log as f64;
+        of.count = of.count.saturating_add(sums.calls);
+        of.bytes = of.bytes.saturating_add(sums.bytes);
+        of.above = of.above.saturating_add((logs * sums.calls as f64) as i64);
         let ns = of.phases.entry(u32::try_from(phase).unwrap_or(u32::MAX)).or_default();
-        *ns = ns.saturating_add(cell.time_ns.saturating_sub(cell.far_ns));
-        of.range = (of.range.0.min(cell.range.0), of.range.1.max(cell.range.1));
+        *ns = ns.saturating_add(sums.time_ns.saturating_sub(sums.far_ns));
+        of.range = (of.range.0.min(sums.range.0), of.range.1.max(sums.range.1));
     }
 
     /// Adds calls of the same thread in another block.
@@ -218,11 +218,11 @@ fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::causes::reading::cell::log;
+    use crate::cube::reading::sums::log;
 
     /// A call of `ms` milliseconds.
-    fn call(bytes: u64, ms: f64) -> Cell {
-        Cell::counted(1, bytes, (1e6 * ms) as u64, 0)
+    fn call(bytes: u64, ms: f64) -> Sums {
+        Sums::counted(1, bytes, (1e6 * ms) as u64, 0)
     }
 
     /// Four threads; `of`: calls, bytes of each, file, and slowdown of a thread.
@@ -231,10 +231,10 @@ mod tests {
         for thread in 0..4_u32 {
             let (calls, bytes, file, times) = of(thread);
             for phase in 0..calls {
-                let mut cell = call(bytes, times);
-                cell.range = (phase * bytes, (phase + 1) * bytes);
+                let mut sums = call(bytes, times);
+                sums.range = (phase * bytes, (phase + 1) * bytes);
                 let of = (Class::Read, FileId(file));
-                all.entry(100 + thread).or_default().add(of, phase as usize / 2, &cell, log(1_000_000));
+                all.entry(100 + thread).or_default().add(of, phase as usize / 2, &sums, log(1_000_000));
             }
         }
         let found = AtWork::of(all)?;
@@ -265,8 +265,8 @@ mod tests {
         let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
         for thread in 0..4_u32 {
             for number in 0..40 {
-                let cell = call(1 << 20, if thread == 3 { 2.0 } else { 1.0 });
-                all.entry(thread).or_default().add((Class::Write, FileId(0)), number / 20, &cell, log(1_000_000));
+                let sums = call(1 << 20, if thread == 3 { 2.0 } else { 1.0 });
+                all.entry(thread).or_default().add((Class::Write, FileId(0)), number / 20, &sums, log(1_000_000));
             }
         }
         let found = AtWork::of(all).map(|of| of.phases).unwrap_or_default();

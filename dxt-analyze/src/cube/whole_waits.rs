@@ -1,7 +1,7 @@
 //! Calls that wait for asynchronous operations.
 
+use crate::cube::reading::cells::looked_at;
 use crate::model::{Process, Run, Stream, Within};
-use crate::topics::causes::reading::cells::looked_at;
 use trace_format::op::OpClass;
 
 /// True if calls of a stream wait for asynchronous operations.

@@ -1,7 +1,7 @@
 //! Parts of files, to compare calls of a process on one part with its calls on the others.
 
+use crate::cube::reading::parts::{PARTS, Part, Parts};
 use crate::model::{Class, FileId, ProcessId, Run, StreamIx};
-use crate::topics::causes::reading::parts::{PARTS, Part, Parts};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Progress of other processes while a call stalls: a process that makes calls at its usual pace, several times with pauses between, waits for
 //! nothing; nor does one whose pauses are always equally long.
 
-use super::super::grid::Grid;
-use super::known::Calls;
+use crate::cube::Cube;
+use crate::cube::waits::known::Calls;
 use crate::model::ProcessId;
 use crate::shared::stats::median;
 use rustc_hash::FxHashSet;
@@ -19,12 +19,12 @@ const PACE: f64 = 0.6;
 
 /// True if most other processes continue during the calls that `savings` shorten.
 #[must_use]
-pub fn others_go_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
-    if savings.is_empty() || savings.len() > CALLS || grid.slots_of_cell > 1 {
+pub fn others_go_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
+    if savings.is_empty() || savings.len() > CALLS || cube.slots_of_cell > 1 {
         return false;
     }
-    let entries = savings.iter().map(|(index, _)| *index).collect();
-    let go_on = grid.pace.go_on(entries, |entries| go_on(grid, grid.pace.calls(|| calls(grid)), entries));
+    let cells = savings.iter().map(|(index, _)| *index).collect();
+    let go_on = cube.pace.go_on(cells, |cells| go_on(cube, cube.pace.calls(|| calls(cube)), cells));
     let (mut all, mut beside) = (0.0, 0.0);
     for ((_, ns), go_on) in savings.iter().zip(go_on.iter()) {
         all += ns;
@@ -34,30 +34,30 @@ pub fn others_go_on(grid: &Grid<'_>, savings: &[(u32, f64)]) -> bool {
 }
 
 /// Returns the calls by process and time window.
-fn calls(grid: &Grid<'_>) -> Calls {
+fn calls(cube: &Cube<'_>) -> Calls {
     let mut calls = Calls::default();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        calls.entry(entry.process).or_default().push((entry.slot, entry.cell.calls));
+    for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+        calls.entry(cell.process).or_default().push((cell.slot, cell.sums.calls));
     }
     calls
 }
 
 /// Returns for each cell whether most other processes continue during its longest call.
-fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
+fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     let span = |index: &u32| {
-        let entry = grid.entries.get(*index as usize)?;
-        let began = entry.cell.longest_began()?;
-        Some((entry.process, began, began.saturating_add(entry.cell.longest_ns)))
+        let cell = cube.cells.get(*index as usize)?;
+        let began = cell.sums.longest_began()?;
+        Some((cell.process, began, began.saturating_add(cell.sums.longest_ns)))
     };
-    let spans: Vec<(ProcessId, u64, u64)> = entries.iter().filter_map(span).collect();
+    let spans: Vec<(ProcessId, u64, u64)> = cells.iter().filter_map(span).collect();
     let during = |index: &u32| {
         let Some((_, began, until)) = span(index) else { return false };
         // A process whose call stalls at the same time is waiting, too.
         let meanwhile = spans.iter().filter(|other| other.1 < until && began < other.2);
         let mine: FxHashSet<ProcessId> = meanwhile.map(|other| other.0).collect();
         // Time windows completely inside the stall.
-        let (first, end) = (grid.slots.of(began) + 1, grid.slots.of(until));
-        let phase = |slot: u16| grid.slots.phase(usize::from(slot));
+        let (first, end) = (cube.slots.of(began) + 1, cube.slots.of(until));
+        let phase = |slot: u16| cube.slots.phase(usize::from(slot));
         let others = calls.iter().filter(|(process, _)| !mine.contains(process));
         let mut go_on: Vec<f64> =
             others.clone().map(|(_, calls)| f64::from(u8::from(goes_on(calls, (first, end), phase)))).collect();
@@ -65,7 +65,7 @@ fn go_on(grid: &Grid<'_>, calls: &Calls, entries: &[u32]) -> Vec<bool> {
         let nearly_all = pause_as_ever as f64 >= others.count() as f64 * MOST && pause_as_ever > 0;
         nearly_all || median(&mut go_on).is_some_and(|most| most > 0.5)
     };
-    entries.iter().map(during).collect()
+    cells.iter().map(during).collect()
 }
 
 /// Fewest pauses that show a usual pause, and fewest time windows of a stall that would prolong one.

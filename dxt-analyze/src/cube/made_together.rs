@@ -1,9 +1,9 @@
 //! Waits in collective MPI-IO calls that move no bytes (open, close, sync): time outside of system calls inside them is waiting, as in MPI's own
 //! collective calls.
 
-use super::Entry;
+use super::Cell;
+use crate::cube::reading::slots::Slots;
 use crate::model::{Class, FileId, ProcessId, Run, Within};
-use crate::topics::causes::reading::slots::Slots;
 use crate::topics::layers::parts::is_made_together;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
 
 /// Returns the waits of each process, by phase, ns, if all ranks make such calls and none leaves one before the last has arrived.
 #[must_use]
-pub fn waits(run: &Run, entries: &[Entry], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
+pub fn waits(run: &Run, cells: &[Cell], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
     let mut waits = vec![FxHashMap::default(); slots.phases()];
     let ranks = run.ranks();
-    let all = calls(run, entries).into_values().filter(|of| of.len() as u64 >= ranks);
+    let all = calls(run, cells).into_values().filter(|of| of.len() as u64 >= ranks);
     for by in all.filter_map(|of| of.into_iter().map(|(process, calls)| Some((process, calls?))).collect()) {
         let by: Vec<(ProcessId, Vec<Call>)> = by;
         let count = by.iter().map(|(_, calls)| calls.len()).max().unwrap_or(0);
@@ -48,28 +48,26 @@ pub fn waits(run: &Run, entries: &[Entry], slots: &Slots) -> Vec<FxHashMap<Proce
     waits
 }
 
-fn calls(run: &Run, entries: &[Entry]) -> Calls {
+fn calls(run: &Run, cells: &[Cell]) -> Calls {
     let mut inside: BTreeMap<(ProcessId, FileId, u16), f64> = BTreeMap::new();
-    let in_calls = |entry: &&Entry| {
-        entry.leaf && entry.inside && matches!(entry.class, Class::Open | Class::Metadata | Class::Sync)
-    };
-    for entry in entries.iter().filter(in_calls) {
-        *inside.entry((entry.process, entry.file, entry.slot)).or_default() += entry.cell.time_ns as f64;
+    let in_calls =
+        |cell: &&Cell| cell.leaf && cell.inside && matches!(cell.class, Class::Open | Class::Metadata | Class::Sync);
+    for cell in cells.iter().filter(in_calls) {
+        *inside.entry((cell.process, cell.file, cell.slot)).or_default() += cell.sums.time_ns as f64;
     }
     let mut out = Calls::new();
-    for entry in entries.iter().filter(|entry| !entry.leaf) {
-        let stream = run.process(entry.process).and_then(|of| of.stream(entry.stream));
+    for cell in cells.iter().filter(|cell| !cell.leaf) {
+        let stream = run.process(cell.process).and_then(|of| of.stream(cell.stream));
         let Some(stream) = stream.filter(|of| is_made_together(run.op(of)) && of.within() != Within::Mpiio) else {
             continue;
         };
-        let of =
-            out.entry((entry.file, stream.op)).or_default().entry(entry.process).or_insert_with(|| Some(Vec::new()));
-        match (entry.cell.longest_began(), of) {
-            (Some(begin), Some(calls)) if entry.cell.calls == 1 => {
-                let time = entry.cell.time_ns;
-                let system = inside.get(&(entry.process, entry.file, entry.slot)).copied().unwrap_or_default();
+        let of = out.entry((cell.file, stream.op)).or_default().entry(cell.process).or_insert_with(|| Some(Vec::new()));
+        match (cell.sums.longest_began(), of) {
+            (Some(begin), Some(calls)) if cell.sums.calls == 1 => {
+                let time = cell.sums.time_ns;
+                let system = inside.get(&(cell.process, cell.file, cell.slot)).copied().unwrap_or_default();
                 let end = begin.saturating_add(time);
-                calls.push(Call { slot: entry.slot, begin, end, waits: time as f64 - system });
+                calls.push(Call { slot: cell.slot, begin, end, waits: time as f64 - system });
             }
             (_, of) => *of = None,
         }

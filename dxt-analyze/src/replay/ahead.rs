@@ -1,7 +1,7 @@
 //! Ranks that reach a synchronization point a whole round ahead of the last one: a rank that waits for others' messages in each round, as at
 //! halos, cannot. A delay of a rank ahead costs the run only what exceeds its wait there.
 
-use super::super::grid::Grid;
+use crate::cube::Cube;
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,16 +21,16 @@ pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 impl Ahead {
     /// Examines synchronization points long after the previous one: the others are at most a round away.
     #[must_use]
-    pub fn of(grid: &Grid<'_>) -> Self {
+    pub fn of(cube: &Cube<'_>) -> Self {
         // By time window: latest end of the longest calls that begin there, ns, and number of calls.
         let mut slots: FxHashMap<ProcessId, BTreeMap<u16, (u64, u64)>> = FxHashMap::default();
-        let far: Vec<_> = grid.sync_points.far().collect();
+        let far: Vec<_> = cube.sync_points.far().collect();
         if !far.is_empty() {
-            for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-                let until = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
-                let (end, calls) = slots.entry(entry.process).or_default().entry(entry.slot).or_default();
+            for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+                let until = cell.sums.longest_began().map_or(0, |began| began.saturating_add(cell.sums.longest_ns));
+                let (end, calls) = slots.entry(cell.process).or_default().entry(cell.slot).or_default();
                 *end = until.max(*end);
-                *calls = calls.saturating_add(entry.cell.calls);
+                *calls = calls.saturating_add(cell.sums.calls);
             }
         }
         let mut out = BTreeSet::new();
@@ -38,9 +38,9 @@ impl Ahead {
             let phases = first..=end;
             let rounds = |process: ProcessId| {
                 let of = slots.get(&process)?.iter().map(|(slot, (until, calls))| (usize::from(*slot), *until, *calls));
-                let within = || of.clone().filter(|(slot, ..)| phases.contains(&grid.slots.phase(*slot)));
+                let within = || of.clone().filter(|(slot, ..)| phases.contains(&cube.slots.phase(*slot)));
                 let spans: Vec<(u64, u64)> =
-                    within().filter_map(|(slot, until, _)| Some((grid.slots.begin(slot)?, until))).collect();
+                    within().filter_map(|(slot, until, _)| Some((cube.slots.begin(slot)?, until))).collect();
                 let calls = within().fold(0_u64, |sum, (.., calls)| sum.saturating_add(calls));
                 Some(Rounds { calls, ..Rounds::of(&spans)? })
             };

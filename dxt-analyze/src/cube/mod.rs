@@ -5,33 +5,35 @@
 //! MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
 //! calls.
 
+mod building;
+mod cell;
 mod compared;
-mod entry;
 pub mod folders;
 pub mod helpers;
 pub mod kind_of_file;
-mod made;
 pub mod made_together;
 mod on_targets;
+pub mod reading;
 pub mod regions;
 pub mod stalled_once;
 pub mod steps;
+pub mod waits;
 pub mod whole_waits;
 
-pub use entry::Entry;
+pub use cell::Cell;
 
-use super::reading::at_work::AtWork;
-use super::reading::questions::Found;
-use super::reading::read_before;
-use super::reading::served::Served;
-use super::reading::slots::Slots;
-use super::reading::threads::Threads;
-use super::replay::kept_waiting::KeptWaiting;
-use super::replay::known::Known;
-use super::replay::sync_points::SyncPoints;
+use crate::cube::reading::at_work::AtWork;
+use crate::cube::reading::questions::Found;
+use crate::cube::reading::read_before;
+use crate::cube::reading::served::Served;
+use crate::cube::reading::slots::Slots;
+use crate::cube::reading::threads::Threads;
+use crate::cube::waits::kept_waiting::KeptWaiting;
+use crate::cube::waits::known::Known;
+use crate::cube::waits::sync_points::SyncPoints;
 use crate::model::{Class, FileId, Process, ProcessId, Run, Stream};
+use building::Group;
 use folders::Folders;
-use made::Group;
 use regions::Regions;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +41,7 @@ use trace_format::op::{Layer, OpMode};
 
 /// The cells of a run.
 #[derive(Debug)]
-pub struct Grid<'a> {
+pub struct Cube<'a> {
     /// The run.
     pub run: &'a Run,
     /// Time windows.
@@ -47,7 +49,7 @@ pub struct Grid<'a> {
     /// Number of time windows per cell: more than one if there would be too many cells.
     pub slots_of_cell: usize,
     /// Cells, sorted by process.
-    pub entries: Vec<Entry>,
+    pub cells: Vec<Cell>,
     /// Summed time of cells whose calls reach the kernel, ns.
     pub(super) leaf_ns: u64,
     /// Summed time of cells of the program's own calls, ns.
@@ -107,12 +109,12 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     found.or(values.last()).map(|(value, _)| *value)
 }
 
-impl<'a> Grid<'a> {
+impl<'a> Cube<'a> {
     /// Returns the time in calls by phase and process, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
-        for entry in self.entries.iter().filter(|entry| entry.leaf) {
-            *of.entry((self.phase(entry), entry.process)).or_default() += self.wall(entry, entry.cell.time_ns as f64);
+        for cell in self.cells.iter().filter(|cell| cell.leaf) {
+            *of.entry((self.phase(cell), cell.process)).or_default() += self.wall(cell, cell.sums.time_ns as f64);
         }
         of
     }
@@ -120,9 +122,9 @@ impl<'a> Grid<'a> {
     /// Returns the time in calls by process, ns.
     fn in_calls(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.run.processes.len()];
-        for entry in self.entries.iter().filter(|entry| entry.leaf) {
-            if let Some(of) = out.get_mut(entry.process.index()) {
-                *of += self.wall(entry, entry.left_ns);
+        for cell in self.cells.iter().filter(|cell| cell.leaf) {
+            if let Some(of) = out.get_mut(cell.process.index()) {
+                *of += self.wall(cell, cell.left_ns);
             }
         }
         out
@@ -130,12 +132,12 @@ impl<'a> Grid<'a> {
 
     /// Returns the wall time of a cell's process for `ns` of its calls, ns.
     #[must_use]
-    pub fn wall(&self, entry: &Entry, ns: f64) -> f64 {
-        let at_once = self.at_once.get(entry.process.index()).copied().unwrap_or(1.0);
-        match self.run.process(entry.process) {
+    pub fn wall(&self, cell: &Cell, ns: f64) -> f64 {
+        let at_once = self.at_once.get(cell.process.index()).copied().unwrap_or(1.0);
+        match self.run.process(cell.process) {
             // One record of several ranks: mean over the ranks that use the file.
             Some(process) if !process.reduction.is_none() => {
-                ns / self.run.ranks_of(process, entry.file, None).max(1) as f64
+                ns / self.run.ranks_of(process, cell.file, None).max(1) as f64
             }
             _ => ns * at_once,
         }
@@ -146,9 +148,9 @@ impl<'a> Grid<'a> {
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));
         let mut by: BTreeMap<ProcessId, f64> = BTreeMap::new();
-        for entry in &self.entries {
-            if entry.leaf && entry.inside && entry.file == file && slots.contains(&usize::from(entry.slot)) {
-                *by.entry(entry.process).or_default() += entry.left_ns;
+        for cell in &self.cells {
+            if cell.leaf && cell.inside && cell.file == file && slots.contains(&usize::from(cell.slot)) {
+                *by.entry(cell.process).or_default() += cell.left_ns;
             }
         }
         by.values().copied().fold(0.0, f64::max).min(length)
@@ -173,26 +175,26 @@ impl<'a> Grid<'a> {
 
     /// True if a cell's calls list a folder.
     #[must_use]
-    pub fn lists(&self, entry: &Entry) -> bool {
-        self.stream(entry).is_some_and(|stream| self.run.op(stream).name == "opendir")
+    pub fn lists(&self, cell: &Cell) -> bool {
+        self.stream(cell).is_some_and(|stream| self.run.op(stream).name == "opendir")
     }
 
     /// Returns the stream of a cell.
     #[must_use]
-    pub fn stream(&self, entry: &Entry) -> Option<&'a Stream> {
-        self.run.process(entry.process)?.stream(entry.stream)
+    pub fn stream(&self, cell: &Cell) -> Option<&'a Stream> {
+        self.run.process(cell.process)?.stream(cell.stream)
     }
 
     /// Returns the interface of a cell's calls.
     #[must_use]
-    pub fn layer(&self, entry: &Entry) -> Option<Layer> {
-        self.run.op(self.stream(entry)?).layer
+    pub fn layer(&self, cell: &Cell) -> Option<Layer> {
+        self.run.op(self.stream(cell)?).layer
     }
 
     /// Returns the phase of a cell.
     #[must_use]
-    pub fn phase(&self, entry: &Entry) -> usize {
-        self.slots.phase(usize::from(entry.slot))
+    pub fn phase(&self, cell: &Cell) -> usize {
+        self.slots.phase(usize::from(cell.slot))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Ranks that wait for messages of others. Messages are not recorded; evidence is a rank that is outside of calls for longer when another rank's
 //! calls take longer, and by about as much.
 
+use crate::cube::reading::slots::Slots;
 use crate::model::ProcessId;
 use crate::shared::stats::median;
-use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 

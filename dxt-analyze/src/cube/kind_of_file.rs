@@ -1,6 +1,6 @@
 //! Finds the folder or file name suffix with most of the time, if there are others.
 
-use super::{Entry, Grid};
+use super::{Cell, Cube};
 use crate::model::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,18 +16,18 @@ const OTHERS: f64 = 0.1;
 /// Returns `files in DIR` or `files *.END`, if these have most of `savings` and a far larger cost per call than other files. `counts`: cells to
 /// consider.
 #[must_use]
-pub fn dearest(grid: &Grid<'_>, savings: &[(u32, f64)], counts: impl Fn(&Entry) -> bool) -> Option<String> {
+pub fn dearest(cube: &Cube<'_>, savings: &[(u32, f64)], counts: impl Fn(&Cell) -> bool) -> Option<String> {
     let mut calls: BTreeMap<FileId, f64> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| counts(entry)) {
-        *calls.entry(entry.file).or_default() += entry.cell.calls as f64;
+    for cell in cube.cells.iter().filter(|cell| counts(cell)) {
+        *calls.entry(cell.file).or_default() += cell.sums.calls as f64;
     }
     let mut costs: BTreeMap<FileId, f64> = BTreeMap::new();
     for (index, ns) in savings {
-        if let Some(entry) = grid.entries.get(*index as usize) {
-            *costs.entry(entry.file).or_default() += ns;
+        if let Some(cell) = cube.cells.get(*index as usize) {
+            *costs.entry(cell.file).or_default() += ns;
         }
     }
-    let path = |file: FileId| Path::new(grid.run.file_name(file));
+    let path = |file: FileId| Path::new(cube.run.file_name(file));
     let folder = |file: FileId| Some(format!("files in {}", path(file).parent()?.display()));
     let ending = |file: FileId| Some(format!("files *.{}", path(file).extension()?.to_str()?));
     one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))

@@ -1,9 +1,9 @@
 //! Waits of serialized ranks: the pauses of each before its calls, beyond its own computation. A rank that computes while others do I/O loses
 //! nothing.
 
+use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
-use crate::topics::causes::grid::{Entry, Grid};
 use std::collections::BTreeMap;
 
 /// Part of the time from the first to the last call with any process in a call, from which some process always works.
@@ -30,30 +30,30 @@ impl Rank {
 
 /// True if locks serialize the ranks: their waits are then in lock calls.
 #[must_use]
-pub fn are_of_locks(grid: &Grid<'_>) -> bool {
-    let ranks = ranks(grid);
+pub fn are_of_locks(cube: &Cube<'_>) -> bool {
+    let ranks = ranks(cube);
     !ranks.is_empty() && ranks.values().all(Rank::is_locked)
 }
 
 /// Returns the largest saving if no rank waited for its turn, ns; `None` if the ranks' own computation is unknown.
 #[must_use]
-pub fn waited(grid: &Grid<'_>) -> Option<f64> {
-    let ranks = ranks(grid);
+pub fn waited(cube: &Cube<'_>) -> Option<f64> {
+    let ranks = ranks(cube);
     // A rank that waits for a lock is not working yet.
-    let moves = |entry: &&Entry| entry.leaf && matches!(entry.class, Class::Read | Class::Write);
+    let moves = |cell: &&Cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write);
     let mut begins: Vec<(u64, ProcessId)> =
-        grid.entries.iter().filter(moves).map(|entry| (entry.cell.first_at, entry.process)).collect();
+        cube.cells.iter().filter(moves).map(|cell| (cell.sums.first_at, cell.process)).collect();
     begins.sort_unstable();
     let pauses: Vec<(Vec<u64>, &Rank)> =
         ranks.iter().map(|(process, rank)| (pauses(rank, *process, &begins), rank)).collect();
     let first = pauses.iter().filter_map(|(pauses, _)| pauses.first()).min().copied()?;
     let later = pauses.iter().flat_map(|(pauses, _)| pauses.iter().skip(1)).min().copied()?;
     // If all ranks always wait, only the first one to work shows how long it computes.
-    if first >= later && somebody_always_works(grid, &begins) {
+    if first >= later && somebody_always_works(cube, &begins) {
         return None;
     }
     // If ranks synchronize after each turn, waits are recorded.
-    let met = grid.sync_points.waited_by_each();
+    let met = cube.sync_points.waited_by_each();
     let own = first.min(later);
     let end = |rank: &Rank| rank.calls.last().map_or(0, |call| call.1) as f64;
     let lost = |(pauses, rank): &(Vec<u64>, &Rank)| {
@@ -66,16 +66,16 @@ pub fn waited(grid: &Grid<'_>) -> Option<f64> {
 
 /// Returns the part of calls, by time, after another rank's call that begin within their own duration after its end, as those of serialized ranks do.
 #[must_use]
-pub fn handed_on(grid: &Grid<'_>) -> f64 {
-    handed_on_by(grid.entries.iter().filter(|entry| entry.leaf))
+pub fn handed_on(cube: &Cube<'_>) -> f64 {
+    handed_on_by(cube.cells.iter().filter(|cell| cell.leaf))
 }
 
 /// Like `handed_on`, for some of the calls.
 #[must_use]
-pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
+pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
-    for entry in entries {
-        calls.extend(span(entry).map(|(begin, end)| (begin, end, entry.process)));
+    for cell in cells {
+        calls.extend(span(cell).map(|(begin, end)| (begin, end, cell.process)));
     }
     calls.sort_unstable();
     let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId)>, 0.0, 0.0);
@@ -93,24 +93,24 @@ pub fn handed_on_by<'e>(entries: impl Iterator<Item = &'e Entry>) -> f64 {
 
 /// Returns begin and end of a cell's calls, ns since the job's start, if known.
 #[must_use]
-pub fn span(entry: &Entry) -> Option<(u64, u64)> {
-    let end = entry.cell.longest_began()?.saturating_add(entry.cell.longest_ns);
-    Some((entry.cell.first_at, end.max(entry.cell.first_at.saturating_add(entry.cell.time_ns))))
+pub fn span(cell: &Cell) -> Option<(u64, u64)> {
+    let end = cell.sums.longest_began()?.saturating_add(cell.sums.longest_ns);
+    Some((cell.sums.first_at, end.max(cell.sums.first_at.saturating_add(cell.sums.time_ns))))
 }
 
 /// Returns the ranks with their calls, ascending.
-fn ranks(grid: &Grid<'_>) -> BTreeMap<ProcessId, Rank> {
+fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
-    for entry in grid.entries.iter().filter(|entry| entry.leaf) {
-        let Some(span) = span(entry) else { continue };
-        let rank = out.entry(entry.process).or_default();
+    for cell in cube.cells.iter().filter(|cell| cell.leaf) {
+        let Some(span) = span(cell) else { continue };
+        let rank = out.entry(cell.process).or_default();
         rank.calls.push(span);
-        if entry.class == Class::Lock {
-            rank.in_locks += entry.left_ns;
-            rank.locks = rank.locks.saturating_add(entry.cell.calls);
+        if cell.class == Class::Lock {
+            rank.in_locks += cell.left_ns;
+            rank.locks = rank.locks.saturating_add(cell.sums.calls);
         }
-        if matches!(entry.class, Class::Read | Class::Write) {
-            rank.moves = rank.moves.saturating_add(entry.cell.calls);
+        if matches!(cell.class, Class::Read | Class::Write) {
+            rank.moves = rank.moves.saturating_add(cell.sums.calls);
         }
     }
     out.values_mut().for_each(|rank| rank.calls.sort_unstable());
@@ -132,10 +132,10 @@ fn pauses(rank: &Rank, process: ProcessId, begins: &[(u64, ProcessId)]) -> Vec<u
     out
 }
 
-fn somebody_always_works(grid: &Grid<'_>, begins: &[(u64, ProcessId)]) -> bool {
+fn somebody_always_works(cube: &Cube<'_>, begins: &[(u64, ProcessId)]) -> bool {
     let (Some(first), Some(last)) = (begins.first(), begins.last()) else { return false };
-    let (from, to) = (grid.slots.of(first.0), grid.slots.of(last.0));
-    let busy = (from..to).map(|slot| grid.slots.busy(slot)).sum::<Sum>().get();
-    let begin = |slot: usize| grid.slots.begin(slot).unwrap_or(0);
+    let (from, to) = (cube.slots.of(first.0), cube.slots.of(last.0));
+    let busy = (from..to).map(|slot| cube.slots.busy(slot)).sum::<Sum>().get();
+    let begin = |slot: usize| cube.slots.begin(slot).unwrap_or(0);
     to > from && busy as f64 >= begin(to).saturating_sub(begin(from)) as f64 * ALWAYS
 }

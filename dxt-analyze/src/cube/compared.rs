@@ -1,26 +1,26 @@
 //! Decides which calls are compared only with calls on the same file.
 
 use super::steps::steps;
-use super::{Entry, Group};
+use super::{Cell, Group};
+use crate::cube::reading::usual::Kind;
 use crate::model::{FileId, ProcessId};
-use crate::topics::causes::reading::usual::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns the groups that are compared within their file: files of which a process uses several. If each process uses one file, a comparison
 /// within it would hide what its users have in common; files that are used in one time step only are left out, too.
-pub(super) fn compared_on_a_file(entries: &[Entry], groups: &[Group]) -> FxHashSet<Group> {
+pub(super) fn compared_on_a_file(cells: &[Cell], groups: &[Group]) -> FxHashSet<Group> {
     let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
     let mut out: FxHashSet<Group> = FxHashSet::default();
-    for (entry, (kind, file)) in entries.iter().zip(groups).filter(|(_, (_, file))| *file != FileId::NONE) {
-        let one = *first.entry((entry.process, *kind)).or_insert(*file);
+    for (cell, (kind, file)) in cells.iter().zip(groups).filter(|(_, (_, file))| *file != FileId::NONE) {
+        let one = *first.entry((cell.process, *kind)).or_insert(*file);
         if one != *file {
             out.extend([(*kind, one), (*kind, *file)]);
         }
     }
     // Within a file of one time step, that step would be the norm: such files are compared with each other.
     let mut kinds: FxHashMap<Kind, Vec<(u16, FileId, u64)>> = FxHashMap::default();
-    for (entry, group) in entries.iter().zip(groups).filter(|(_, group)| out.contains(group)) {
-        kinds.entry(group.0).or_default().push((entry.slot, group.1, entry.cell.calls));
+    for (cell, group) in cells.iter().zip(groups).filter(|(_, group)| out.contains(group)) {
+        kinds.entry(group.0).or_default().push((cell.slot, group.1, cell.sums.calls));
     }
     for (kind, calls) in kinds {
         for file in steps(calls.into_iter()) {

@@ -5,20 +5,20 @@ use super::folders::Folders;
 use super::on_targets::{known_targets, only_target, stripes, targets};
 use super::regions::Regions;
 use super::stalled_once::{Stalls, counted_cell};
-use super::{Entry, Grid, helpers, made_together, split_files, weighted_quantile, whole_waits};
+use super::{Cell, Cube, helpers, made_together, split_files, weighted_quantile, whole_waits};
+use crate::cube::reading::at_work::AtWork;
+use crate::cube::reading::cells::{OfProcess, looked_at};
+use crate::cube::reading::parts::Parts;
+use crate::cube::reading::read_before;
+use crate::cube::reading::slots::{SLOTS, Slots};
+use crate::cube::reading::sums::{Key, NO_TARGET, Sums, coarse};
+use crate::cube::reading::threads::Threads;
+use crate::cube::reading::usual::{Kind, Usual};
+use crate::cube::waits::kept_waiting::KeptWaiting;
+use crate::cube::waits::known::Known;
+use crate::cube::waits::sync_points::SyncPoints;
 use crate::model::{Class, FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::sum::Sum;
-use crate::topics::causes::reading::at_work::AtWork;
-use crate::topics::causes::reading::cell::{Cell, Key, NO_TARGET, coarse};
-use crate::topics::causes::reading::cells::{OfProcess, looked_at};
-use crate::topics::causes::reading::parts::Parts;
-use crate::topics::causes::reading::read_before;
-use crate::topics::causes::reading::slots::{SLOTS, Slots};
-use crate::topics::causes::reading::threads::Threads;
-use crate::topics::causes::reading::usual::{Kind, Usual};
-use crate::topics::causes::replay::kept_waiting::KeptWaiting;
-use crate::topics::causes::replay::known::Known;
-use crate::topics::causes::replay::sync_points::SyncPoints;
 use crate::topics::layers::parts::Form;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const HOLDS_UP: f64 = 0.5;
 /// Calls that are compared with each other: kind, and file if compared by file.
 pub(super) type Group = (Kind, FileId);
 
-impl<'a> Grid<'a> {
+impl<'a> Cube<'a> {
     /// Makes cells of recorded calls (`read`) and of calls with counters only.
     #[must_use]
     pub fn new(
@@ -46,7 +46,7 @@ impl<'a> Grid<'a> {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
         let shared = shared_files(run);
         let known = known_targets(layouts);
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
         let mut threads: Vec<Threads> = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> Grid<'a> {
             threads.push(of.threads);
             at_work.push(of.at_work);
             at_once.push(of.threads.at_once());
-            for (phase, ns) in crate::topics::causes::replay::sync_points::with_counted(process, &slots, of.waits) {
+            for (phase, ns) in crate::cube::waits::sync_points::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
                     waits.insert(number, ns);
                 }
@@ -84,7 +84,7 @@ impl<'a> Grid<'a> {
                 }
             }
             let of_segments = of.cells;
-            let mut cells: FxHashMap<Key, Cell> = FxHashMap::default();
+            let mut by_key: FxHashMap<Key, Sums> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
                 let stream = process.stream_index(missing.stream)?;
                 let c = &missing.counters;
@@ -92,73 +92,73 @@ impl<'a> Grid<'a> {
                 let key = Key {
                     slot: u16::try_from(slots.of(at)).unwrap_or(u16::MAX),
                     stream,
-                    size: crate::topics::causes::reading::usual::size_class(c.bytes / c.segments.max(1)),
+                    size: crate::cube::reading::usual::size_class(c.bytes / c.segments.max(1)),
                     target: process.stream(stream).map_or(NO_TARGET, |stream| only_target(layouts, stream)),
                 };
                 let is = c.segments > 0 && process.stream(stream).is_some_and(|stream| looked_at(run, stream));
-                let cell = counted_cell(c);
-                let stalled = process.stream(stream).is_some_and(|of| stalls.has(of.op, &cell));
-                is.then_some((key, if stalled { cell.with_stall() } else { cell }))
+                let sums = counted_cell(c);
+                let stalled = process.stream(stream).is_some_and(|of| stalls.has(of.op, &sums));
+                is.then_some((key, if stalled { sums.with_stall() } else { sums }))
             });
-            for (key, cell) in of_segments.into_iter().chain(counted) {
-                cells.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&cell);
+            for (key, sums) in of_segments.into_iter().chain(counted) {
+                by_key.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&sums);
             }
-            let mut cells: Vec<(Key, Cell)> = cells.into_iter().collect();
-            cells.sort_unstable_by_key(|(key, _)| *key);
-            for (key, cell) in cells {
+            let mut by_key: Vec<(Key, Sums)> = by_key.into_iter().collect();
+            by_key.sort_unstable_by_key(|(key, _)| *key);
+            for (key, sums) in by_key {
                 let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
                 let (_, collective) = of_library(run, stream);
                 let kind = Kind::of_size(stream, key.size);
                 let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
-                entries.push(Entry {
+                cells.push(Cell {
                     process: number,
                     slot: key.slot,
                     stream: key.stream,
                     file: stream.file,
                     size: key.size,
-                    targets: targets(layouts, known, stream, key.target, cell.bytes / cell.calls.max(1)),
+                    targets: targets(layouts, known, stream, key.target, sums.bytes / sums.calls.max(1)),
                     class: Class::of(op),
                     leaf: reaches_system(stream),
                     inside: stream.within() > Within::Nothing,
                     collective,
-                    usual_ns: usual.get(&kind).map_or(cell.mean_of_near_ns(), |usual| usual.median_ns),
+                    usual_ns: usual.get(&kind).map_or(sums.mean_of_near_ns(), |usual| usual.median_ns),
                     usual_of_kind_ns: 0.0,
                     spread: usual.get(&kind).map_or((0.5, 0.0), |usual| (usual.spread, usual.leans)),
-                    above: cell.typical_log(),
-                    above_kind: cell.typical_log(),
+                    above: sums.typical_log(),
+                    above_kind: sums.typical_log(),
                     by_file: false,
-                    left_ns: cell.time_ns as f64,
-                    cell,
+                    left_ns: sums.time_ns as f64,
+                    sums,
                 });
             }
         }
-        let compared = compared_on_a_file(&entries, &groups);
-        for (entry, group) in entries.iter_mut().zip(&mut groups) {
+        let compared = compared_on_a_file(&cells, &groups);
+        for (cell, group) in cells.iter_mut().zip(&mut groups) {
             if !compared.contains(group) {
                 group.1 = FileId::NONE;
             }
-            entry.by_file = group.1 != FileId::NONE;
+            cell.by_file = group.1 != FileId::NONE;
         }
-        let collective = entries.iter().any(|entry| entry.collective);
+        let collective = cells.iter().any(|cell| cell.collective);
         let unmet = if collective || slots.ranks_met { Vec::new() } else { waits.clone() };
         let sync_points = if collective {
             SyncPoints::default()
         } else {
-            SyncPoints::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &entries, &slots))
+            SyncPoints::of(run, &slots, waits, &met_all).with_library(made_together::waits(run, &cells, &slots))
         };
         let regions = Regions::new(run, parts);
         let spread = spread(usual);
-        let time = |counts: fn(&Entry) -> bool| {
-            entries.iter().filter(|entry| counts(entry)).map(|entry| entry.cell.time_ns).sum::<Sum>().get()
+        let time = |counts: fn(&Cell) -> bool| {
+            cells.iter().filter(|cell| counts(cell)).map(|cell| cell.sums.time_ns).sum::<Sum>().get()
         };
-        let (leaf_ns, called_ns) = (time(|entry| entry.leaf), time(|entry| !entry.inside));
-        let mut grid = Self {
+        let (leaf_ns, called_ns) = (time(|cell| cell.leaf), time(|cell| !cell.inside));
+        let mut cube = Self {
             run,
             slots,
             slots_of_cell: 1 << merged.min(SLOTS.ilog2()),
-            entries,
+            cells,
             leaf_ns,
             called_ns,
             spread,
@@ -177,29 +177,29 @@ impl<'a> Grid<'a> {
             grow_with_depth: Vec::new(),
             served: BTreeMap::new(),
             busy: BTreeMap::new(),
-            last_alone: crate::topics::causes::replay::alone::last_alone(run),
+            last_alone: crate::cube::waits::alone::last_alone(run),
             has_time_left: Vec::new(),
             hold_up: None,
         };
-        grid.hold_up = grid.hold_up();
-        grid.has_time_left = helpers::with_time_left(run, &grid.in_calls(), grid.last_alone);
-        grid.set_above(&groups);
-        let in_calls = grid.in_calls_by_phase();
-        grid.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
-        let sync_points = std::mem::take(&mut grid.sync_points);
+        cube.hold_up = cube.hold_up();
+        cube.has_time_left = helpers::with_time_left(run, &cube.in_calls(), cube.last_alone);
+        cube.set_above(&groups);
+        let in_calls = cube.in_calls_by_phase();
+        cube.kept_waiting = KeptWaiting::of(run, unmet, &in_calls);
+        let sync_points = std::mem::take(&mut cube.sync_points);
         let time = |phase, process| in_calls.get(&(phase, process)).copied().unwrap_or_default();
         let several =
-            |(process, _): &(ProcessId, &Process)| grid.threads.get(process.index()).is_some_and(|of| of.count > 1);
+            |(process, _): &(ProcessId, &Process)| cube.threads.get(process.index()).is_some_and(|of| of.count > 1);
         let threaded = run.numbered_processes().filter(several).map(|(process, _)| process).collect();
-        grid.sync_points = sync_points.with_calls(run, &grid.slots, threaded, time);
-        grid
+        cube.sync_points = sync_points.with_calls(run, &cube.slots, threaded, time);
+        cube
     }
 
     fn hold_up(&self) -> Option<Vec<bool>> {
         let recorded = self.run.processes.iter().any(|of| of.streams.iter().any(|stream| stream.meets));
         // Processes without MPI are not known to wait for others.
         let ranks = self.run.ranks() > 0;
-        if ranks && (!recorded || self.entries.iter().any(|entry| entry.collective)) {
+        if ranks && (!recorded || self.cells.iter().any(|cell| cell.collective)) {
             return None;
         }
         let most = self.run.length_ns() as f64 * HOLDS_UP;
@@ -209,25 +209,25 @@ impl<'a> Grid<'a> {
     /// Subtracts the usual log duration of each cell's peers.
     fn set_above(&mut self, groups: &[Group]) {
         let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
-        for (entry, group) in self.entries.iter().zip(groups) {
-            of.entry(*group).or_default().push((entry.above, entry.cell.calls as f64));
+        for (cell, group) in self.cells.iter().zip(groups) {
+            of.entry(*group).or_default().push((cell.above, cell.sums.calls as f64));
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
         // Files in memory are compared separately: any storage is slow next to memory.
         let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
-        let like = |entry: &Entry, kind: Kind| (kind, in_memory.get(entry.file.index()).copied().unwrap_or_default());
+        let like = |cell: &Cell, kind: Kind| (kind, in_memory.get(cell.file.index()).copied().unwrap_or_default());
         let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
-        for (entry, (kind, _)) in self.entries.iter().zip(groups) {
-            of.entry(like(entry, *kind)).or_default().push((entry.above_kind, entry.cell.calls as f64));
+        for (cell, (kind, _)) in self.cells.iter().zip(groups) {
+            of.entry(like(cell, *kind)).or_default().push((cell.above_kind, cell.sums.calls as f64));
         }
         let of_kind: FxHashMap<(Kind, bool), f64> =
             of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
-        for (entry, group) in self.entries.iter_mut().zip(groups) {
-            entry.above -= usual.get(group).copied().unwrap_or_default();
-            let usual = of_kind.get(&like(entry, group.0)).copied().unwrap_or_default();
-            entry.above_kind -= usual;
-            entry.usual_of_kind_ns = usual.exp();
+        for (cell, group) in self.cells.iter_mut().zip(groups) {
+            cell.above -= usual.get(group).copied().unwrap_or_default();
+            let usual = of_kind.get(&like(cell, group.0)).copied().unwrap_or_default();
+            cell.above_kind -= usual;
+            cell.usual_of_kind_ns = usual.exp();
         }
     }
 }

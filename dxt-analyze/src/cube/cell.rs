@@ -1,11 +1,11 @@
 //! A cell of a run, with its slowdown.
 
+use crate::cube::reading::sums::Sums;
 use crate::model::{Class, FileId, ProcessId, StreamIx};
-use crate::topics::causes::reading::cell::Cell;
 
 /// Calls of one process, time window, stream, size and set of targets.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct Cell {
     /// Index into [`crate::model::Run::processes`].
     pub process: ProcessId,
     /// Time window of the run.
@@ -27,7 +27,7 @@ pub struct Entry {
     /// True for collective MPI-IO calls.
     pub collective: bool,
     /// Sums over the calls.
-    pub cell: Cell,
+    pub sums: Sums,
     /// Usual duration of a call, ns.
     pub usual_ns: f64,
     /// Usual duration of calls of the kind and size on any file, including calls with counters only, ns.
@@ -44,11 +44,11 @@ pub struct Entry {
     pub left_ns: f64,
 }
 
-impl Entry {
+impl Cell {
     /// Returns the time of outliers beyond `times` their usual duration, ns.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
-        let with_the_rest = self.cell.far_calls as f64 * self.usual_ns * times;
-        (self.cell.far_ns as f64 - with_the_rest).clamp(0.0, self.left_ns.max(0.0))
+        let with_the_rest = self.sums.far_calls as f64 * self.usual_ns * times;
+        (self.sums.far_ns as f64 - with_the_rest).clamp(0.0, self.left_ns.max(0.0))
     }
 }

@@ -4,10 +4,10 @@
 //! Unknown if ranks also wait in collective MPI-IO calls, where waiting is not distinguished from I/O.
 
 use super::messages::{Messages, Times};
+use crate::cube::reading::slots::Slots;
 use crate::model::{Process, ProcessId, Run};
 use crate::shared::stats::median;
 use crate::sum::Sum;
-use crate::topics::causes::reading::slots::Slots;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 

@@ -22,13 +22,13 @@ impl Known {
     }
 
     /// Returns for each cell whether other processes continue during its longest call; `find` computes it once.
-    pub fn go_on(&self, entries: Vec<u32>, find: impl FnOnce(&[u32]) -> Vec<bool>) -> Arc<[bool]> {
+    pub fn go_on(&self, cells: Vec<u32>, find: impl FnOnce(&[u32]) -> Vec<bool>) -> Arc<[bool]> {
         let known = || self.go_on.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(go_on) = known().get(&entries) {
+        if let Some(go_on) = known().get(&cells) {
             return Arc::clone(go_on);
         }
-        let go_on: Arc<[bool]> = find(&entries).into();
-        known().insert(entries, Arc::clone(&go_on));
+        let go_on: Arc<[bool]> = find(&cells).into();
+        known().insert(cells, Arc::clone(&go_on));
         go_on
     }
 }

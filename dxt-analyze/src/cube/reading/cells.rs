@@ -2,11 +2,11 @@
 //! HDF5) has a cell of its own beside theirs.
 
 use super::at_work::{self, AtWork};
-use super::cell::{Call, Cell, Key, NO_TARGET, coarse, log};
 use super::depths::{self, Depths};
 use super::parts::Parts;
 use super::role::all_meet;
 use super::slots::{SLOTS, Slots};
+use super::sums::{Call, Key, NO_TARGET, Sums, coarse, log};
 use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Usual, size_class};
 use super::who::{Who, of_all};
@@ -81,12 +81,12 @@ impl<'a> Cells<'a> {
     }
 
     /// Adds calls of a cell to their thread, if comparable: reads and writes that reach the kernel.
-    fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, cell: &Cell) {
+    fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, sums: &Sums) {
         let Some(stream) = block.process.stream(key.stream).filter(|stream| !stream.failed) else { return };
         let op = block.run.op(stream);
         if matches!(op.layer, Some(Layer::Posix | Layer::Stdio)) && op.mode == OpMode::Plain {
             let (phase, like) = (self.slots.phase(usize::from(key.slot)), self.like(stream, key.size));
-            thread.add((Class::of(op), stream.file), phase, cell, like.log);
+            thread.add((Class::of(op), stream.file), phase, sums, like.log);
         }
     }
 
@@ -122,7 +122,7 @@ fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
 #[derive(Clone, Debug, Default)]
 pub struct OfProcess {
     /// Cells, sorted by key.
-    pub cells: Vec<(Key, Cell)>,
+    pub cells: Vec<(Key, Sums)>,
     /// 2^`merged` time windows share a cell.
     pub merged: u32,
     /// File parts of its streams, as many as fit.
@@ -142,7 +142,7 @@ pub struct OfProcess {
 pub struct Partial {
     done: FxHashMap<ProcessId, OfProcess>,
     now: Option<ProcessId>,
-    cells: FxHashMap<Key, Cell>,
+    cells: FxHashMap<Key, Sums>,
     parts: FxHashMap<StreamIx, Parts>,
     merged: u32,
     /// Times of each thread of the current process, by thread id.
@@ -158,7 +158,7 @@ pub struct Partial {
 
 impl Partial {
     fn end_process(&mut self) {
-        let mut cells: Vec<(Key, Cell)> = self.cells.drain().collect();
+        let mut cells: Vec<(Key, Sums)> = self.cells.drain().collect();
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
             let threads = Threads::of(self.threads.values());
@@ -193,9 +193,9 @@ impl Partial {
         while self.cells.len() > limit && self.merged < SLOTS.ilog2() + 2 {
             self.merged += 1;
             let (merged, whole) = (self.merged, SLOTS.ilog2());
-            let mut fewer: FxHashMap<Key, Cell> = FxHashMap::default();
-            for (key, cell) in self.cells.drain() {
-                fewer.entry(coarse(key, merged, whole)).or_default().add(&cell);
+            let mut fewer: FxHashMap<Key, Sums> = FxHashMap::default();
+            for (key, sums) in self.cells.drain() {
+                fewer.entry(coarse(key, merged, whole)).or_default().add(&sums);
             }
             self.cells = fewer;
         }
@@ -240,13 +240,13 @@ impl Analysis for Cells<'_> {
         let mut at_work = at_work::OfThread::default();
         let limit = (self.limit / PER_PARTS).max(FEWEST_PARTS);
         let mut slot = (0, 0..0);
-        let mut open: InTurn<Key, Cell> = InTurn::default();
+        let mut open: InTurn<Key, Sums> = InTurn::default();
         let mut near = depths::Near::default();
-        let mut add = |(key, cell): (Key, Cell)| {
+        let mut add = |(key, sums): (Key, Sums)| {
             if several {
-                self.add_to_thread(&mut at_work, block, key, &cell);
+                self.add_to_thread(&mut at_work, block, key, &sums);
             }
-            partial.cells.entry(coarse(key, merged, whole)).or_default().add(&cell);
+            partial.cells.entry(coarse(key, merged, whole)).or_default().add(&sums);
         };
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
@@ -309,9 +309,9 @@ impl Analysis for Cells<'_> {
                 let range = offset.map_or((0, 0), |offset| (offset, offset.saturating_add(row.length)));
                 let call = Call { at, duration, logs, is_far, bytes: row.length, range };
                 match open.find(key.target as usize, &key) {
-                    Some(cell) => Cell::add_call(cell, &call),
+                    Some(sums) => Sums::add_call(sums, &call),
                     None => {
-                        open.put(key.target as usize, key, Cell::of_call(&call)).into_iter().for_each(&mut add);
+                        open.put(key.target as usize, key, Sums::of_call(&call)).into_iter().for_each(&mut add);
                     }
                 }
             }

@@ -287,8 +287,8 @@ impl Regression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cube::reading::sums::log;
     use crate::model::LayoutOrigin;
-    use crate::topics::causes::reading::cell::log;
     use trace_format::layout::Layout;
 
     const MS: u64 = 1_000_000;

@@ -1,19 +1,15 @@
 //! Run time with savings applied: within a phase the slowest rank decides, since all wait for it at the end.
 //!
-//! * [`sync_points`]: waits at synchronization points; [`messages`]: waits for messages; [`kept_waiting`]: if not all ranks synchronize;
-//! [`alone`]: a process left at the end; [`pace`]: progress of others during calls, [`known`]: its cache; [`ahead`]: ranks a round ahead;
+//! * [`crate::cube::waits::sync_points`]: waits at synchronization points; [`crate::cube::waits::messages`]: waits for messages; [`crate::cube::waits::kept_waiting`]: if not all ranks synchronize;
+//! [`crate::cube::waits::alone`]: a process left at the end; [`pace`]: progress of others during calls, [`crate::cube::waits::known`]: its cache; [`ahead`]: ranks a round ahead;
 //! [`turns`]: waits of serialized ranks.
 
 pub mod ahead;
-pub mod alone;
-pub mod kept_waiting;
-pub mod known;
-pub mod messages;
 pub mod pace;
-pub mod sync_points;
 pub mod turns;
 
-use super::grid::{Entry, Grid};
+use crate::cube::waits::sync_points::BeforeSyncPoint;
+use crate::cube::{Cell, Cube};
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
@@ -25,7 +21,7 @@ pub struct Work {
     phases: Vec<FxHashMap<ProcessId, f64>>,
     /// Phase of each time window.
     of_slot: Vec<u32>,
-    /// True if phases are those of the grid.
+    /// True if phases are those of the cube.
     by_phase: bool,
     /// Ranks a round ahead at synchronization points.
     ahead: OnceLock<ahead::Ahead>,
@@ -42,34 +38,34 @@ const AHEAD: f64 = 0.8;
 /// End of the run, in place of the phase that a synchronization point ends.
 const END: usize = usize::MAX;
 
-/// Savings: index of the cell in the grid, and time saved, ns.
+/// Savings: index of the cell in the cube, and time saved, ns.
 pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
     /// Sums time by phase, or as if ranks synchronized at the end of each time window.
     #[must_use]
-    pub fn of(grid: &Grid<'_>, by_slot: bool) -> Self {
-        let slots = 0..grid.slots.len();
-        let of_slot = slots.map(|slot| if by_slot { slot } else { grid.slots.phase(slot) });
-        let work = Self::sum(grid, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true);
+    pub fn of(cube: &Cube<'_>, by_slot: bool) -> Self {
+        let slots = 0..cube.slots.len();
+        let of_slot = slots.map(|slot| if by_slot { slot } else { cube.slots.phase(slot) });
+        let work = Self::sum(cube, of_slot.map(|phase| u32::try_from(phase).unwrap_or(0)).collect(), |_| true);
         Self { by_phase: !by_slot, ..work }
     }
 
     /// Sums time by phase, of the cells for which `counts` is true.
     #[must_use]
-    pub fn of_those(grid: &Grid<'_>, counts: impl Fn(&Entry) -> bool) -> Self {
-        let phases = (0..grid.slots.len()).map(|slot| u32::try_from(grid.slots.phase(slot)).unwrap_or(0));
-        Self::sum(grid, phases.collect(), counts)
+    pub fn of_those(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
+        let phases = (0..cube.slots.len()).map(|slot| u32::try_from(cube.slots.phase(slot)).unwrap_or(0));
+        Self::sum(cube, phases.collect(), counts)
     }
 
-    fn sum(grid: &Grid<'_>, of_slot: Vec<u32>, counts: impl Fn(&Entry) -> bool) -> Self {
+    fn sum(cube: &Cube<'_>, of_slot: Vec<u32>, counts: impl Fn(&Cell) -> bool) -> Self {
         let count = of_slot.last().map_or(0, |last| *last as usize + 1);
         let mut work =
             Self { phases: vec![FxHashMap::default(); count], of_slot, by_phase: true, ahead: OnceLock::new() };
-        for entry in grid.entries.iter().filter(|entry| entry.leaf && counts(entry)) {
-            let phase = work.phase(entry.slot);
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && counts(cell)) {
+            let phase = work.phase(cell.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
-                *phase.entry(entry.process).or_default() += grid.wall(entry, entry.left_ns);
+                *phase.entry(cell.process).or_default() += cube.wall(cell, cell.left_ns);
             }
         }
         work
@@ -123,18 +119,18 @@ impl Work {
 
     /// Returns the saving of the job, ns.
     #[must_use]
-    pub fn saved(&self, grid: &Grid<'_>, savings: &[(u32, f64)]) -> f64 {
+    pub fn saved(&self, cube: &Cube<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
         for &(index, ns) in savings {
-            let Some(entry) = grid.entries.get(index as usize).filter(|entry| entry.leaf) else { continue };
-            *by.entry(self.phase(entry.slot)).or_default().entry(entry.process).or_default() += grid.wall(entry, ns);
+            let Some(cell) = cube.cells.get(index as usize).filter(|cell| cell.leaf) else { continue };
+            *by.entry(self.phase(cell.slot)).or_default().entry(cell.process).or_default() += cube.wall(cell, ns);
         }
         let mut phases: Vec<usize> = by.keys().copied().collect();
         phases.sort_unstable();
-        let mut between: Vec<sync_points::BeforeSyncPoint> = Vec::new();
+        let mut between: Vec<BeforeSyncPoint> = Vec::new();
         let alone = std::cell::OnceCell::new();
         // If the other processes continue, they wait for no message, however far the next synchronization point is.
-        let goes_on = || *alone.get_or_init(|| pace::others_go_on(grid, savings));
+        let goes_on = || *alone.get_or_init(|| pace::others_go_on(cube, savings));
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
             let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
@@ -142,13 +138,13 @@ impl Work {
             };
             let before = longest(&|_, time| time);
             let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
-            let near = grid.sync_points.after(phase).filter(|_| self.by_phase);
+            let near = cube.sync_points.after(phase).filter(|_| self.by_phase);
             let ahead = |end: usize| {
-                let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(grid));
+                let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(cube));
                 let of_those: f64 = less.iter().filter(|of| ahead.is(*of.0, end)).map(|of| of.1).sum();
                 of_those >= less.values().sum::<f64>() * AHEAD
             };
-            let far = || grid.sync_points.far_after(phase).filter(|_| self.by_phase);
+            let far = || cube.sync_points.far_after(phase).filter(|_| self.by_phase);
             let none_near = || far().filter(|end| ahead(*end) || goes_on());
             // Without known synchronization points, each process reaches the run's end earlier by its own saving.
             let at_the_end = || goes_on().then_some(END);
@@ -156,7 +152,7 @@ impl Work {
             // Processes that continue do not wait at the phase's end either.
             let beside = sync_point != near;
             if between.last().is_none_or(|last| last.end != sync_point) {
-                between.push(sync_points::BeforeSyncPoint { end: sync_point, ..Default::default() });
+                between.push(BeforeSyncPoint { end: sync_point, ..Default::default() });
             }
             let Some(last) = between.last_mut() else { continue };
             last.ns += if beside { less.values().copied().fold(0.0, f64::max) } else { before - after };
@@ -167,30 +163,29 @@ impl Work {
         for before in between.iter_mut().filter(|before| before.end == Some(END)) {
             before.ns = before.less.values().copied().fold(0.0, f64::max);
         }
-        grid.sync_points.saved(&between).into_iter().sum()
+        cube.sync_points.saved(&between).into_iter().sum()
     }
 }
 
-/// Returns the saving if a process is left alone from `since` on, ns ([`alone`]).
+/// Returns the saving if a process is left alone from `since` on, ns ([`crate::cube::waits::alone`]).
 #[must_use]
-pub fn saved_alone(grid: &Grid<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
-    let entry = |index: u32| grid.entries.get(index as usize).filter(|entry| entry.leaf && entry.process == process);
-    let parts = savings
-        .iter()
-        .filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, then(grid, entry, since, ns))));
+pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
+    let cell = |index: u32| cube.cells.get(index as usize).filter(|cell| cell.leaf && cell.process == process);
+    let parts =
+        savings.iter().filter_map(|&(index, ns)| cell(index).map(|cell| cube.wall(cell, then(cube, cell, since, ns))));
     let then: f64 = parts.sum();
     // A call that the others did not wait for delayed all that followed in its process.
-    let before = || savings.iter().filter_map(|&(index, ns)| entry(index).map(|entry| grid.wall(entry, ns)));
-    let end = grid.run.process(process).map_or(since, |of| of.end_ns);
+    let before = || savings.iter().filter_map(|&(index, ns)| cell(index).map(|cell| cube.wall(cell, ns)));
+    let end = cube.run.process(process).map_or(since, |of| of.end_ns);
     let later = before().sum::<f64>().min(end.saturating_sub(since) as f64);
-    if later > then && pace::others_go_on(grid, savings) { later } else { then }
+    if later > then && pace::others_go_on(cube, savings) { later } else { then }
 }
 
 /// Returns the part of `ns` of a cell at `since` or later: all if the cell begins then, else the rest of its longest call.
-fn then(grid: &Grid<'_>, entry: &Entry, since: u64, ns: f64) -> f64 {
-    if grid.slots.begin(usize::from(entry.slot)).is_some_and(|begin| begin >= since) {
+fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
+    if cube.slots.begin(usize::from(cell.slot)).is_some_and(|begin| begin >= since) {
         return ns;
     }
-    let end = entry.cell.longest_began().map_or(0, |began| began.saturating_add(entry.cell.longest_ns));
+    let end = cell.sums.longest_began().map_or(0, |began| began.saturating_add(cell.sums.longest_ns));
     ns.min(end.saturating_sub(since) as f64)
 }

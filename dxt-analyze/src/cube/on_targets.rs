@@ -1,18 +1,18 @@
 //! Storage targets that files lie on and calls reach.
 
-use super::Grid;
+use super::Cube;
+use crate::cube::reading::sums::NO_TARGET;
 use crate::model::{FileId, FileLayout, Run, Stream};
-use crate::topics::causes::reading::cell::NO_TARGET;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-impl Grid<'_> {
+impl Cube<'_> {
     /// Extends the number of processes that begin requests together from the first target of requests to the others that they reach.
     #[must_use]
     pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         let mut all = together.clone();
-        for entry in self.entries.iter().filter(|entry| entry.leaf) {
-            let Some((first, others)) = entry.targets.split_first() else { continue };
+        for cell in self.cells.iter().filter(|cell| cell.leaf) {
+            let Some((first, others)) = cell.targets.split_first() else { continue };
             let Some(of_first) = together.get(first) else { continue };
             for other in others {
                 let of = all.entry(*other).or_default();

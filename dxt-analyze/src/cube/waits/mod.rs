@@ -1,0 +1,11 @@
+//! Who waits for whom: synchronization points, and processes that are waited for otherwise.
+//!
+//! * [`sync_points`]: waits in collective calls; [`messages`]: waits for messages between synchronization points.
+//! * [`kept_waiting`]: processes that others wait for, if not all processes are known to synchronize; [`alone`]: the process that is left at the end.
+//! * [`known`]: cache of answers.
+
+pub mod alone;
+pub mod kept_waiting;
+pub mod known;
+pub mod messages;
+pub mod sync_points;
