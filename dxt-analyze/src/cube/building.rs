@@ -129,7 +129,6 @@ impl<'a> Cube<'a> {
                     above: sums.typical_log(),
                     above_kind: sums.typical_log(),
                     by_file: false,
-                    left_ns: sums.time_ns as f64,
                     sums,
                 });
             }

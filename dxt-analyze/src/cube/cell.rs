@@ -40,15 +40,19 @@ pub struct Cell {
     pub above_kind: f64,
     /// True if `above` is against calls on the same file.
     pub by_file: bool,
-    /// Time that nothing explains yet, ns.
-    pub left_ns: f64,
 }
 
 impl Cell {
+    /// Returns the time in the calls, in ns.
+    #[must_use]
+    pub fn time_ns(&self) -> f64 {
+        self.sums.time_ns as f64
+    }
+
     /// Returns the time of outliers beyond `times` their usual duration, ns.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         let with_the_rest = self.sums.far_calls as f64 * self.usual_ns * times;
-        (self.sums.far_ns as f64 - with_the_rest).clamp(0.0, self.left_ns.max(0.0))
+        (self.sums.far_ns as f64 - with_the_rest).clamp(0.0, self.time_ns())
     }
 }

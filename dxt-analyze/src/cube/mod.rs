@@ -124,7 +124,7 @@ impl<'a> Cube<'a> {
         let mut out = vec![0.0; self.run.processes.len()];
         for cell in self.cells.iter().filter(|cell| cell.leaf) {
             if let Some(of) = out.get_mut(cell.process.index()) {
-                *of += self.wall(cell, cell.left_ns);
+                *of += self.wall(cell, cell.time_ns());
             }
         }
         out
@@ -150,7 +150,7 @@ impl<'a> Cube<'a> {
         let mut by: BTreeMap<ProcessId, f64> = BTreeMap::new();
         for cell in &self.cells {
             if cell.leaf && cell.inside && cell.file == file && slots.contains(&usize::from(cell.slot)) {
-                *by.entry(cell.process).or_default() += cell.left_ns;
+                *by.entry(cell.process).or_default() += cell.time_ns();
             }
         }
         by.values().copied().fold(0.0, f64::max).min(length)

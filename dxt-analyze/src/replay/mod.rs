@@ -65,7 +65,7 @@ impl Work {
         for cell in cube.cells.iter().filter(|cell| cell.leaf && counts(cell)) {
             let phase = work.phase(cell.slot);
             if let Some(phase) = work.phases.get_mut(phase) {
-                *phase.entry(cell.process).or_default() += cube.wall(cell, cell.left_ns);
+                *phase.entry(cell.process).or_default() += cube.wall(cell, cell.time_ns());
             }
         }
         work

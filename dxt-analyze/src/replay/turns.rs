@@ -106,7 +106,7 @@ fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
         let rank = out.entry(cell.process).or_default();
         rank.calls.push(span);
         if cell.class == Class::Lock {
-            rank.in_locks += cell.left_ns;
+            rank.in_locks += cell.time_ns();
             rank.locks = rank.locks.saturating_add(cell.sums.calls);
         }
         if matches!(cell.class, Class::Read | Class::Write) {

@@ -20,37 +20,35 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Returns all claims of a run, largest saving first, and the cube.
+/// Returns all claims of a run, largest saving first.
 #[must_use]
-pub fn claims<'a>(mut cube: Cube<'a>, gaps: &[Gaps], aliased: &[Aliased]) -> (Cube<'a>, Vec<Claim>) {
-    let (phases, slots) = (Work::of(&cube, false), Work::of(&cube, true));
-    let slow = together(slow_units(&mut cube), &cube, &phases);
-    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(&cube, slow) >= OVERLOADED);
-    let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(&cube, &phases, slow, of_unit(&cube, slow))).collect();
-    let of_long_calls = of_tails(&cube, tails(&cube));
+pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim> {
+    let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
+    let (slow, remaining) = slow_units(cube);
+    let slow = together(slow, cube, &phases);
+    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
+    let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(cube, &phases, slow, of_unit(cube, slow))).collect();
+    let of_long_calls = of_tails(cube, tails(&remaining));
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
     out.extend(of_long_calls);
-    for cell in &mut cube.cells {
-        cell.left_ns = cell.sums.time_ns as f64;
-    }
-    let mut shapes = super::shape::claims(&cube, gaps);
+    let mut shapes = super::shape::claims(cube, gaps);
     // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
         if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
-            out.push(of_unit(&cube, &slow));
+            out.push(of_unit(cube, &slow));
         }
     }
     let shapes = without_beyond(shapes, &out);
     out.extend(shapes);
-    out.extend(super::shape::hdf5_metadata::claims(&cube));
-    out.extend(super::shape::aliasing::claims(&cube, aliased));
-    out.par_iter_mut().for_each(|claim| price(&cube, &phases, &slots, claim));
+    out.extend(super::shape::hdf5_metadata::claims(cube));
+    out.extend(super::shape::aliasing::claims(cube, aliased));
+    out.par_iter_mut().for_each(|claim| price(cube, &phases, &slots, claim));
     out.sort_by_key(|claim| {
         (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.code, claim.finding.about.clone())
     });
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
-    (cube, out)
+    out
 }
 
 /// Removes savings that `contrasts` explain from claims about syncs and metadata: fewer syncs would mean fewer outliers, but those have findings.

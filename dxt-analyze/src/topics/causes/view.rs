@@ -108,7 +108,7 @@ impl<'a> CausesReport<'a> {
         cube.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
         cube.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &cube.slots))).into();
         (cube.found, cube.read_before) = (frame.found, frame.read_before);
-        let (cube, claims) = claims(cube, &frame.gaps, &begun.files);
+        let claims = claims(&cube, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));
         let (phases, ranks_met) = (cube.slots.phases(), cube.slots.ranks_met);

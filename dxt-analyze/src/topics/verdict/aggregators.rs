@@ -46,10 +46,10 @@ pub(super) fn claim(
     for ((file, class), cells) in by {
         let Some(who) = callers.get(&file) else { continue };
         let moved = moved(cube, (file, class), who, &cells);
-        let all: f64 = cells.iter().map(|(_, cell)| cell.left_ns).sum();
+        let all: f64 = cells.iter().map(|(_, cell)| cell.time_ns()).sum();
         let within = if inside(class) > 0.0 { (inside(class) / all.max(1.0)).min(1.0) } else { 1.0 };
         for (index, cell) in cells {
-            let left_ns = cell.left_ns * within;
+            let left_ns = cell.time_ns() * within;
             let ns = left_ns * saved(moved.now, moved.enough, cell.spread.0);
             if ns > 0.0 {
                 savings.push((index, ns));

@@ -20,7 +20,7 @@ fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     let mut busy = vec![false; cube.slots.phases()];
     let mut time = 0.0;
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
-        time += cell.left_ns;
+        time += cell.time_ns();
         if let Some(phase) = busy.get_mut(cube.phase(cell)) {
             *phase = true;
         }

@@ -178,7 +178,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let whose = |cell: &Cell| Some(cell.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
         for (_, cell) in theirs.iter().filter(|(_, cell)| small(cell)) {
-            *all.entry(whose(cell)).or_default() += cell.left_ns;
+            *all.entry(whose(cell)).or_default() += cell.time_ns();
         }
         let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
         let cost = |cell: &Cell| {
@@ -226,8 +226,8 @@ impl<'g, 'a> Mending<'g, 'a> {
     fn of_their_own(&self) -> f64 {
         let leaf = || self.cube.cells.iter().filter(|cell| cell.leaf);
         let theirs = |cell: &&Cell| !cell.inside || DATA.contains(&cell.class);
-        let all: f64 = leaf().map(|cell| cell.left_ns).sum();
-        leaf().filter(theirs).map(|cell| cell.left_ns).sum::<f64>() / all.max(1.0)
+        let all: f64 = leaf().map(|cell| cell.time_ns()).sum();
+        leaf().filter(theirs).map(|cell| cell.time_ns()).sum::<f64>() / all.max(1.0)
     }
 
     /// Returns the duration of the fastest calls of the cell's file, class and size, ns.
@@ -237,7 +237,7 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Time saved if the cell's bytes moved in large requests, ns.
     fn if_large(&self, index: u32, cell: &Cell) -> f64 {
-        let usual = cell.left_ns - self.beyond.get(index as usize).copied().unwrap_or_default();
+        let usual = cell.time_ns() - self.beyond.get(index as usize).copied().unwrap_or_default();
         match self.per_byte.get(&cell.class) {
             Some(per_byte) => usual - cell.sums.bytes as f64 * per_byte,
             // No large requests to compare with: the longer the calls, the smaller the assumed saving.
@@ -247,7 +247,7 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Returns the time that a cell would save under `counterfactual`, ns.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
-        let (time, calls) = (cell.left_ns, cell.sums.calls as f64);
+        let (time, calls) = (cell.time_ns(), cell.sums.calls as f64);
         match counterfactual {
             Counterfactual::Tiny if cell.size > TINY => 0.0,
             Counterfactual::Large | Counterfactual::Tiny if self.whole.has(cell) => 0.0,

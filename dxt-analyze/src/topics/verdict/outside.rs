@@ -72,18 +72,18 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
             (false, false, true) => {
                 let way = Way::of(cube, cell);
                 let sum = by.entry((cell.class, way)).or_default();
-                sum.time += cell.left_ns;
+                sum.time += cell.time_ns();
                 sum.bytes = sum.bytes.saturating_add(cell.sums.bytes);
                 sum.calls = sum.calls.saturating_add(cell.sums.calls);
-                *each.entry((cell.class, way, cell.process)).or_default() += cell.left_ns;
+                *each.entry((cell.class, way, cell.process)).or_default() += cell.time_ns();
             }
             (true, true, true) => {
                 let unknown = [(Way::default(), 1.0)];
                 let ways = forms.get(&(cell.file, cell.class)).map_or(unknown.as_slice(), Vec::as_slice);
                 for &(way, part) in ways {
-                    by.entry((cell.class, way)).or_default().inside += cell.left_ns * part;
+                    by.entry((cell.class, way)).or_default().inside += cell.time_ns() * part;
                     aggregators.entry((cell.class, way)).or_default().insert(cell.process);
-                    *each.entry((cell.class, way, cell.process)).or_default() -= cell.left_ns * part;
+                    *each.entry((cell.class, way, cell.process)).or_default() -= cell.time_ns() * part;
                 }
             }
             _ => {}
@@ -168,7 +168,7 @@ fn views(cube: &Cube<'_>) -> Option<Sum> {
     };
     let mut out = Sum::default();
     for cell in cube.cells.iter().filter(is) {
-        out.time += cell.left_ns;
+        out.time += cell.time_ns();
         out.calls = out.calls.saturating_add(cell.sums.calls);
     }
     (out.calls > 0).then_some(out)
@@ -189,7 +189,7 @@ fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     let program = |cell: &&Cell| !cell.leaf && !cell.inside;
     for cell in cube.cells.iter().filter(program) {
         let ways = of.entry((cell.file, cell.class)).or_default();
-        *ways.entry(Way::of(cube, cell)).or_default() += cell.left_ns;
+        *ways.entry(Way::of(cube, cell)).or_default() += cell.time_ns();
     }
     let parts = |class: Class, ways: BTreeMap<Way, f64>| {
         let both = [false, true].map(|collective| inside(class, collective));

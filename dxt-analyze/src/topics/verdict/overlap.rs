@@ -83,7 +83,7 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is_wait(cell)) {
         let Some(part) = part(cell.process) else { continue };
         // Calls far longer than their peers have findings of their own.
-        let kept = cell.left_ns - cell.beyond_ns(1.0);
+        let kept = cell.time_ns() - cell.beyond_ns(1.0);
         if cell.leaf {
             savings.push((index, kept * part));
         } else {

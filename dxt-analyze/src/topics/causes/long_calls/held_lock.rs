@@ -30,7 +30,7 @@ pub fn waits(cube: &Cube<'_>, stalled: &[(u32, &Cell)]) -> Savings {
         let (began, end) = span(cell).filter(|_| is_lock(cell) && !who.contains(&cell.process))?;
         let until_its_end = began < until && end >= from.saturating_add(least);
         let meanwhile = end.min(until).saturating_sub(began.max(from));
-        until_its_end.then_some((index, (meanwhile as f64).min(cell.left_ns)))
+        until_its_end.then_some((index, (meanwhile as f64).min(cell.time_ns())))
     };
     (0_u32..).zip(&cube.cells).filter_map(waits).collect()
 }

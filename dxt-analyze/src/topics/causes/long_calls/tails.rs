@@ -1,13 +1,13 @@
 //! Outliers that no slow unit explains: a single stall, or a tail of many.
 
 use super::stand_still::{StandStill, stand_still};
-use crate::cube::Cube;
 use crate::model::ProcessId;
 use crate::model::class::{CLASSES, Class};
 use crate::replay::Savings;
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
 use crate::topics::causes::slow::odd::FEWEST;
+use crate::topics::causes::slow::remaining::Remaining;
 use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -71,16 +71,16 @@ impl Tail {
 
 /// Returns a tail per class of calls with outliers.
 #[must_use]
-pub fn tails(cube: &Cube<'_>) -> Vec<Tail> {
+pub fn tails(cube: &Remaining<'_, '_>) -> Vec<Tail> {
     CLASSES.into_iter().filter_map(|class| tail(cube, class)).collect()
 }
 
-fn tail(cube: &Cube<'_>, class: Class) -> Option<Tail> {
+fn tail(cube: &Remaining<'_, '_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut savings = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
     let mut by: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
-    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && cell.class == class) {
+    for (index, cell) in (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class) {
         calls = calls.saturating_add(cell.sums.calls);
         let mine = by.entry(cell.process).or_default();
         mine.1 = mine.1.saturating_add(cell.sums.calls);

@@ -336,7 +336,7 @@ fn claim(cube: &Cube<'_>, aliased: &Aliased) -> Option<Claim> {
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)) {
         let Some(&fastest) = fastest.get(&(cell.size, cell.class)) else { continue };
-        let less = cell.left_ns - fastest as f64 * each * cell.sums.calls as f64;
+        let less = cell.time_ns() - fastest as f64 * each * cell.sums.calls as f64;
         if cell.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
             savings.push((index, less));
         }

@@ -28,7 +28,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for cell in cube.cells.iter().filter(|cell| asks(cell)) {
         names.insert((cell.process, cell.file));
         calls = calls.saturating_add(cell.sums.calls);
-        time += cell.left_ns;
+        time += cell.time_ns();
     }
     let (known, processes) =
         (names.len() as u64, names.iter().map(|(process, _)| process).collect::<FxHashSet<_>>().len() as u64);
@@ -40,7 +40,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let savings: Savings = (0_u32..)
         .zip(&cube.cells)
         .filter(|(_, cell)| asks(cell))
-        .map(|(index, cell)| (index, cell.left_ns * part))
+        .map(|(index, cell)| (index, cell.time_ns() * part))
         .collect();
     let called = |name: &&&str| {
         let is = |cell: &Cell| cube.stream(cell).is_some_and(|stream| cube.run.op(stream).name == **name);
@@ -68,7 +68,7 @@ fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<
         if asks(cell) && failed(cell) && found.contains(&(cell.process, cell.file)) {
             vain = vain.saturating_add(cell.sums.calls);
             processes.insert(cell.process);
-            savings.push((index, cell.left_ns));
+            savings.push((index, cell.time_ns()));
         }
     }
     if vain < FEWEST_IN_VAIN || vain < calls / 2 {

@@ -68,7 +68,7 @@ pub fn waits(cube: &Cube<'_>, block: &[u32]) -> Savings {
     let usual: BTreeMap<Kind, f64> = apart.into_iter().filter_map(|(kind, all)| Some((kind, usual(all)?))).collect();
     let waits = |(index, cell): (u32, &Cell)| {
         let usual = usual.get(&kind(cell)).copied().unwrap_or(cell.usual_ns);
-        let more = (cell.sums.longest_ns as f64 - usual).min(may_wait(cell) as f64).min(cell.left_ns);
+        let more = (cell.sums.longest_ns as f64 - usual).min(may_wait(cell) as f64).min(cell.time_ns());
         (more > 0.0).then_some((index, more))
     };
     others().filter_map(waits).collect()

@@ -57,6 +57,6 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |cell: &Cell| cell.leaf && cell.class == Class::Read && of.contains_key(&(cell.process, cell.file));
     let savings: Savings =
-        (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)).map(|(index, cell)| (index, cell.left_ns)).collect();
+        (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)).map(|(index, cell)| (index, cell.time_ns())).collect();
     (!savings.is_empty()).then_some(Filling { reads, writes, savings })
 }

@@ -43,8 +43,8 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
             Some(Layer::Mpiio) if stream.in_hdf5 => add(&mut found.of_mpi, cell.sums.bytes),
             _ if cell.leaf && stream.in_hdf5 => {
                 add(&mut found.moved, cell.sums.bytes);
-                found.time_ns += cell.left_ns;
-                found.savings.push((index, cell.left_ns));
+                found.time_ns += cell.time_ns();
+                found.savings.push((index, cell.time_ns()));
             }
             _ => {}
         }

@@ -60,7 +60,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         match cell.class {
             Class::Sync if cube.layer(cell) == Some(Layer::Hdf5) => {
                 add(&mut of.flushes, cell.sums.calls);
-                of.flushing_ns += cell.left_ns;
+                of.flushing_ns += cell.time_ns();
             }
             Class::Write if cube.layer(cell) == Some(Layer::Hdf5) => {
                 add(&mut of.writes, cell.sums.calls);
@@ -76,7 +76,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     for cell in cube.cells.iter().filter(inside) {
         let of = uses.get_mut(&(cell.process, cell.file)).filter(|of| of.changes(cell));
-        of.into_iter().for_each(|of| of.changing_ns += cell.left_ns);
+        of.into_iter().for_each(|of| of.changing_ns += cell.time_ns());
     }
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
@@ -85,9 +85,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             // The bytes must be written once, in larger pieces.
             let once = 1.0 - of.bytes as f64 / of.moved.max(1) as f64;
             let less = match cell.class {
-                Class::Sync => cell.left_ns,
-                _ if cell.size > SMALL => cell.left_ns * once,
-                _ => saved_ns(cell.left_ns, cell.sums.bytes, cell.sums.calls),
+                Class::Sync => cell.time_ns(),
+                _ if cell.size > SMALL => cell.time_ns() * once,
+                _ => saved_ns(cell.time_ns(), cell.sums.bytes, cell.sums.calls),
             };
             savings.push((index, less.max(0.0) * of.part()));
         }

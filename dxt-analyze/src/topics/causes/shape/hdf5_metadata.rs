@@ -105,7 +105,7 @@ fn claim(cube: &Cube<'_>, file: FileId, class: Class, found: &Found) -> Option<C
     // One rank does the work for all.
     let part = share * (1.0 - 1.0 / ranks as f64);
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
-    let savings: Savings = theirs.map(|(index, cell)| (index, cell.left_ns * part)).collect();
+    let savings: Savings = theirs.map(|(index, cell)| (index, cell.time_ns() * part)).collect();
     let name = cube.run.file(file)?.name.clone();
     let metadata = found.calls.saturating_sub(found.of_data);
     let ranks = ranks as u64;

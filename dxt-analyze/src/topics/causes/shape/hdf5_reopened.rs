@@ -35,7 +35,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut by: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if let Some(count) = again(cell) {
-            by.entry(cell.file).or_default().push((index, cell.left_ns * (1.0 - 1.0 / *count as f64)));
+            by.entry(cell.file).or_default().push((index, cell.time_ns() * (1.0 - 1.0 / *count as f64)));
         }
     }
     let time = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();

@@ -41,7 +41,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         } else if cell.size > 0 && cell.size <= SMALL {
             add(&mut found.calls, cell.sums.calls);
             add(&mut found.bytes, cell.sums.bytes);
-            found.time_ns += cell.left_ns;
+            found.time_ns += cell.time_ns();
             let in_hdf5 = cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
             add(&mut found.of_hdf5, if in_hdf5 { cell.sums.calls } else { 0 });
             found.ranks.insert(cell.process);

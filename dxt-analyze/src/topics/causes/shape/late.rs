@@ -95,7 +95,7 @@ pub fn matters_ns(cube: &Cube<'_>) -> f64 {
 fn unplaced_ns(cube: &Cube<'_>, process: ProcessId) -> f64 {
     let counts =
         |cell: &&Cell| cell.process == process && cell.leaf && !matches!(cell.class, Class::Read | Class::Write);
-    if cube.run.was_log() { cube.cells.iter().filter(counts).map(|cell| cell.left_ns).sum() } else { 0.0 }
+    if cube.run.was_log() { cube.cells.iter().filter(counts).map(|cell| cell.time_ns()).sum() } else { 0.0 }
 }
 
 /// Returns the lateness at each call of one operation on one file for which all ranks have a known gap.

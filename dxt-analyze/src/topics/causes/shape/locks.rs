@@ -77,7 +77,7 @@ fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if cell.leaf && cell.class == Class::Lock && cell.inside == inside {
             calls = calls.saturating_add(cell.sums.calls);
-            let more = cell.left_ns - FREE_NS * cell.sums.calls as f64;
+            let more = cell.time_ns() - FREE_NS * cell.sums.calls as f64;
             if more > 0.0 {
                 savings.push((index, more));
             }

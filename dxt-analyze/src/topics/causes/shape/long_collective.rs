@@ -99,7 +99,7 @@ fn meanwhile(cube: &Cube<'_>, held: &Held) -> (Savings, u64, u64) {
     let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if cell.leaf && cell.inside && cell.file == held.file && slots.contains(&usize::from(cell.slot)) {
-            savings.push((index, cell.left_ns));
+            savings.push((index, cell.time_ns()));
             match cell.class {
                 Class::Read => read = read.saturating_add(cell.sums.bytes),
                 Class::Write => written = written.saturating_add(cell.sums.bytes),

@@ -30,7 +30,7 @@ fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
     let (mut by, mut of_phase, mut of_rank) =
         (BTreeMap::<(usize, ProcessId), f64>::new(), BTreeMap::<usize, f64>::new(), BTreeMap::<ProcessId, f64>::new());
     for cell in cube.cells.iter().filter(counts) {
-        let ns = cube.wall(cell, cell.left_ns);
+        let ns = cube.wall(cell, cell.time_ns());
         *by.entry((cube.phase(cell), cell.process)).or_default() += ns;
         *of_phase.entry(cube.phase(cell)).or_default() += ns;
         *of_rank.entry(cell.process).or_default() += ns;
@@ -46,7 +46,7 @@ fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
         let all = of_phase.get(&cube.phase(cell)).copied().unwrap_or_default();
         let mean = (all - own) / (ranks - 1) as f64;
         if own > mean && cube.waited_for(process, cube.phase(cell)) {
-            savings.push((index, cell.left_ns * (1.0 - mean / own)));
+            savings.push((index, cell.time_ns() * (1.0 - mean / own)));
         }
     }
     let name = cube.run.process_name(process);

@@ -54,7 +54,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         let does = of.entry(cell.process).or_default();
         does.calls += cell.sums.calls as f64;
         does.bytes += cell.sums.bytes as f64;
-        does.ns += cube.wall(cell, cell.left_ns);
+        does.ns += cube.wall(cell, cell.time_ns());
     }
     as_much(&mut of)?;
     let slow = group(&of.iter().map(|(process, does)| (*process, does.ns)).collect::<Vec<_>>())?;
@@ -70,7 +70,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         }
         let own = phases.time(phase, cell.process);
         if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
-            savings.push((index, cell.left_ns * (1.0 - others / own)));
+            savings.push((index, cell.time_ns() * (1.0 - others / own)));
         }
     }
     if savings.is_empty() {
@@ -115,7 +115,7 @@ impl Phases {
         let mut out = Self::default();
         for cell in cube.cells.iter().filter(|cell| counts(cell)) {
             let of = out.0.entry(cube.phase(cell)).or_default();
-            *of.entry(cell.process).or_default() += cube.wall(cell, cell.left_ns);
+            *of.entry(cell.process).or_default() += cube.wall(cell, cell.time_ns());
         }
         out
     }

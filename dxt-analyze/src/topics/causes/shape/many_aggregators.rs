@@ -46,7 +46,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
             continue;
         }
         let began = cell.sums.longest_began();
-        let piece = Piece { index, ns: cell.left_ns, bytes: cell.sums.bytes, began };
+        let piece = Piece { index, ns: cell.time_ns(), bytes: cell.sums.bytes, began };
         let pieces = of.entry((cell.file, cell.class)).or_default();
         let mine = pieces.entry(cube.phase(cell)).or_default().entry(cell.process);
         mine.and_modify(|piece| *piece = None).or_insert((cell.sums.calls == 1).then_some(piece));

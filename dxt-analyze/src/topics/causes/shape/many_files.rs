@@ -118,7 +118,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         if !mine.contains_key(&cell.file) {
             continue;
         }
-        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        let usual = cell.time_ns() - cell.beyond_ns(1.0);
         let (calls, moved) = (cell.sums.calls as f64, cell.sums.bytes as f64);
         let data = matches!(cell.class, Class::Read | Class::Write);
         time += usual;

@@ -33,17 +33,17 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for cell in cube.cells.iter().filter(|cell| is(cell)) {
         let of = uses.entry((cell.file, cell.process)).or_default();
         if inside(cell) {
-            of.inside_ns += cell.left_ns;
+            of.inside_ns += cell.time_ns();
         } else if cube.layer(cell) == Some(Layer::Mpiio) {
             add(&mut of.opens, if cell.class == Class::Open { cell.sums.calls } else { 0 });
-            of.library_ns += cell.left_ns;
+            of.library_ns += cell.time_ns();
         }
     }
     uses.retain(|_, of| of.opens >= AGAIN);
     let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
         if let Some(of) = uses.get(&(cell.file, cell.process)) {
-            let usual = cell.left_ns - cell.beyond_ns(1.0);
+            let usual = cell.time_ns() - cell.beyond_ns(1.0);
             savings.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
         }
     }

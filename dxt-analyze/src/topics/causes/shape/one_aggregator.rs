@@ -60,7 +60,7 @@ fn of_file(cube: &Cube<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
     }
     let less = 1.0 - aggregators.len() as f64 / could as f64;
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| data(cell) && cell.leaf && cell.inside);
-    let savings: Savings = theirs.map(|(index, cell)| (index, cell.left_ns * less)).collect();
+    let savings: Savings = theirs.map(|(index, cell)| (index, cell.time_ns() * less)).collect();
     let name = cube.run.file_name(file).to_owned();
     let (aggregators, ranks) = (aggregators.len() as u64, callers.len() as u64);
     let about = About { file: Some(name.clone()), processes: Some(aggregators), ..About::default() };

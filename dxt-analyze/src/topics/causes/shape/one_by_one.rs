@@ -52,7 +52,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             Class::Lock => {
                 let (calls, ns) = locks.entry(phase).or_default();
                 add(calls, cell.sums.calls);
-                *ns += cell.left_ns;
+                *ns += cell.time_ns();
             }
             _ => {}
         }
@@ -60,7 +60,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     // Ranks serialized by locks have a finding about the locks.
     by.retain(|phase, cells| {
         let (locks, in_locks) = locks.get(phase).copied().unwrap_or_default();
-        let in_calls: f64 = cells.iter().map(|cell| cell.left_ns).sum();
+        let in_calls: f64 = cells.iter().map(|cell| cell.time_ns()).sum();
         (locks as f64) < calls_of(cells) as f64 * LOCKS_FOR_EACH && in_locks < in_calls
     });
     let found: Vec<Turns> = by.values().filter_map(|cells| of_phase(cube, cells)).collect();
@@ -121,7 +121,7 @@ fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
     for cell in cells {
         let (in_calls, turn) = by.entry(cell.process).or_insert((0.0, (u64::MAX, 0)));
-        *in_calls += cube.wall(cell, cell.left_ns);
+        *in_calls += cube.wall(cell, cell.time_ns());
         *turn = span(cell).map_or(*turn, |of| joined(*turn, of));
     }
     if by.len() < FEWEST {

@@ -47,7 +47,7 @@ fn plain(cube: &Cube<'_>) -> BTreeMap<(Class, u8), f64> {
     for cell in cube.cells.iter().filter(through_cache) {
         let sums = of.entry((cell.class, cell.size)).or_default();
         add(&mut sums.0, cell.sums.calls);
-        sums.1 += cell.left_ns;
+        sums.1 += cell.time_ns();
     }
     of.retain(|_, (calls, _)| *calls >= ENOUGH);
     of.into_iter().map(|(key, (calls, time))| (key, time / calls as f64)).collect()
@@ -65,10 +65,10 @@ fn sums(
         let (calls, bytes) = (cell.sums.calls as f64, cell.sums.bytes as f64);
         add(&mut found.calls, cell.sums.calls);
         add(&mut found.bytes, cell.sums.bytes);
-        found.time_ns += cell.left_ns;
+        found.time_ns += cell.time_ns();
         let else_ns = plain.get(&(class, cell.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
-        if cell.left_ns > else_ns {
-            savings.push((index, cell.left_ns - else_ns));
+        if cell.time_ns() > else_ns {
+            savings.push((index, cell.time_ns() - else_ns));
             let manner = cube.stream(cell).map_or_else(Manner::default, |stream| stream.manner);
             add(found.flags.entry(manner).or_default(), cell.sums.calls);
         }

@@ -15,9 +15,9 @@ const MOST: f64 = 0.8;
 pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
-        all += cell.left_ns;
+        all += cell.time_ns();
         if let Some(count) = cube.stripes.get(&cell.file) {
-            *by.entry(*count).or_default() += cell.left_ns;
+            *by.entry(*count).or_default() += cell.time_ns();
         }
     }
     by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
@@ -47,9 +47,9 @@ impl Placed {
                 continue;
             }
             let phase = phases.entry(cube.phase(cell)).or_default();
-            phase.0 += cell.left_ns;
+            phase.0 += cell.time_ns();
             for target in &cell.targets {
-                *phase.1.entry(*target).or_default() += cell.left_ns / cell.targets.len() as f64;
+                *phase.1.entry(*target).or_default() += cell.time_ns() / cell.targets.len() as f64;
                 files.entry(*target).or_default().insert(cell.file);
             }
             own &= *users.entry(cell.file).or_insert(cell.process) == cell.process;

@@ -103,7 +103,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         add(&mut of.calls, waits.iter().fold(0_u64, |sum, wait| sum.saturating_add(asked.calls(wait))));
         let waited = |slot: u16| waits.iter().any(|(first, last)| (*first..=*last).contains(&slot));
         let left = asked.indices.iter().filter(|(_, slot)| waited(*slot));
-        let left = left.filter_map(|(index, _)| Some((*index, cube.cells.get(*index as usize)?.left_ns)));
+        let left = left.filter_map(|(index, _)| Some((*index, cube.cells.get(*index as usize)?.time_ns())));
         of.savings.extend(left);
     }
     waited.into_iter().filter_map(|(what, of)| claim(cube, what, of)).collect()
@@ -175,7 +175,7 @@ impl Others {
         for cell in cube.cells.iter().filter(|cell| cell.leaf) {
             let at = (cell.process, cell.slot);
             if matches!(cell.class, Class::Read | Class::Write) {
-                *times.entry(at).or_default() += cell.left_ns;
+                *times.entry(at).or_default() += cell.time_ns();
             }
             if cube.stream(cell).is_some_and(|stream| !stream.failed) {
                 let file = calls.entry(at).or_insert(Some(cell.file));

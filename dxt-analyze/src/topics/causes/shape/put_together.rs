@@ -20,7 +20,7 @@ pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
 pub fn put_together(cube: &Cube<'_>, is: impl Fn(&Cell) -> bool) -> Savings {
     let less = |(index, cell): (u32, &Cell)| {
         // Outliers would be as long in any form.
-        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        let usual = cell.time_ns() - cell.beyond_ns(1.0);
         (index, saved_ns(usual, cell.sums.bytes, cell.sums.calls))
     };
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));

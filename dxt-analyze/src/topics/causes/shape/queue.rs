@@ -91,7 +91,7 @@ fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
     for cell in cube.cells.iter().filter(is) {
         let size = of.entry(cell.size).or_default();
         size.calls += cell.sums.calls as f64;
-        size.ns += cell.left_ns;
+        size.ns += cell.time_ns();
         size.longest = size.longest.max(cell.sums.longest_ns);
         size.processes.insert(cell.process);
         if cell.sums.shortest_ns > 0 {
@@ -117,14 +117,14 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {
         for target in &cell.targets {
-            *targets.entry(*target).or_default() += cell.left_ns / cell.targets.len() as f64;
+            *targets.entry(*target).or_default() += cell.time_ns() / cell.targets.len() as f64;
         }
         let op = cube.stream(cell).map_or(0, |stream| stream.op);
         let kind = kinds.entry((cell.size, op)).or_insert((u64::MAX, cell.usual_ns, 0.0, cell.spread));
         if cell.sums.shortest_ns > 0 {
             kind.0 = kind.0.min(cell.sums.shortest_ns);
         }
-        kind.2 += cell.left_ns;
+        kind.2 += cell.time_ns();
     }
     let all: f64 = targets.values().sum();
     // Targets with little of the time do not count.
@@ -165,7 +165,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let savings = (0_u32..)
         .zip(&cube.cells)
         .filter(|(_, cell)| is(cell))
-        .map(|(index, cell)| (index, cell.left_ns * part))
+        .map(|(index, cell)| (index, cell.time_ns() * part))
         .collect();
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);

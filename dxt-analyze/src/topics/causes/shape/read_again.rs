@@ -69,7 +69,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     let part = |cell: &Cell| again.get(&(cell.process, cell.file)).copied();
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
-    let savings: Savings = theirs.filter_map(|(index, cell)| Some((index, cell.left_ns * part(cell)?))).collect();
+    let savings: Savings = theirs.filter_map(|(index, cell)| Some((index, cell.time_ns() * part(cell)?))).collect();
     let name = &cube.run.file(file)?.name;
     let about = About { file: Some(name.clone()), ..About::default() };
     let of = words::ReadAgain {

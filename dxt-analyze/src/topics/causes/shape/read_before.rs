@@ -50,7 +50,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         let key = (cell.process, cell.file);
         if let Some(of) = found.get(&key) {
             // Outliers among the reads have findings of their own.
-            let usual = cell.left_ns - cell.beyond_ns(1.0);
+            let usual = cell.time_ns() - cell.beyond_ns(1.0);
             savings.push((index, usual * part(&key, of).min(1.0)));
         }
     }

@@ -34,7 +34,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut times: BTreeMap<FileId, [(u64, f64); 2]> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell) || cell.leaf && closes(cell)) {
         let Some(count) = opens.get(&(cell.process, cell.file)) else { continue };
-        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        let usual = cell.time_ns() - cell.beyond_ns(1.0);
         let of = &mut times.entry(cell.file).or_default()[usize::from(cell.class != Class::Open)];
         *of = (of.0.saturating_add(cell.sums.calls), of.1 + usual);
         by.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / *count as f64)));

@@ -50,7 +50,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
         if let Some(of) = by.get(&(cell.process, cell.file)) {
-            let usual = cell.left_ns - cell.beyond_ns(1.0);
+            let usual = cell.time_ns() - cell.beyond_ns(1.0);
             let stays = SELDOM / of.opens.min(AGAIN) as f64;
             savings.entry((cell.process, cell.file)).or_default().push((index, usual * (1.0 - stays)));
         }

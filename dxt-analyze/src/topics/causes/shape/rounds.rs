@@ -47,7 +47,7 @@ fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     for cell in cube.cells.iter().filter(is) {
         let of = moved.entry(cell.process).or_default();
         add(&mut of.0, cell.sums.bytes);
-        of.1 += cell.left_ns;
+        of.1 += cell.time_ns();
     }
     let bytes = |process: ProcessId| moved.get(&process).map_or(0, |(bytes, _)| *bytes);
     let any = rounds.iter().filter(|round| round.iter().any(|(number, _)| bytes(*number) > 0)).count();
@@ -76,7 +76,7 @@ fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
     }
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
     let savings: Savings =
-        theirs.filter_map(|(index, cell)| Some((index, cell.left_ns * most.get(&cell.process)?))).collect();
+        theirs.filter_map(|(index, cell)| Some((index, cell.time_ns() * most.get(&cell.process)?))).collect();
     let (rounds, times) = ([times.len() as u64, any as u64, processes as u64], median(&mut times)?);
     let about = About { calls: Some(any as u64), ..About::default() };
     let words = |lost| words::uneven_rounds(class, rounds, times, about, lost);

@@ -24,8 +24,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         if op(cell).is_some_and(|op| op.layer == Some(Layer::Stdio)) {
             add(&mut of_streams, cell.sums.calls);
         }
-        time += cell.left_ns;
-        let more = cell.left_ns - FREE_NS * cell.sums.calls as f64;
+        time += cell.time_ns();
+        let more = cell.time_ns() - FREE_NS * cell.sums.calls as f64;
         if more > 0.0 {
             savings.push((index, more));
         }

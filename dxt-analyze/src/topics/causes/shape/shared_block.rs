@@ -105,7 +105,7 @@ fn block(cube: &Cube<'_>, file: FileId, (cells, processes): (Vec<u32>, BTreeSet<
     }
     let part = 1.0 - 1.0 / processes.len() as f64;
     let own =
-        cells.iter().map(|index| (*index, cube.cells.get(*index as usize).map_or(0.0, |cell| cell.left_ns) * part));
+        cells.iter().map(|index| (*index, cube.cells.get(*index as usize).map_or(0.0, |cell| cell.time_ns()) * part));
     let savings = own.chain(behind_block::waits(cube, &cells)).collect();
     Some(SharedBlock { file, range, processes: processes.len(), calls, savings })
 }

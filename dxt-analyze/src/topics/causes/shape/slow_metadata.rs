@@ -74,7 +74,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| is_metadata(cell)) {
         let of = by.entry(op(cell)).or_default();
-        *of = (of.0.saturating_add(cell.sums.calls), of.1 + cell.left_ns);
+        *of = (of.0.saturating_add(cell.sums.calls), of.1 + cell.time_ns());
     }
     // Fast calls of other operations do not hide slow ones. Closing a C stream writes its buffer.
     let writes = |op: u16| {
@@ -91,7 +91,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         let stays = if many(cell) { 0.0 } else { QUICK_NS * cell.sums.calls as f64 };
-        let less = cell.left_ns - stays;
+        let less = cell.time_ns() - stays;
         if is_metadata(cell) && less > 0.0 && by.contains_key(&op(cell)) {
             savings.push((index, less));
         }

@@ -80,11 +80,11 @@ fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings 
     let of = |cell: &Cell| found.get(&cell.process).filter(|slow| cell.leaf && cell.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| of(cell).is_some()) {
-        *all.entry(cell.process).or_default() += cell.left_ns;
+        *all.entry(cell.process).or_default() += cell.time_ns();
     }
     let part = |cell: &Cell| Some(of(cell)?.beyond_ns / all.get(&cell.process)?.max(1.0));
     let cells = (0_u32..).zip(&cube.cells);
-    cells.filter_map(|(index, cell)| Some((index, cell.left_ns * part(cell)?.min(1.0)))).collect()
+    cells.filter_map(|(index, cell)| Some((index, cell.time_ns() * part(cell)?.min(1.0)))).collect()
 }
 
 /// Returns the saving if these threads were as fast as the others, ns: by phase, for the process with most time.

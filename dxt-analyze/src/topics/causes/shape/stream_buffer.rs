@@ -39,7 +39,7 @@ fn claim(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         add(&mut calls, cell.sums.calls);
         add(&mut bytes, cell.sums.bytes);
         add(&mut far, cell.sums.far_calls);
-        time += cell.left_ns;
+        time += cell.time_ns();
         in_far += cell.sums.far_ns as f64;
         longest = longest.max(cell.sums.longest_ns);
     }

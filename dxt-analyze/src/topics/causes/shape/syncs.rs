@@ -52,7 +52,7 @@ fn once(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Savings {
     }
     let all = |cell: &Cell| calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1) as f64;
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell));
-    theirs.map(|(index, cell)| (index, cell.left_ns * (1.0 - 1.0 / all(cell)))).collect()
+    theirs.map(|(index, cell)| (index, cell.time_ns() * (1.0 - 1.0 / all(cell)))).collect()
 }
 
 /// Finds files with a sync for every few writes.
@@ -85,12 +85,12 @@ struct LongSyncs {
 
 /// Returns the syncs of all files if they take at least `share` of the time in calls.
 fn long_syncs(cube: &Cube<'_>, share: f64) -> Option<LongSyncs> {
-    let all: f64 = cube.cells.iter().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum();
+    let all: f64 = cube.cells.iter().filter(|cell| cell.leaf).map(|cell| cell.time_ns()).sum();
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && cell.class == Class::Sync);
     let (mut syncs, mut savings) = (0, Savings::new());
     for (index, cell) in theirs {
         add(&mut syncs, cell.sums.calls);
-        savings.push((index, cell.left_ns));
+        savings.push((index, cell.time_ns()));
     }
     let time_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
     (syncs > 0 && time_ns >= all * share).then_some(LongSyncs { syncs, time_ns, savings })

@@ -59,7 +59,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
             add(&mut in_hdf5, cell.sums.calls);
         }
         // Outliers would be as long at any size.
-        let usual = cell.left_ns - cell.beyond_ns(1.0);
+        let usual = cell.time_ns() - cell.beyond_ns(1.0);
         time += usual;
         let less = usual - cell.sums.bytes as f64 * NS_PER_BYTE;
         if less > 0.0 {
@@ -112,7 +112,7 @@ fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     let theirs = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
     let slots: BTreeSet<u16> = theirs().map(|cell| cell.slot).collect();
     let busy = slots.iter().map(|slot| cube.slots.busy(usize::from(*slot))).sum::<Sum>().get();
-    theirs().map(|cell| cell.left_ns).sum::<f64>() / busy.max(1) as f64
+    theirs().map(|cell| cell.time_ns()).sum::<f64>() / busy.max(1) as f64
 }
 
 /// Returns facts about a wait, if nearly all calls are on files of several processes and take far longer than the fastest, beyond chance.

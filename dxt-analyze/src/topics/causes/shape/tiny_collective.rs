@@ -47,7 +47,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         let found = by.entry(cell.file).or_default();
         add(&mut found.calls, cell.sums.calls);
         add(&mut found.bytes, cell.sums.bytes);
-        found.time_ns += cell.left_ns;
+        found.time_ns += cell.time_ns();
         found.ranks.insert(cell.process);
     }
     by.retain(|_, found| {

@@ -148,7 +148,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
         let at_end = if waited { None } else { cube.sync_points.wait_for(cell.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(cell, 1.0 - even / mine);
-            let less = cell.left_ns * (1.0 - even / mine);
+            let less = cell.time_ns() * (1.0 - even / mine);
             savings.push((index, less));
             if let Some((end, most)) = at_end {
                 let of = at_ends.entry((cell.process, end)).or_insert((most, 0.0));
@@ -231,7 +231,7 @@ struct Amount {
 impl Amount {
     fn add(&mut self, cell: &Cell, share: f64) {
         self.bytes += cell.sums.bytes as f64 * share;
-        self.ns += cell.left_ns * share;
+        self.ns += cell.time_ns() * share;
     }
 
     /// True if the bytes are about as large a part of `all` as the time.

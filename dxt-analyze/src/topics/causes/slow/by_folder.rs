@@ -2,18 +2,19 @@
 
 use super::mean::Mean;
 use super::odd::FEWEST;
+use super::remaining::{LeftOf, Remaining};
 use super::unit::{Member, Unit};
+use crate::cube::Cube;
 use crate::cube::steps::steps;
-use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
 use std::collections::BTreeMap;
 
 /// Returns the mean log slowdown of `class` calls against calls of their kind and size, by folder and process.
-pub(super) fn folders_by_process(cube: &Cube<'_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
+pub(super) fn folders_by_process(cube: &Remaining<'_, '_>, class: Class) -> BTreeMap<(u32, ProcessId), Mean> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     // The time to list a folder depends on its content.
-    let is = |cell: &&Cell| cell.leaf && cell.class == class && !cube.lists(cell);
-    for cell in cube.cells.iter().filter(is) {
+    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
+    for cell in cube.cells().filter(is) {
         if let Some(folder) = cube.folders.of(cell.file) {
             by.entry((folder, cell.process)).or_default().add(cell.above_kind, cell.sums.calls as f64);
         }
@@ -23,7 +24,11 @@ pub(super) fn folders_by_process(cube: &Cube<'_>, class: Class) -> BTreeMap<(u32
 
 /// Returns folders, compared by calls of a kind and size on any file. If each process uses one folder, only folders of several processes are
 /// distinguishable.
-pub(super) fn folders(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+pub(super) fn folders(
+    cube: &Remaining<'_, '_>,
+    class: Class,
+    member: &dyn Fn(Unit, &[Mean]) -> Option<Member>,
+) -> Vec<Member> {
     let (mut of_folder, mut of_process) = (BTreeMap::<u32, Vec<Mean>>::new(), BTreeMap::<ProcessId, u32>::new());
     let by = folders_by_process(cube, class);
     for (&(folder, process), &mean) in &by {

@@ -6,6 +6,7 @@ use super::known::is_of_target;
 use super::load::{Loads, OVERLOADED};
 use super::odd::{FEW, FEWEST, Odd, odd};
 use super::of_two::AS_MUCH;
+use super::remaining::Remaining;
 use super::stands_off::are_of_targets;
 use super::unit::Unit;
 use crate::cube::reading::usual::{FAR, Kind};
@@ -77,8 +78,8 @@ impl Takes {
 type Value = (Unit, Takes, f64);
 
 /// Returns units that are slow by the total time of their calls of a class.
-pub(super) fn by_time(cube: &Cube<'_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
-    let takes = of_entries(cube, class);
+pub(super) fn by_time(cube: &Remaining<'_, '_>, class: Class, known: &BTreeSet<(Unit, Class)>) -> Vec<Slow> {
+    let takes = of_cells(cube, class);
     // A record merged over several ranks belongs to none of them.
     let by_rank = cube.run.reduced_ranks() == 0;
     let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
@@ -126,14 +127,14 @@ pub(super) fn by_time(cube: &Cube<'_>, class: Class, known: &BTreeSet<(Unit, Cla
 }
 
 /// Returns the time of each cell's calls and of their peers, on the same file if cells are compared by file.
-fn of_entries<'g>(cube: &'g Cube<'_>, class: Class) -> Vec<(&'g Cell, Takes)> {
+fn of_cells<'c>(cube: &Remaining<'c, '_>, class: Class) -> Vec<(&'c Cell, Takes)> {
     let mut out: Vec<(&Cell, Takes)> = Vec::new();
     let mut like: FxHashMap<(Kind, FileId), Takes> = FxHashMap::default();
     let group = |cell: &Cell| {
         let file = if cell.by_file { cell.file } else { FileId::NONE };
         cube.stream(cell).map(|stream| (Kind::of_size(stream, cell.size), file))
     };
-    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
         let takes = Takes {
             calls: cell.sums.calls as f64,
             ns: (cell.left_ns - cell.beyond_ns(1.0)).max(0.0),
@@ -141,9 +142,9 @@ fn of_entries<'g>(cube: &'g Cube<'_>, class: Class) -> Vec<(&'g Cell, Takes)> {
             bytes: cell.sums.bytes as f64,
             ..Takes::default()
         };
-        if let Some(group) = group(cell) {
+        if let Some(group) = group(&cell) {
             like.entry(group).or_default().add(&takes);
-            out.push((cell, takes));
+            out.push((cell.cell(), takes));
         }
     }
     for (cell, takes) in &mut out {
@@ -226,7 +227,7 @@ fn first_of(values: &[f64]) -> Option<usize> {
 
 /// Returns the savings if calls of `units` took as long as their peers, in phases in which they are slower.
 fn slow(
-    cube: &Cube<'_>,
+    cube: &Remaining<'_, '_>,
     class: Class,
     takes: &[(&Cell, Takes)],
     units: &[Unit],
@@ -241,11 +242,11 @@ fn slow(
     phases.values().for_each(|takes| all.add(takes));
     let few = all.far.0 <= all.calls * FEW_ARE_FAR;
     let mut savings = Savings::new();
-    for (index, cell) in (0_u32..).zip(&cube.cells) {
-        if !cell.leaf || cell.class != class || !theirs(cell) {
+    for (index, cell) in (0_u32..).zip(cube.cells()) {
+        if !cell.leaf || cell.class != class || !theirs(&cell) {
             continue;
         }
-        let of = phases.get(&cube.phase(cell)).copied().unwrap_or_default();
+        let of = phases.get(&cube.phase(&cell)).copied().unwrap_or_default();
         let part = 1.0 - (-of.above()).exp();
         if of.above() >= LONGER.ln() {
             let stays = if few { 1.0 } else { FAR };

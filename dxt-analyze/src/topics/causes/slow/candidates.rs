@@ -8,9 +8,9 @@ use super::members::Sorts;
 use super::moments::{LESS, is_of_moment, lasts, moves_less};
 use super::odd::{Odd, odd};
 use super::of_two;
+use super::remaining::Remaining;
 use super::stands_off::{StandsOff, stand_off};
 use super::unit::{Member, Unit};
-use crate::cube::Cube;
 use crate::cube::reading::usual::FAR;
 use crate::model::class::{CLASSES, Class};
 use crate::replay::Savings;
@@ -32,7 +32,7 @@ const APART: u16 = 1;
 
 /// Returns units that are slow by calls of some class, with all such classes, except those `known`: a known target keeps part of its time if its
 /// fastest calls are not as slow.
-pub(super) fn candidates(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+pub(super) fn candidates(cube: &Remaining<'_, '_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let least = &cube.run.thresholds;
     let mut by: BTreeMap<Unit, Vec<(Class, Odd, usize, u64)>> = BTreeMap::new();
     let mut growing: BTreeSet<Unit> = BTreeSet::new();
@@ -139,7 +139,7 @@ pub(super) fn candidates(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts
 }
 
 /// Makes one slow unit of several that are slow together by calls of a class.
-fn of_several(cube: &Cube<'_>, class: Class, of: &StandsOff) -> Option<Slow> {
+fn of_several(cube: &Remaining<'_, '_>, class: Class, of: &StandsOff) -> Option<Slow> {
     let by = vec![(class, of.odd, of.among, of.calls)];
     let savings = shortened_of(cube, &of.units, &by);
     let (unit, more) = of.units.split_first()?;
@@ -157,11 +157,11 @@ fn range(sort: &[Member], unit: Unit) -> Option<std::ops::Range<usize>> {
 }
 
 /// True if metadata calls on a file or in a folder are as fast as on an idle server: they only look slow because others are answered from memory.
-fn answers_soon(cube: &Cube<'_>, unit: Unit, class: Class) -> bool {
+fn answers_soon(cube: &Remaining<'_, '_>, unit: Unit, class: Class) -> bool {
     if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
         return false;
     }
-    let theirs = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && unit.has(cube, cell));
+    let theirs = cube.cells().filter(|cell| cell.leaf && cell.class == class && unit.has(cube, cell));
     let (calls, time) = theirs.fold((0.0, 0.0), |sum, cell| (sum.0 + cell.sums.calls as f64, sum.1 + cell.left_ns));
     time < calls * QUICK_NS
 }
@@ -201,7 +201,7 @@ fn joined_with(all: &mut Odd, calls: &mut u64, odd: Odd, others: u64) {
 }
 
 /// Returns the savings of several units, each cell once: a call that reaches two slow targets is as slow as on one.
-pub(super) fn shortened_of(cube: &Cube<'_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
+pub(super) fn shortened_of(cube: &Remaining<'_, '_>, units: &[Unit], by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut all: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in units.iter().flat_map(|unit| savings(cube, *unit, by)) {
         let most = all.entry(index).or_default();
@@ -210,17 +210,17 @@ pub(super) fn shortened_of(cube: &Cube<'_>, units: &[Unit], by: &[(Class, Odd, u
     all.into_iter().collect()
 }
 
-fn savings(cube: &Cube<'_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
+fn savings(cube: &Remaining<'_, '_>, unit: Unit, by: &[(Class, Odd, usize, u64)]) -> Savings {
     let mut times: [f64; CLASSES.len()] = [1.0; CLASSES.len()];
     for (class, odd, ..) in by {
         times[*class as usize] = odd.above.exp();
     }
-    let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && unit.has(cube, cell));
+    let theirs = (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && unit.has(cube, cell));
     theirs
         .map(|(index, cell)| {
             let times = times[cell.class as usize];
             // Calls that are outliers even within the unit have findings of their own.
-            let theirs = (cell.left_ns - cell.beyond_ns(times * FAR)) * unit.share(cube, cell);
+            let theirs = (cell.left_ns - cell.beyond_ns(times * FAR)) * unit.share(cube, &cell);
             (index, theirs * (1.0 - 1.0 / times))
         })
         .filter(|(_, ns)| *ns > 0.0)

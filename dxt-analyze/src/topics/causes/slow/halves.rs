@@ -9,6 +9,7 @@ use super::members::Sorts;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
 use super::odd::FEW;
 use super::of_two::AS_MUCH;
+use super::remaining::Remaining;
 use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
 use crate::cube::Cube;
@@ -17,7 +18,7 @@ use crate::sum::Sum;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns groups of slow nodes or targets among few: no member is an outlier, since its peers include the other slow ones.
-pub(super) fn several_of_few(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+pub(super) fn several_of_few(cube: &Remaining<'_, '_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     // At most half can be slow: the others are the reference.
     let few = |slow: &Slow| {
         let fewest = |among: usize| among <= FEW && (slow.more.len() + 1) * 2 <= among;
@@ -27,7 +28,7 @@ pub(super) fn several_of_few(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, s
 }
 
 /// Returns the slow halves of all classes and sorts.
-pub(super) fn halves(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
+pub(super) fn halves(cube: &Remaining<'_, '_>, known: &BTreeSet<(Unit, Class)>, sorts: &Sorts) -> Vec<Slow> {
     let rate = cube.run.thresholds.false_discovery_rate;
     let of_class = |(class, sorts): &(Class, Vec<Vec<Member>>)| -> Vec<Slow> {
         sorts.iter().filter_map(|sort| half(cube, *class, sort, rate / (sort.len() * 4) as f64)).collect()
@@ -40,7 +41,7 @@ pub(super) fn halves(cube: &Cube<'_>, known: &BTreeSet<(Unit, Class)>, sorts: &S
 }
 
 /// Returns the slow half of ranks, nodes or targets, or the slow period of the run.
-fn half(cube: &Cube<'_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
+fn half(cube: &Remaining<'_, '_>, class: Class, sort: &[Member], least_p: f64) -> Option<Slow> {
     let values: Vec<f64> = sort.iter().map(|member| member.above).collect();
     let mut grows = false;
     let (units, odd, of) = match sort.first()?.unit {

@@ -6,11 +6,12 @@ use super::by_folder::folders;
 use super::load::{Loads, OVERLOADED};
 use super::mean::Mean;
 use super::odd::FEWEST;
+use super::remaining::{LeftOf, Remaining};
 use super::served;
 use super::unit::{Member, Unit};
 use crate::cube::regions::{Region, Seen};
 use crate::cube::steps::steps;
-use crate::cube::{Cell, Cube, weighted_quantile};
+use crate::cube::{Cube, weighted_quantile};
 use crate::model::class::{CLASSES, Class};
 use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
@@ -33,17 +34,17 @@ pub type Sorts = Vec<(Class, Vec<Vec<Member>>)>;
 
 /// Computes the members once for all rules.
 #[must_use]
-pub fn sorts(cube: &Cube<'_>) -> Sorts {
+pub fn sorts(cube: &Remaining<'_, '_>) -> Sorts {
     CLASSES.into_par_iter().with_max_len(1).map(|class| (class, members(cube, class))).collect()
 }
 
 /// Returns the members of each sort, by calls of one class.
 #[must_use]
-fn members(cube: &Cube<'_>, class: Class) -> Vec<Vec<Member>> {
+fn members(cube: &Remaining<'_, '_>, class: Class) -> Vec<Vec<Member>> {
     let mut by_moment: BTreeMap<(ProcessId, u16), Mean> = BTreeMap::new();
     let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut of_fastest: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
         let weight = cell.sums.calls as f64;
         by_moment.entry((cell.process, cell.slot)).or_default().add(cell.above, weight);
         for target in &cell.targets {
@@ -96,11 +97,11 @@ fn members(cube: &Cube<'_>, class: Class) -> Vec<Vec<Member>> {
 
 /// Returns files, compared by calls of a kind and size on any file. If each process uses one file, only files of several processes are
 /// distinguishable.
-fn files(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
+fn files(cube: &Remaining<'_, '_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Member> {
     let mut by: BTreeMap<(FileId, ProcessId), Mean> = BTreeMap::new();
-    let is = |cell: &&Cell| cell.leaf && cell.class == class && !cube.lists(cell);
-    let at_the_time = slow_moments(cube.cells.iter().filter(is));
-    for cell in cube.cells.iter().filter(is) {
+    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
+    let at_the_time = slow_moments(cube.cells().filter(is));
+    for cell in cube.cells().filter(is) {
         let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
         by.entry((cell.file, cell.process)).or_default().add(above, cell.sums.calls as f64);
     }
@@ -122,7 +123,7 @@ fn files(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option
 const FILES_AT_ONCE: usize = 4;
 
 /// Returns the median log slowdown of files in each time window with several: a file that is used only then is not slow because of that.
-fn slow_moments<'e>(cells: impl Iterator<Item = &'e Cell>) -> BTreeMap<u16, f64> {
+fn slow_moments<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
     for cell in cells {
         let of = slots.entry(cell.slot).or_default().entry(cell.file).or_default();
@@ -134,7 +135,11 @@ fn slow_moments<'e>(cells: impl Iterator<Item = &'e Cell>) -> BTreeMap<u16, f64>
 }
 
 /// Returns the parts of each file, with their log slowdown for each process.
-fn regions(cube: &Cube<'_>, class: Class, member: &dyn Fn(Unit, &[Mean]) -> Option<Member>) -> Vec<Vec<Member>> {
+fn regions(
+    cube: &Remaining<'_, '_>,
+    class: Class,
+    member: &dyn Fn(Unit, &[Mean]) -> Option<Member>,
+) -> Vec<Vec<Member>> {
     let mut out: BTreeMap<FileId, Vec<Member>> = BTreeMap::new();
     for ((file, part), seen) in cube.regions.seen(cube.run, class) {
         let mean = |seen: &Seen| Mean::of(seen.above, seen.calls as f64);

@@ -22,6 +22,7 @@ pub mod members;
 mod moments;
 pub mod odd;
 pub mod of_two;
+pub mod remaining;
 mod served;
 mod stands_off;
 pub mod unit;
@@ -33,7 +34,8 @@ use candidates::candidates;
 use halves::{halves, several_of_few};
 use members::sorts;
 use odd::Odd;
-use std::collections::{BTreeMap, BTreeSet};
+use remaining::Remaining;
+use std::collections::BTreeSet;
 use unit::Unit;
 
 /// Most slow units that are searched for.
@@ -76,26 +78,14 @@ impl Slow {
     }
 }
 
-/// Finds all slow units and subtracts their savings from the cells' time. If most targets look slow, none is: the search is repeated without
+/// Returns all slow units, and what they leave unexplained. If most targets look slow, none is: the search is repeated without
 /// targets, as their common use is the cause.
-pub fn slow_units(cube: &mut Cube<'_>) -> Vec<Slow> {
-    if targets(cube) < SEVERAL {
-        return search(cube, true);
-    }
-    let before: Vec<(f64, f64, f64)> =
-        cube.cells.iter().map(|cell| (cell.left_ns, cell.above, cell.above_kind)).collect();
-    let regions = cube.regions.clone();
-    let found = search(cube, true);
+pub fn slow_units<'c, 'a>(cube: &'c Cube<'a>) -> (Vec<Slow>, Remaining<'c, 'a>) {
+    let all = Remaining::new(cube);
+    let (found, left) = search(all.clone(), true);
     let slow: BTreeSet<Unit> = found.iter().flat_map(|slow| slow.more.iter().copied().chain([slow.unit])).collect();
     let slow = slow.iter().filter(|unit| matches!(unit, Unit::Target(_))).count();
-    if slow < SEVERAL || slow * 2 <= targets(cube) {
-        return found;
-    }
-    for (cell, (left_ns, above, above_kind)) in cube.cells.iter_mut().zip(before) {
-        (cell.left_ns, cell.above, cell.above_kind) = (left_ns, above, above_kind);
-    }
-    cube.regions = regions;
-    search(cube, false)
+    if slow < SEVERAL || slow * 2 <= targets(cube) { (found, left) } else { search(all, false) }
 }
 
 /// Returns the number of targets that calls reach.
@@ -106,30 +96,30 @@ fn targets(cube: &Cube<'_>) -> usize {
 }
 
 /// Finds slow units one after another, with or without storage targets.
-fn search(cube: &mut Cube<'_>, with_targets: bool) -> Vec<Slow> {
-    let least: f64 = cube.cells.iter().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;
+fn search<'c, 'a>(mut cube: Remaining<'c, 'a>, with_targets: bool) -> (Vec<Slow>, Remaining<'c, 'a>) {
+    let least: f64 = cube.cells().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;
     let looked_at = |slow: &Slow| with_targets || !matches!(slow.unit, Unit::Target(_));
     let mut out: Vec<Slow> = Vec::new();
     let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
     while out.len() < ROUNDS {
         // Halves are searched only if no unit is an outlier: outliers on one side look like halves on another. Regions that all processes pass in
         // order look like time windows.
-        let sorts = sorts(cube);
-        let half = |cube: &Cube<'_>| most(halves(cube, &known, &sorts).into_iter().filter(looked_at), least);
-        let (odd, few) = rayon::join(|| candidates(cube, &known, &sorts), || several_of_few(cube, &known, &sorts));
+        let sorts = sorts(&cube);
+        let half = |cube: &Remaining<'_, '_>| most(halves(cube, &known, &sorts).into_iter().filter(looked_at), least);
+        let (odd, few) = rayon::join(|| candidates(&cube, &known, &sorts), || several_of_few(&cube, &known, &sorts));
         let best = match most(odd.into_iter().chain(few).filter(looked_at), least) {
             Some(best) if matches!(best.unit, Unit::Region(_)) => {
-                half(cube).filter(|half| half.weight() >= best.weight()).or(Some(best))
+                half(&cube).filter(|half| half.weight() >= best.weight()).or(Some(best))
             }
-            best => best.or_else(|| half(cube)),
+            best => best.or_else(|| half(&cube)),
         };
         let Some(best) = best else { break };
-        take(cube, &best);
+        cube.take(&best);
         let units = best.more.iter().chain([&best.unit]);
         known.extend(units.flat_map(|unit| best.by.iter().map(move |(class, ..)| (*unit, *class))));
         out.push(best);
     }
-    out
+    (out, cube)
 }
 
 /// Returns the unit that explains most, if enough; a common cause of several ranks goes before the ranks.
@@ -146,24 +136,4 @@ fn most(all: impl IntoIterator<Item = Slow>, least: f64) -> Option<Slow> {
     let weight = |slow: &Option<Slow>| slow.as_ref().map_or(0.0, Slow::weight);
     let best = if weight(&other) >= weight(&ranks) * IN_COMMON { other } else { ranks };
     best.filter(|best| best.time_ns() > least)
-}
-
-/// Subtracts the time that a unit explains.
-fn take(cube: &mut Cube<'_>, slow: &Slow) {
-    let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
-    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
-    for &(index, ns) in &slow.savings {
-        let share = cube.cells.get(index as usize).map_or(1.0, |cell| slow.unit.share(cube, cell));
-        if let Some(cell) = cube.cells.get_mut(index as usize) {
-            cell.left_ns -= ns;
-            let above = above.get(&cell.class).copied().unwrap_or_default() * share;
-            cell.above_kind -= above;
-            if !(cell.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
-                cell.above -= above;
-            }
-        }
-    }
-    if let Unit::Region(region) = slow.unit {
-        cube.regions.take(region, &classes);
-    }
 }

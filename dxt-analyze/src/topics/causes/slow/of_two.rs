@@ -5,6 +5,7 @@ use super::at_once::AtOnce;
 use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
 use super::odd::{FEWEST, Odd};
+use super::remaining::Remaining;
 use super::unit::{Member, Unit};
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
@@ -57,17 +58,17 @@ pub(super) fn clearly_slower(mine: &[f64], theirs: &[f64]) -> Option<Odd> {
 }
 
 /// Returns the slower of two folders, by processes that use both, else by all that use either; if processes alternate between them, by files.
-pub fn folders(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+pub fn folders(cube: &Remaining<'_, '_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let by = folders_by_process(cube, class);
     let (slow, odd, calls) = slower(cube, &by).or_else(|| folders_by_file(cube, class))?;
     Some((Unit::Folder(slow), odd, calls))
 }
 
 /// Returns the slower of two folders between which processes alternate, if each of its files is slower than each of the other's.
-fn folders_by_file(cube: &Cube<'_>, class: Class) -> Option<(u32, Odd, u64)> {
+fn folders_by_file(cube: &Remaining<'_, '_>, class: Class) -> Option<(u32, Odd, u64)> {
     let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
     let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
-    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && cell.sums.bytes > 0) {
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && cell.sums.bytes > 0) {
         let Some(folder) = cube.folders.of(cell.file) else { continue };
         by.entry(folder).or_default().entry(cell.file).or_default().add(cell.above_kind, cell.sums.calls as f64);
         calls.push((cell.process, cell.sums.first_at, folder));
@@ -88,11 +89,11 @@ fn folders_by_file(cube: &Cube<'_>, class: Class) -> Option<(u32, Odd, u64)> {
 }
 
 /// Returns the slower of two files, by processes that alternate between them: at different times, files may differ because of the time.
-pub fn files(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+pub fn files(cube: &Remaining<'_, '_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut slots: BTreeMap<(ProcessId, u16), u32> = BTreeMap::new();
     let mut both: Vec<FileId> = Vec::new();
-    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cube.lists(cell)) {
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && !cube.lists(cell)) {
         let known = both.iter().position(|file| *file == cell.file);
         let at = known.unwrap_or_else(|| {
             both.push(cell.file);
@@ -114,11 +115,11 @@ pub fn files(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
 
 /// Returns the slower of two disjoint groups of storage targets with equal load, by its first target: each request reaches all targets of a
 /// group, which cannot be distinguished.
-pub fn targets(cube: &Cube<'_>, class: Class) -> Option<(Unit, Odd, u64)> {
+pub fn targets(cube: &Remaining<'_, '_>, class: Class) -> Option<(Unit, Odd, u64)> {
     let mut groups: BTreeSet<Vec<u32>> = BTreeSet::new();
     let mut by: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
-    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
         let mut group = cell.targets.clone();
         group.sort_unstable();
         let first = *group.first()?;

@@ -1,0 +1,105 @@
+//! Time and slowdown of a run's cells that no slow unit explains yet: the cube itself never changes.
+
+use super::Slow;
+use super::unit::Unit;
+use crate::cube::regions::Regions;
+use crate::cube::{Cell, Cube};
+use crate::model::Class;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+/// A cube, with the part of its cells' times that is not explained.
+#[derive(Clone)]
+pub struct Remaining<'c, 'a> {
+    cube: &'c Cube<'a>,
+    left: Vec<Left>,
+    /// Parts of files without those known to be slow.
+    pub regions: Regions,
+}
+
+/// Unexplained part of a cell: its time in ns, and log slowdowns compared with peers ([`Cell::above`], [`Cell::above_kind`]).
+#[derive(Clone, Copy)]
+struct Left {
+    ns: f64,
+    above: f64,
+    above_kind: f64,
+}
+
+/// A cell and what is not explained of it.
+#[derive(Clone, Copy)]
+pub struct LeftOf<'c> {
+    cell: &'c Cell,
+    /// Unexplained time, in ns.
+    pub left_ns: f64,
+    /// Unexplained part of [`Cell::above`].
+    pub above: f64,
+    /// Unexplained part of [`Cell::above_kind`].
+    pub above_kind: f64,
+}
+
+impl<'a> Deref for Remaining<'_, 'a> {
+    type Target = Cube<'a>;
+
+    fn deref(&self) -> &Cube<'a> {
+        self.cube
+    }
+}
+
+impl Deref for LeftOf<'_> {
+    type Target = Cell;
+
+    fn deref(&self) -> &Cell {
+        self.cell
+    }
+}
+
+impl<'c> LeftOf<'c> {
+    /// Returns the cell itself.
+    #[must_use]
+    pub fn cell(&self) -> &'c Cell {
+        self.cell
+    }
+
+    /// Returns [`Cell::beyond_ns`], at most the unexplained time.
+    #[must_use]
+    pub fn beyond_ns(&self, times: f64) -> f64 {
+        self.cell.beyond_ns(times).min(self.left_ns.max(0.0))
+    }
+}
+
+impl<'c, 'a> Remaining<'c, 'a> {
+    /// Returns a cube of which nothing is explained.
+    #[must_use]
+    pub fn new(cube: &'c Cube<'a>) -> Self {
+        let left = |cell: &Cell| Left { ns: cell.time_ns(), above: cell.above, above_kind: cell.above_kind };
+        Self { cube, left: cube.cells.iter().map(left).collect(), regions: cube.regions.clone() }
+    }
+
+    /// Returns all cells with their unexplained parts, in the cube's order.
+    pub fn cells(&self) -> impl Iterator<Item = LeftOf<'c>> + Clone {
+        let of = |(cell, left): (&'c Cell, &Left)| {
+            let Left { ns, above, above_kind } = *left;
+            LeftOf { cell, left_ns: ns, above, above_kind }
+        };
+        self.cube.cells.iter().zip(&self.left).map(of)
+    }
+
+    /// Removes the time and slowdown that a unit explains.
+    pub(super) fn take(&mut self, slow: &Slow) {
+        let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
+        for &(index, ns) in &slow.savings {
+            let at = index as usize;
+            let (Some(cell), Some(left)) = (self.cube.cells.get(at), self.left.get_mut(at)) else { continue };
+            left.ns -= ns;
+            let above = above.get(&cell.class).copied().unwrap_or_default() * slow.unit.share(self.cube, cell);
+            left.above_kind -= above;
+            if !(cell.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
+                left.above -= above;
+            }
+        }
+        if let Unit::Region(region) = slow.unit {
+            let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+            self.regions.take(region, &classes);
+        }
+    }
+}
