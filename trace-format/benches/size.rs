@@ -1,8 +1,8 @@
-// Benchmark of the cost of a segment: bytes on disk, and ns to encode and to decode, for segments of real calls.
+//! Benchmark of the cost of a segment: bytes on disk, and ns to encode and to decode, for segments of real calls.
 //!
-// The segments are `pwrite` calls that this program makes on a file in memory, with clock readings before and after each call, as in a
-// tracer; gaps and durations therefore have realistic noise. Prints medians and minima over several repetitions and asserts nothing,
-// because a measurement is not a test. Run by `scripts/bench.sh size`.
+//! The segments are `pwrite` calls that this program makes on a file in memory, with clock readings before and after each call, as in a
+//! tracer; gaps and durations therefore have realistic noise. Prints medians and minima over several repetitions and asserts nothing,
+//! because a measurement is not a test. Run by `scripts/bench.sh size`.
 
 use std::fs::File;
 use std::hint::black_box;

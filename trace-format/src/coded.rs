@@ -1,4 +1,4 @@
-// Enumerations stored as numbers. Codes that only newer writers know stay readable.
+//! Enumerations stored as numbers. Codes that only newer writers know stay readable.
 
 /// Implements conversions between an enumeration and the `u32` codes by which serde stores it in the file. Unlisted codes (from a newer
 /// writer) become the variant after `else`.

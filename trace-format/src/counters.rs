@@ -1,5 +1,5 @@
-// Counters: totals over calls that are not stored as segments. [`Counters::fold`] defines every number: the tracer folds calls that it
-// cannot store as segments, the analyzer folds whole traces, and both get equal counters.
+//! Counters: totals over calls that are not stored as segments. [`Counters::fold`] defines every number: the tracer folds calls that it
+//! cannot store as segments, the analyzer folds whole traces, and both get equal counters.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-// Errors in the bytes of a trace. Variants state the offset, the expected value and the value found.
+//! Errors in the bytes of a trace. Variants state the offset, the expected value and the value found.
 
 /// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,5 +1,5 @@
-// Limits of lengths that come from a file. A length stated in a file is checked here before any memory is allocated or bytes are skipped
-// because of it.
+//! Limits of lengths that come from a file. A length stated in a file is checked here before any memory is allocated or bytes are skipped
+//! because of it.
 
 use crate::error::{Error, Result};
 

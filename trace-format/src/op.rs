@@ -1,5 +1,5 @@
-// Operations (read, write, open, ...) of streams. Each trace contains its table of operations (in the job block), so that an older analyzer
-// can show operations that a newer tracer added.
+//! Operations (read, write, open, ...) of streams. Each trace contains its table of operations (in the job block), so that an older analyzer
+//! can show operations that a newer tracer added.
 
 use crate::coded::coded;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-// Profiles: access statistics of one file through one layer. [`Profile::fold`] defines every number: the tracer adds accesses that it does
-// not store as segments, the analyzer adds segments, and both get equal profiles.
+//! Profiles: access statistics of one file through one layer. [`Profile::fold`] defines every number: the tracer adds accesses that it does
+//! not store as segments, the analyzer adds segments, and both get equal profiles.
 
 use crate::common_values::CommonValues;
 use crate::segment::NO_TIME;

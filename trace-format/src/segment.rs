@@ -1,4 +1,4 @@
-// Segment: one I/O operation in 32 bytes, as the tracer's memory holds it; trace files store segments as columns.
+//! Segment: one I/O operation in 32 bytes, as the tracer's memory holds it; trace files store segments as columns.
 //!
 //! ```text
 //!  byte 0        8             16            24            32

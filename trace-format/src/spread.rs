@@ -1,5 +1,5 @@
-// Spreads: statistics over the ranks that share a file. Each rank contributes a spread of one rank, and merging spreads in any order gives
-// the spread of all ranks: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+//! Spreads: statistics over the ranks that share a file. Each rank contributes a spread of one rank, and merging spreads in any order gives
+//! the spread of all ranks: Chan, Golub & LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
 
 use serde::{Deserialize, Serialize};
 

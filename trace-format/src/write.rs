@@ -1,7 +1,7 @@
-// Writer of trace files: turns segments and metadata into bytes.
+//! Writer of trace files: turns segments and metadata into bytes.
 //!
-// A file consists of the header, the job frame, one region per process, the index and the trailer. This module encodes these parts; the
-// caller (one process, or all ranks of a job at their own offsets) writes the parts one after another.
+//! A file consists of the header, the job frame, one region per process, the index and the trailer. This module encodes these parts; the
+//! caller (one process, or all ranks of a job at their own offsets) writes the parts one after another.
 
 use crate::columns::{self, Scratch, TickScale};
 use crate::error::{Error, Result};

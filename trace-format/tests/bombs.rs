@@ -1,5 +1,5 @@
-// Tests that the reader's memory is bounded, regardless of the lengths that a trace states: an allocator enforces the limit for files of
-// kilobytes that decompress to gigabytes.
+//! Tests that the reader's memory is bounded, regardless of the lengths that a trace states: an allocator enforces the limit for files of
+//! kilobytes that decompress to gigabytes.
 
 use cap::Cap;
 use std::alloc::System;

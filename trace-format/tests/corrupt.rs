@@ -1,4 +1,4 @@
-// Tests with truncated and damaged files: intact data is read, losses are counted, nothing panics, and memory stays bounded.
+//! Tests with truncated and damaged files: intact data is read, losses are counted, nothing panics, and memory stays bounded.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-// Golden traces: a file of each format version, which must be read as stated by the JSON file beside it, forever.
+//! Golden traces: a file of each format version, which must be read as stated by the JSON file beside it, forever.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

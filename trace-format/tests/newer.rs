@@ -1,4 +1,4 @@
-// Tests of forward compatibility: additions of a newer writer (`FORMAT.md`, "How the format changes") do not prevent reading the rest.
+//! Tests of forward compatibility: additions of a newer writer (`FORMAT.md`, "How the format changes") do not prevent reading the rest.
 
 mod common;
 #[path = "common/sample.rs"]

@@ -1,4 +1,4 @@
-// Tests of metadata sections that are omitted if empty: hints, datatypes, data sets, communicators, mounts.
+//! Tests of metadata sections that are omitted if empty: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
     Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, DimensionDef,

@@ -1,4 +1,4 @@
-// Tests of recovery from a spill file: each block is recovered once, in the order of its thread, regardless of the order in the file.
+//! Tests of recovery from a spill file: each block is recovered once, in the order of its thread, regardless of the order in the file.
 #![expect(clippy::unwrap_used, reason = "tests end where something fails")]
 
 #[path = "common/spool.rs"]

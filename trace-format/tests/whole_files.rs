@@ -1,4 +1,4 @@
-// Round trips of whole files: job, processes and segments are read as they were written.
+//! Round trips of whole files: job, processes and segments are read as they were written.
 
 mod common;
 

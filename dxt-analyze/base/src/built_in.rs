@@ -1,5 +1,5 @@
-// Parts built into every HTML page: plotting library, style sheet, and a content security policy that allows only the page's own scripts.
-// Pages fetch nothing.
+//! Parts built into every HTML page: plotting library, style sheet, and a content security policy that allows only the page's own scripts.
+//! Pages fetch nothing.
 
 use crate::text::printable::printable;
 use anyhow::Result;

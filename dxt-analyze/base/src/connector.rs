@@ -1,4 +1,4 @@
-// Columns of the rows of the LDMS-Darshan connector, which the live view writes and the analyzer reads.
+//! Columns of the rows of the LDMS-Darshan connector, which the live view writes and the analyzer reads.
 
 /// Column names, in the CSV order of the paper on the connector.
 pub const COLUMNS: [&str; 26] = [

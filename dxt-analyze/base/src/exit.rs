@@ -1,4 +1,4 @@
-// Exit codes of the program, and the error type for invalid command lines.
+//! Exit codes of the program, and the error type for invalid command lines.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-// Opens all input files of the analyzer. Only regular files are opened: opening a FIFO blocks until its other end is opened, and reading a
-// device may never end. Sparse files may have holes of terabytes, so only bytes outside holes are counted.
+//! Opens all input files of the analyzer. Only regular files are opened: opening a FIFO blocks until its other end is opened, and reading a
+//! device may never end. Sparse files may have holes of terabytes, so only bytes outside holes are counted.
 
 use rustix::fs::{Mode, OFlags, SeekFrom, open as open_as, seek};
 use rustix::io::Errno;

@@ -1,5 +1,5 @@
-// Messages on standard error; `--quiet` suppresses all but errors. All output to standard error goes through [`tell`], which ignores write
-// errors, so that a full disk or a closed pipe does not end the program.
+//! Messages on standard error; `--quiet` suppresses all but errors. All output to standard error goes through [`tell`], which ignores write
+//! errors, so that a full disk or a closed pipe does not end the program.
 
 use crate::text::printable::printable;
 use std::fmt::Arguments;

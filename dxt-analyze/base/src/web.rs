@@ -1,10 +1,10 @@
-// HTTP servers of the analyzer: report pages on 127.0.0.1, and metrics for Prometheus.
+//! HTTP servers of the analyzer: report pages on 127.0.0.1, and metrics for Prometheus.
 //!
-// - No client can block a server: a connection carries one request of bounded size and time. At the connection limit, the oldest connection
-//   is closed unless its answer is still being computed.
-// - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this address
-//   (DNS rebinding).
-// - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
+//! - No client can block a server: a connection carries one request of bounded size and time. At the connection limit, the oldest connection
+//!   is closed unless its answer is still being computed.
+//! - A server answers only requests for its own host names, so that no web page can read a trace by resolving its own name to this address
+//!   (DNS rebinding).
+//! - Page paths begin with a random word, so that other users of the machine cannot read a trace by trying ports.
 
 use crate::progress::say;
 use anyhow::{Context, Result};

@@ -1,5 +1,5 @@
-// Benchmark: segments decoded from a log per second (`cargo bench -p darshan-log -- LOG [RUNS]`), and the speed of decompression alone,
-// which decoding cannot exceed. Asserts nothing, because a measurement is not a test.
+//! Benchmark: segments decoded from a log per second (`cargo bench -p darshan-log -- LOG [RUNS]`), and the speed of decompression alone,
+//! which decoding cannot exceed. Asserts nothing, because a measurement is not a test.
 
 use darshan_log::text::{DxtLayout, dxt_parser};
 use darshan_log::{Api, Log};

@@ -1,4 +1,4 @@
-// Byte order, fixed-size fields, and the type of texts that Darshan stores as C strings.
+//! Byte order, fixed-size fields, and the type of texts that Darshan stores as C strings.
 
 use std::borrow::Cow;
 use std::fmt;

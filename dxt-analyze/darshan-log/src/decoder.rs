@@ -1,4 +1,4 @@
-// Decompressors of a log's regions behind one interface. At the end of a compressed stream, decompression continues with the next stream.
+//! Decompressors of a log's regions behind one interface. At the end of a compressed stream, decompression continues with the next stream.
 
 use crate::header::Compression;
 

@@ -1,4 +1,4 @@
-// Errors in the bytes of a log. Variants state the offset, the expected value and the value found.
+//! Errors in the bytes of a log. Variants state the offset, the expected value and the value found.
 
 use crate::module::Module;
 

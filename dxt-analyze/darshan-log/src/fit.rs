@@ -1,14 +1,14 @@
-// Detection of a module's record sizes. Sites modify Darshan, so that records contain additional numbers despite their official versions.
+//! Detection of a module's record sizes. Sites modify Darshan, so that records contain additional numbers despite their official versions.
 //!
-// The official size is used if it fits, that is if a record head (id, rank, ...) is wherever the size predicts one, up to the end of the
-// region. Otherwise larger sizes (8 to [`MOST_EXTRA`] bytes more) are tried, then heads of DXT records whose additional numbers count
-// further segments. A size fits if
+//! The official size is used if it fits, that is if a record head (id, rank, ...) is wherever the size predicts one, up to the end of the
+//! region. Otherwise larger sizes (8 to [`MOST_EXTRA`] bytes more) are tried, then heads of DXT records whose additional numbers count
+//! further segments. A size fits if
 //!
 //! * the region is a whole number of records,
-// * each rank is between -1 and the job's last rank, and
-// * at least half of the record ids are in the name table.
+//! * each rank is between -1 and the job's last rank, and
+//! * at least half of the record ids are in the name table.
 //!
-// If several sizes fit, the size with the most named records is used. If none fits and damage is not the reason, the layout is unknown.
+//! If several sizes fit, the size with the most named records is used. If none fits and damage is not the reason, the layout is unknown.
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};

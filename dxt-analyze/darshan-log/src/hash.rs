@@ -1,4 +1,4 @@
-// Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, in the public domain (<https://burtleburtle.net/bob/c/lookup8.c>).
+//! Record ids: Bob Jenkins' 64-bit hash "lookup8" of a name, in the public domain (<https://burtleburtle.net/bob/c/lookup8.c>).
 
 /// Start value of the hash, arbitrarily the fractional part of the golden ratio.
 const START: u64 = 0x9e37_79b9_7f4a_7c13;

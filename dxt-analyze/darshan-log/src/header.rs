@@ -1,7 +1,7 @@
-// Header of a log: offsets and versions of the regions. The header is the only part that is never compressed.
+//! Header of a log: offsets and versions of the regions. The header is the only part that is never compressed.
 //!
-// The header has two layouts: 1,328 bytes with 64 module indices since format 3.41, and 360 bytes with 16 indices before. Old indices are
-// converted to those of format 3.41 here, so that no other code needs to know them.
+//! The header has two layouts: 1,328 bytes with 64 module indices since format 3.41, and 360 bytes with 16 indices before. Old indices are
+//! converted to those of format 3.41 here, so that no other code needs to know them.
 
 use crate::bytes::{Endian, until_nul};
 use crate::error::{Error, Problem, Result};

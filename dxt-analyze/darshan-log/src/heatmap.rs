@@ -1,4 +1,4 @@
-// Heat maps: bytes that each rank read and wrote per time bin of the run, by API.
+//! Heat maps: bytes that each rank read and wrote per time bin of the run, by API.
 
 use crate::bytes::Endian;
 use crate::limits;

@@ -1,8 +1,8 @@
-// Limits of lengths that come from a log. A length stated in a record is checked here before any memory is allocated because of it; data is
-// read in pieces, so that memory grows only with the bytes that exist.
+//! Limits of lengths that come from a log. A length stated in a record is checked here before any memory is allocated because of it; data is
+//! read in pieces, so that memory grows only with the bytes that exist.
 //!
-// A small compressed file may decompress to gigabytes; therefore a region may decompress only to a multiple of its length, see
-// [`unpacked`]. Data in memory is counted with its overhead.
+//! A small compressed file may decompress to gigabytes; therefore a region may decompress only to a multiple of its length, see
+//! [`unpacked`]. Data in memory is counted with its overhead.
 
 use crate::error::{Error, Result};
 

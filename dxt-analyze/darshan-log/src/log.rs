@@ -1,4 +1,4 @@
-// Open log: header, job, mounts and names in memory, and readers for the log's modules.
+//! Open log: header, job, mounts and names in memory, and readers for the log's modules.
 
 use crate::counters::Counters;
 use crate::counters::layout::Layout;

@@ -1,4 +1,4 @@
-// Modules of a log: their indices in a header of format 3.41, names, and the record versions that this reader supports.
+//! Modules of a log: their indices in a header of format 3.41, names, and the record versions that this reader supports.
 
 use std::fmt;
 

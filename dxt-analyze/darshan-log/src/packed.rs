@@ -1,4 +1,4 @@
-// Recognizes files that are one compressed stream: logs of Darshan 2.x, logs that were compressed as a whole, or other files.
+//! Recognizes files that are one compressed stream: logs of Darshan 2.x, logs that were compressed as a whole, or other files.
 
 use crate::error::{Error, Result};
 use crate::header::byte_order;

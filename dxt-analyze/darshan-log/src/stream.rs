@@ -1,7 +1,7 @@
-// Reader of a region as one sequence of bytes. A region is a concatenation of compressed streams, one per rank with data.
+//! Reader of a region as one sequence of bytes. A region is a concatenation of compressed streams, one per rank with data.
 //!
-// Memory use is two buffers of fixed size, whatever the region decompresses to, and the number of decompressed bytes is limited. Bytes
-// before damage are delivered, then the damage is reported.
+//! Memory use is two buffers of fixed size, whatever the region decompresses to, and the number of decompressed bytes is limited. Bytes
+//! before damage are delivered, then the damage is reported.
 
 use crate::decoder::Decoder;
 use crate::error::{Error, Problem};

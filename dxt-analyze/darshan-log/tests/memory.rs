@@ -1,4 +1,4 @@
-// Tests that memory does not grow with a log, whatever the log contains or states: the allocator enforces a fixed limit.
+//! Tests that memory does not grow with a log, whatever the log contains or states: the allocator enforces a fixed limit.
 
 use cap::Cap;
 use darshan_log::text::{DxtLayout, dxt_parser};

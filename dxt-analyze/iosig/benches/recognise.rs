@@ -1,6 +1,6 @@
-// Benchmark of the recogniser on decoded columns, on one core, compared with a plain pass that sums all values. Both are timed alternately,
-// so that other load on the machine affects both; the result is the minimum of several repetitions. Asserts nothing, because a measurement
-// is not a test. Run by `scripts/bench.sh signatures`.
+//! Benchmark of the recogniser on decoded columns, on one core, compared with a plain pass that sums all values. Both are timed alternately,
+//! so that other load on the machine affects both; the result is the minimum of several repetitions. Asserts nothing, because a measurement
+//! is not a test. Run by `scripts/bench.sh signatures`.
 
 use iosig::{Access, Limits, Recogniser, Signature};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-// Classification of patterns, and of accesses outside loops, on the five axes of IOSIG: spatial order, size, repetition, intervals, operation.
+//! Classification of patterns, and of accesses outside loops, on the five axes of IOSIG: spatial order, size, repetition, intervals, operation.
 
 use crate::nest::{Leaf, Loop, Node, Step};
 use crate::signature::{Residue, Signature};

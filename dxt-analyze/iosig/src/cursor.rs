@@ -1,4 +1,4 @@
-// Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access only with the prediction.
+//! Fast path for a loop nest: predicts the next access from a flattened form of the nest, and compares each access only with the prediction.
 
 use crate::access::Access;
 use crate::nest::{Loop, MAX_DEPTH, Node, Step, moved};

@@ -1,6 +1,6 @@
-// Expansion of signatures: computes the accesses that a signature describes.
+//! Expansion of signatures: computes the accesses that a signature describes.
 //!
-// Expansion is independent of loop recognition: each access is computed from its loop indices, never from the previous access.
+//! Expansion is independent of loop recognition: each access is computed from its loop indices, never from the previous access.
 
 use crate::nest::{Leaf, Loop, Node};
 use crate::signature::{Item, Pattern, Signature};

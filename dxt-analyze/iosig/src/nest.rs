@@ -1,12 +1,12 @@
-// Loop nests, and the test if three consecutive nodes are iterations of one loop.
+//! Loop nests, and the test if three consecutive nodes are iterations of one loop.
 //!
-// A leaf is an access in a loop body. A leaf has one step per loop around it, so that one body can contain both a moving block and a fixed header:
+//! A leaf is an access in a loop body. A leaf has one step per loop around it, so that one body can contain both a moving block and a fixed header:
 //!
 //! ```text
 //! offset = leaf.offset + sum over d of steps[d].offset * index[d]    (modulo 2^64; d = 0 is the innermost loop)
 //! ```
 //!
-// The formula also holds for lengths, and for the iteration counts of inner loops with their `count_steps`.
+//! The formula also holds for lengths, and for the iteration counts of inner loops with their `count_steps`.
 
 use crate::times::Intervals;
 

@@ -1,4 +1,4 @@
-// Text notation of the IOSIG papers, which do not use brackets consistently; this module uses the following form:
+//! Text notation of the IOSIG papers, which do not use brackets consistently; this module uses the following form:
 //!
 //! ```text
 //! {operation, file, initial position, dimension, (patterns, iterations), repetitions}
@@ -7,11 +7,11 @@
 //! run     = ({start, stride, 1}, size, 1, temporal), iterations, 1      one pattern, without the inner brackets, as the paper writes IOR
 //! ```
 //!
-// - The initial position is the offset of the first access. The dimension is the loop depth, plus one if a body has several accesses.
-// - Several strides are listed innermost first: `{start, (4096, 1048576), 2}`. A growing size is `{first, step}`, with several steps in
-//   parentheses; varying iteration counts are `{first, step}` too.
-// - `fixed_interval` is written once per loop, after the last access directly in the loop. Random intervals are not written.
-// - Different operations are named at each access, and joined by `+` at the start.
+//! - The initial position is the offset of the first access. The dimension is the loop depth, plus one if a body has several accesses.
+//! - Several strides are listed innermost first: `{start, (4096, 1048576), 2}`. A growing size is `{first, step}`, with several steps in
+//!   parentheses; varying iteration counts are `{first, step}` too.
+//! - `fixed_interval` is written once per loop, after the last access directly in the loop. Random intervals are not written.
+//! - Different operations are named at each access, and joined by `+` at the start.
 
 use std::fmt::Write;
 

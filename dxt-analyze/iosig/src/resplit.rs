@@ -1,12 +1,12 @@
-// Correction of runs (loops over a single access) that include accesses of a larger loop nest. Of several descriptions of the same
-// accesses, the description with the lowest cost is used.
+//! Correction of runs (loops over a single access) that include accesses of a larger loop nest. Of several descriptions of the same
+//! accesses, the description with the lowest cost is used.
 //!
-// 1. `resplit` searches for a period in the latest raw accesses, regardless of their elements on the stack, and replaces these elements by
-// a loop if the loop is cheaper.
-// 2. `absorb_back` extends a new nest backward: if the run before it ends with an earlier iteration of the nest, that iteration is moved to
-// the nest.
+//! 1. `resplit` searches for a period in the latest raw accesses, regardless of their elements on the stack, and replaces these elements by
+//! a loop if the loop is cheaper.
+//! 2. `absorb_back` extends a new nest backward: if the run before it ends with an earlier iteration of the nest, that iteration is moved to
+//! the nest.
 //!
-// `turn` contains a third correction.
+//! `turn` contains a third correction.
 
 use crate::access::Access;
 use crate::nest::{Leaf, Loop, Node, Step, delta, moved};

@@ -1,4 +1,4 @@
-// Fast path for a run (loop over a single access with constant strides), with a few instructions per access.
+//! Fast path for a run (loop over a single access with constant strides), with a few instructions per access.
 
 use crate::access::{Access, Accesses};
 use crate::nest::{Leaf, Loop, moved};

@@ -1,4 +1,4 @@
-// Signatures, the result of loop recognition: loop nests and residues (accesses outside loops), in the order of the accesses.
+//! Signatures, the result of loop recognition: loop nests and residues (accesses outside loops), in the order of the accesses.
 
 use crate::access::Access;
 use crate::nest::{Leaf, Loop, Node, Step};

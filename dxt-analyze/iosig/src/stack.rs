@@ -1,8 +1,8 @@
-// Stack of the latest elements (accesses and loop nests). Three successive groups on top of the stack that are iterations of one loop are
-// replaced by that loop.
+//! Stack of the latest elements (accesses and loop nests). Three successive groups on top of the stack that are iterations of one loop are
+//! replaced by that loop.
 //!
-// Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008): for
-// each period up to a bound, the last elements are compared with the elements one and two periods before.
+//! Follows Ketterlin and Clauss, "Prediction and trace compression of data access addresses through nested loop recognition" (CGO 2008): for
+//! each period up to a bound, the last elements are compared with the elements one and two periods before.
 
 use crate::access::{Access, Accesses};
 use crate::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};

@@ -1,4 +1,4 @@
-// Spatial order of accesses outside loops. Varying sizes prevent a loop, but each access may still begin where the previous access ended.
+//! Spatial order of accesses outside loops. Varying sizes prevent a loop, but each access may still begin where the previous access ended.
 
 use crate::nest::delta;
 

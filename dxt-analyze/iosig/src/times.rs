@@ -1,4 +1,4 @@
-// Intervals between the starts of iterations: number, mean and spread. Intervals never influence the structure of a signature.
+//! Intervals between the starts of iterations: number, mean and spread. Intervals never influence the structure of a signature.
 
 /// Default of the maximum coefficient of variation with which intervals count as fixed.
 pub const FIXED_CV: f64 = 0.1;

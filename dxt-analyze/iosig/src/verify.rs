@@ -1,4 +1,4 @@
-// Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts the accesses.
+//! Verification for tests: checks that a signature regenerates the accesses of its stream in order, and counts the accesses.
 
 use crate::expand::{Expected, Untimed, expand};
 use crate::signature::Signature;

@@ -1,4 +1,4 @@
-// Command line of `dxt-synth`. Sizes may have the suffixes K, M and G (powers of 1024).
+//! Command line of `dxt-synth`. Sizes may have the suffixes K, M and G (powers of 1024).
 
 use crate::lustre::Striping;
 use crate::patterns::gcrm;

@@ -1,11 +1,11 @@
-// Synthetic traces of programs that never ran. Options and seed determine all operations, so that tests know the right result of an
-// analysis and benchmarks can have any number of ranks.
+//! Synthetic traces of programs that never ran. Options and seed determine all operations, so that tests know the right result of an
+//! analysis and benchmarks can have any number of ranks.
 //!
 //! * `args`: the command line.
-// * `patterns`: byte ranges that each rank accesses; one file per access pattern.
+//! * `patterns`: byte ranges that each rank accesses; one file per access pattern.
 //! * `timing`: durations of operations; `lustre`: stripes and OSTs.
-// * `faults`: simulated jobs with faults of known cost, which serve to score an analyzer's findings.
-// * `process`: converts the accesses of one rank to segments and tables; `output`: writes all ranks as one file.
+//! * `faults`: simulated jobs with faults of known cost, which serve to score an analyzer's findings.
+//! * `process`: converts the accesses of one rank to segments and tables; `output`: writes all ranks as one file.
 
 mod args;
 pub mod faults;

@@ -1,5 +1,5 @@
-// Lustre stripes: encoder of the `lustre.lov` attribute, and stripe arithmetic. Source: `struct lov_user_md_v1` in Lustre's
-// `include/uapi/linux/lustre/lustre_user.h`, little-endian and packed.
+//! Lustre stripes: encoder of the `lustre.lov` attribute, and stripe arithmetic. Source: `struct lov_user_md_v1` in Lustre's
+//! `include/uapi/linux/lustre/lustre_user.h`, little-endian and packed.
 
 const LOV_USER_MAGIC_V1: u32 = 0x0BD1_0BD0;
 const LOV_PATTERN_RAID0: u32 = 1;

@@ -1,4 +1,4 @@
-// Operation table of synthetic traces: four operation names in the layers POSIX and MPI-IO.
+//! Operation table of synthetic traces: four operation names in the layers POSIX and MPI-IO.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 

@@ -1,4 +1,4 @@
-// Writer of all ranks as one trace file. Each rank's region is written once complete; only the index, 64 bytes per rank, stays in memory.
+//! Writer of all ranks as one trace file. Each rank's region is written once complete; only the index, 64 bytes per rank, stays in memory.
 
 use crate::args::Args;
 use crate::patterns;

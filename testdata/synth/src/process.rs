@@ -1,4 +1,4 @@
-// Generator of one rank's process: the rank's accesses as segments, with streams, files and layouts.
+//! Generator of one rank's process: the rank's accesses as segments, with streams, files and layouts.
 
 use crate::args::{Args, Direction, Interface};
 use crate::lustre::Striping;

@@ -1,5 +1,5 @@
-// Duration model: (latency + bytes / bandwidth) times a random log-normal factor, times the factors of slow ranks, nodes and OSTs. The
-// factor is log-normal because durations of I/O operations are skewed to the right.
+//! Duration model: (latency + bytes / bandwidth) times a random log-normal factor, times the factors of slow ranks, nodes and OSTs. The
+//! factor is log-normal because durations of I/O operations are skewed to the right.
 
 use crate::args::Args;
 use crate::lustre::Striping;

@@ -1,5 +1,5 @@
-// Tests of the traces of simulated jobs: traces are complete, in the tracer's form, and move the same bytes as the fault-free twin, unless
-// the fault concerns bytes.
+//! Tests of the traces of simulated jobs: traces are complete, in the tracer's form, and move the same bytes as the fault-free twin, unless
+//! the fault concerns bytes.
 
 use dxt_synth::faults::{Choice, Truth, write};
 use std::collections::BTreeMap;

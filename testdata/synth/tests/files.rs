@@ -1,4 +1,4 @@
-// Tests of the trace files that the generator writes.
+//! Tests of the trace files that the generator writes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-// Fuzz target: decodes any bytes as the payload of a segment block, and encodes and decodes any segments. In whole files, checksums would
-// keep mutated bytes from this code.
+//! Fuzz target: decodes any bytes as the payload of a segment block, and encodes and decodes any segments. In whole files, checksums would
+//! keep mutated bytes from this code.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

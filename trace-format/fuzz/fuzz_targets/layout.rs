@@ -1,4 +1,4 @@
-// Fuzz target: parses any bytes as a `lustre.lov` attribute.
+//! Fuzz target: parses any bytes as a `lustre.lov` attribute.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

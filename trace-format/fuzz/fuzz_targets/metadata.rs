@@ -1,5 +1,5 @@
-// Fuzz target: decodes any bytes as a job block and as a process block. Decoded blocks must survive a round trip; encodings are compared
-// instead of values, because floats may be NaN.
+//! Fuzz target: decodes any bytes as a job block and as a process block. Decoded blocks must survive a round trip; encodings are compared
+//! instead of values, because floats may be NaN.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

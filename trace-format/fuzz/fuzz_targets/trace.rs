@@ -1,4 +1,4 @@
-// Fuzz target: opens any bytes as a trace file and decodes everything that is readable.
+//! Fuzz target: opens any bytes as a trace file and decodes everything that is readable.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-// Decoder from columns of an encoded block to segments.
+//! Decoder from columns of an encoded block to segments.
 
 use super::{
     COLUMNS, EXCEPTION_BYTES, HEAD_BYTES, HEADS_BYTES, MAX_EXCEPTIONS, PREDICTORS, column, prediction, unzigzag,

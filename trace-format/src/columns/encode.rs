@@ -1,4 +1,4 @@
-// Encoder from segments to the columns of a block.
+//! Encoder from segments to the columns of a block.
 
 use super::{COLUMNS, MAX_EXCEPTIONS, PREDICTORS, TickScale, column, prediction, width_of, zigzag};
 use crate::limits;

@@ -1,4 +1,4 @@
-// Structures that occur once in a trace file (header, trailer) or once per region in its index (index entry).
+//! Structures that occur once in a trace file (header, trailer) or once per region in its index (index entry).
 
 use super::fields::{Fields, Parts};
 use super::{FILE_HEADER_BYTES, INDEX_ENTRY_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, VERSION_MAJOR, VERSION_MINOR};

@@ -1,5 +1,5 @@
-// Flush frame: time that a process took to write its part of the trace, by stage. The frame has a fixed size and is not compressed, so that
-// it can be overwritten when the times of the stages after the write are known.
+//! Flush frame: time that a process took to write its part of the trace, by stage. The frame has a fixed size and is not compressed, so that
+//! it can be overwritten when the times of the stages after the write are known.
 
 use super::{FRAME_HEADER_BYTES, FrameHeader, codec, crc, kind};
 use serde::Serialize;

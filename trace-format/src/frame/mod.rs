@@ -1,5 +1,5 @@
-// Fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Each ends in a CRC-32 of its preceding
-// bytes, so that a reader can distinguish intact structures from damaged ones at any place in the file.
+//! Fixed structures of a trace file: file header, frame header, block head, index entry, trailer. Each ends in a CRC-32 of its preceding
+//! bytes, so that a reader can distinguish intact structures from damaged ones at any place in the file.
 
 mod fields;
 mod file;

@@ -1,5 +1,5 @@
-// Parser of CephFS's extended attribute `ceph.file.layout`: text `stripe_unit=%u stripe_count=%u object_size=%u pool=%s`, optionally
-// followed by `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
+//! Parser of CephFS's extended attribute `ceph.file.layout`: text `stripe_unit=%u stripe_count=%u object_size=%u pool=%s`, optionally
+//! followed by `pool_namespace=%s`. Source: the Linux kernel's `fs/ceph/xattr.c`.
 
 use super::{Component, Layout};
 use crate::error::{Error, Result};

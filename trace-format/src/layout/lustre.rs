@@ -1,5 +1,5 @@
-// Parser of Lustre's extended attribute `lustre.lov`: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and packed.
-// Source: `include/uapi/linux/lustre/lustre_user.h`.
+//! Parser of Lustre's extended attribute `lustre.lov`: `struct lov_user_md` v1 and v3, and `lov_comp_md_v1`, all little-endian and packed.
+//! Source: `include/uapi/linux/lustre/lustre_user.h`.
 
 use super::{Component, Layout, Standing, flag, pattern};
 use crate::error::{Error, Result};

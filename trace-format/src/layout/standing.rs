@@ -1,4 +1,4 @@
-// Status of layout components, derived from flags and pattern: in use, or the reason why the component holds no current data.
+//! Status of layout components, derived from flags and pattern: in use, or the reason why the component holds no current data.
 
 use super::Component;
 

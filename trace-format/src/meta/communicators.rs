@@ -1,5 +1,5 @@
-// MPI communicators whose collective calls are recorded. A segment of layer MPI holds its communicator's id in the field for the file
-// offset; the communicator table defines these ids.
+//! MPI communicators whose collective calls are recorded. A segment of layer MPI holds its communicator's id in the field for the file
+//! offset; the communicator table defines these ids.
 
 use serde::{Deserialize, Serialize};
 

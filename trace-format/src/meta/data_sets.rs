@@ -1,5 +1,5 @@
-// Data sets: arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: streams belong
-// to the file that contains the data set, and the data-set table assigns streams to data sets.
+//! Data sets: arrays inside a self-describing file (HDF5), and the selections of their transfers. A data set is not a file: streams belong
+//! to the file that contains the data set, and the data-set table assigns streams to data sets.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-// Job block: the part of a trace file's metadata that all processes share.
+//! Job block: the part of a trace file's metadata that all processes share.
 
 use super::codec;
 use crate::op::OpDef;

@@ -1,5 +1,5 @@
-// Memory alignment of the buffers that the program reads into and writes from: counts per stream, and time of calls with aligned and with
-// unaligned buffers.
+//! Memory alignment of the buffers that the program reads into and writes from: counts per stream, and time of calls with aligned and with
+//! unaligned buffers.
 
 use crate::op::Layer;
 use serde::{Deserialize, Serialize};

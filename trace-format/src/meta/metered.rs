@@ -1,5 +1,5 @@
-// Deserializer that counts the memory of the values it creates and fails when the memory limit is reached. A list element counts once with
-// its size in memory and once more with its fields, which covers the growth of lists by doubling; texts count with their lengths.
+//! Deserializer that counts the memory of the values it creates and fails when the memory limit is reached. A list element counts once with
+//! its size in memory and once more with its fields, which covers the growth of lists by doubling; texts count with their lengths.
 
 use crate::read::Meter;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};

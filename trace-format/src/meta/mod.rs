@@ -1,5 +1,5 @@
-// Metadata blocks: descriptions of the job and of each process. On disk, a block is a list of tagged sections: new data gets a new tag, and
-// readers skip unknown tags (`FORMAT.md`, "Metadata").
+//! Metadata blocks: descriptions of the job and of each process. On disk, a block is a list of tagged sections: new data gets a new tag, and
+//! readers skip unknown tags (`FORMAT.md`, "Metadata").
 
 mod codec;
 mod communicators;

@@ -1,4 +1,4 @@
-// MPI-IO metadata other than transfers: hints, and the datatypes of file views and memory buffers.
+//! MPI-IO metadata other than transfers: hints, and the datatypes of file views and memory buffers.
 
 use crate::coded::coded;
 use crate::counters::{SIZE_BINS, size_bin};

@@ -1,4 +1,4 @@
-// Process block: description of one process, its files and streams, and statistics of calls that have no segments.
+//! Process block: description of one process, its files and streams, and statistics of calls that have no segments.
 
 use super::codec;
 use super::communicators::CommunicatorDef;

@@ -1,4 +1,4 @@
-// MPI-IO file views, which map the bytes of a transfer to offsets in the file.
+//! MPI-IO file views, which map the bytes of a transfer to offsets in the file.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-// Access counts of a file from another tool. A Darshan log counts the order and alignment of all accesses, but has segments of only some
-// accesses, or in another order. Counts from the log, if any, take precedence over counts derived from segments.
+//! Access counts of a file from another tool. A Darshan log counts the order and alignment of all accesses, but has segments of only some
+//! accesses, or in another order. Counts from the log, if any, take precedence over counts derived from segments.
 
 use crate::op::Layer;
 use crate::profile::Profile;

@@ -1,4 +1,4 @@
-// Decoder of frame payloads. A decoder reuses its working memory, so each thread should have its own.
+//! Decoder of frame payloads. A decoder reuses its working memory, so each thread should have its own.
 
 use super::frames::BlockRef;
 use super::room::{Meter, Room};

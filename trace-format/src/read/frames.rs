@@ -1,4 +1,4 @@
-// Iteration over the frames in a range of a file, header by header; after damage, iteration continues at the next intact frame header.
+//! Iteration over the frames in a range of a file, header by header; after damage, iteration continues at the next intact frame header.
 
 use super::source::{Source, fill};
 use crate::error::{Error, Result};

@@ -1,5 +1,5 @@
-// Reader of trace files in bounded memory. Intact parts of a truncated or damaged file are read; every other part is a [`Problem`] with its
-// offset. [`Region::expected_segments`] minus the number of segments read is the number of segments lost.
+//! Reader of trace files in bounded memory. Intact parts of a truncated or damaged file are read; every other part is a [`Problem`] with its
+//! offset. [`Region::expected_segments`] minus the number of segments read is the number of segments lost.
 
 mod decoder;
 mod frames;

@@ -1,4 +1,4 @@
-// Source of bytes that can be read at any offset, such as a file.
+//! Source of bytes that can be read at any offset, such as a file.
 
 use crate::error::{Error, Result};
 use std::ops::Range;

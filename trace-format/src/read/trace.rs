@@ -1,5 +1,5 @@
-// Trace file with its job block, process regions and problems. Regions are located by the index at the end of the file or, if the index is
-// missing or damaged, by iterating over all frames.
+//! Trace file with its job block, process regions and problems. Regions are located by the index at the end of the file or, if the index is
+//! missing or damaged, by iterating over all frames.
 
 use super::decoder::Decoder;
 use super::frames::{BlockRef, Frames, Step};

@@ -1,4 +1,4 @@
-// Packed blocks (compressed segments of one chunk each), one after another, as in a chunk, a spill file or a staging slot.
+//! Packed blocks (compressed segments of one chunk each), one after another, as in a chunk, a spill file or a staging slot.
 
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};

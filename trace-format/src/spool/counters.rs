@@ -1,4 +1,4 @@
-// Counters of a spool's streams, and the portions of the counters that are already in a trace.
+//! Counters of a spool's streams, and the portions of the counters that are already in a trace.
 
 use super::folded;
 use super::parts::{i64_at, u64_at};

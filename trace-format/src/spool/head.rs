@@ -1,4 +1,4 @@
-// Header of a spool: owner process, clocks, and counts of events that were not recorded.
+//! Header of a spool: owner process, clocks, and counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};

@@ -1,7 +1,7 @@
-// Journal of a spool: definitions of ids (files, streams, threads), in the order in which ids were assigned.
+//! Journal of a spool: definitions of ids (files, streams, threads), in the order in which ids were assigned.
 //!
-// A record is a header of 16 bytes and a payload, padded to 8 bytes. Threads write records concurrently and may be killed at any time; a
-// reader that finds no complete record continues 8 bytes further.
+//! A record is a header of 16 bytes and a payload, padded to 8 bytes. Threads write records concurrently and may be killed at any time; a
+//! reader that finds no complete record continues 8 bytes further.
 
 use crate::frame::crc;
 use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};

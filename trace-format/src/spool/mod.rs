@@ -1,10 +1,10 @@
-// Spool: the memory of one process's recorded calls, as a mapped file.
+//! Spool: the memory of one process's recorded calls, as a mapped file.
 //!
-// A spool remains if its process is killed, and other processes can read the spool while its owner runs. `SPOOL.md` at the top of this
-// crate is the specification. Spools are not archives: they are read on the machine that wrote them, by the same version of the software.
+//! A spool remains if its process is killed, and other processes can read the spool while its owner runs. `SPOOL.md` at the top of this
+//! crate is the specification. Spools are not archives: they are read on the machine that wrote them, by the same version of the software.
 //!
-// This module defines the offsets of the tracer's structures in the file and the records of the [`journal`]. With features `read` and
-// `write`, it also recovers the recordings ([`Spool`]) and [follows](follow) a growing spool.
+//! This module defines the offsets of the tracer's structures in the file and the records of the [`journal`]. With features `read` and
+//! `write`, it also recovers the recordings ([`Spool`]) and [follows](follow) a growing spool.
 
 mod blocks;
 #[cfg(all(feature = "read", feature = "write"))]

@@ -1,4 +1,4 @@
-// Definitions of a spool's ids (files, streams, threads, ...), read from the spool's journal.
+//! Definitions of a spool's ids (files, streams, threads, ...), read from the spool's journal.
 
 use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};

@@ -1,4 +1,4 @@
-// Little-endian numbers at given offsets of untrusted bytes; missing bytes count as 0.
+//! Little-endian numbers at given offsets of untrusted bytes; missing bytes count as 0.
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])

@@ -1,4 +1,4 @@
-// Regions of a spool's file: their locations, and functions that read them.
+//! Regions of a spool's file: their locations, and functions that read them.
 
 use super::parts::u64_at;
 use super::sparse::Sparse;

@@ -1,4 +1,4 @@
-// Recovery of recorded calls from the spool of a process that was killed or is still running.
+//! Recovery of recorded calls from the spool of a process that was killed or is still running.
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};

@@ -1,4 +1,4 @@
-// Progress of folding scratch buffers ([`scratch`]) into counters, and the undoing of unfinished additions.
+//! Progress of folding scratch buffers ([`scratch`]) into counters, and the undoing of unfinished additions.
 
 use super::parts::{u32_at, u64_at};
 use super::sparse::Sparse;

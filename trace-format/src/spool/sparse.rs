@@ -1,5 +1,5 @@
-// Copy of a spool's region with the ranges that are not holes of the file. Holes consist of zeros and cost nothing to create, so loops over
-// a region must skip them.
+//! Copy of a spool's region with the ranges that are not holes of the file. Holes consist of zeros and cost nothing to create, so loops over
+//! a region must skip them.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-// Helpers shared by the test programs: whole files from processes and segments, and a reader that returns all readable data.
+//! Helpers shared by the test programs: whole files from processes and segments, and a reader that returns all readable data.
 
 use trace_format::columns::TickScale;
 use trace_format::meta::{Job, Process};

@@ -1,4 +1,4 @@
-// Small trace that contains each kind of data once, for several tests.
+//! Small trace that contains each kind of data once, for several tests.
 
 use super::common::Rank;
 use trace_format::counters::{Counters, Previous};

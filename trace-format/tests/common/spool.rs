@@ -1,4 +1,4 @@
-// Spool (recordings of a process) built by hand: a file, a stream, and full chunks of segments. Shared by test programs, including the analyzer's.
+//! Spool (recordings of a process) built by hand: a file, a stream, and full chunks of segments. Shared by test programs, including the analyzer's.
 
 use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};

@@ -1,4 +1,4 @@
-// Readings of this machine's clocks, to compute the rate of a spool's tick counter: the older the spool, the more precise the rate.
+//! Readings of this machine's clocks, to compute the rate of a spool's tick counter: the older the spool, the more precise the rate.
 
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::spool::{Clock, Head};

@@ -1,4 +1,4 @@
-// Checks if the owner process of a spool still runs.
+//! Checks if the owner process of a spool still runs.
 
 use std::path::Path;
 use trace_format::spool::Head;

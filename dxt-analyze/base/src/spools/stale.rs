@@ -1,5 +1,5 @@
-// Files that processes left in a spool directory and that no running process needs: spools, spills, spools set aside before an exec(3), and
-// node-quota files, through which the processes of a job share DXT_JOB_BYTES.
+//! Files that processes left in a spool directory and that no running process needs: spools, spills, spools set aside before an exec(3), and
+//! node-quota files, through which the processes of a job share DXT_JOB_BYTES.
 
 use super::files::{Identity, own_user};
 use super::owner;

@@ -1,5 +1,5 @@
-// Text output: formats durations, bytes, rates, shares and plurals, draws sparklines, and makes names of layers, paths and hidden
-// characters readable.
+//! Text output: formats durations, bytes, rates, shares and plurals, draws sparklines, and makes names of layers, paths and hidden
+//! characters readable.
 
 pub mod layers;
 pub mod paths;

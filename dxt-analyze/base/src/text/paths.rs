@@ -1,4 +1,4 @@
-// Paths as shown to users: a copy of a pipe is shown under the name that the user gave.
+//! Paths as shown to users: a copy of a pipe is shown under the name that the user gave.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

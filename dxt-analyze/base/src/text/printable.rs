@@ -1,5 +1,5 @@
-// Makes names printable. Names of files and hosts, and arguments, may contain characters that control a terminal, end a table row, or
-// change the display order. Tables, pages and text lines escape these characters; JSON and Parquet keep names unchanged.
+//! Makes names printable. Names of files and hosts, and arguments, may contain characters that control a terminal, end a table row, or
+//! change the display order. Tables, pages and text lines escape these characters; JSON and Parquet keep names unchanged.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-// Parser of data rates in options.
+//! Parser of data rates in options.
 
 /// Parses a rate in bytes per second, such as `2500MB/s`, `2.4GiB/s` or `2.5e9`; k to P are powers of 1000, Ki to Pi powers of 1024. Fails
 /// with the reason if `text` is not a rate or the rate is not above 0.

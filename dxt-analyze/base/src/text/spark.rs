@@ -1,4 +1,4 @@
-// Sparklines: series drawn as one line of Unicode block elements.
+//! Sparklines: series drawn as one line of Unicode block elements.
 
 /// Maximum number of characters in a sparkline, so that it fits into 100 columns with label and scale.
 const WIDTH: usize = 60;

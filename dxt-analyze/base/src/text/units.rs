@@ -1,4 +1,4 @@
-// Formats numbers for people: sizes and rates with binary prefixes (KiB = 1024 bytes), times in seconds.
+//! Formats numbers for people: sizes and rates with binary prefixes (KiB = 1024 bytes), times in seconds.
 
 /// Formats a number of bytes: `4.00 MiB`, `328 B`.
 #[must_use]

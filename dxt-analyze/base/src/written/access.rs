@@ -1,4 +1,4 @@
-// Access rights of output files: those of `--mode`, else those of the input traces, reduced by the umask.
+//! Access rights of output files: those of `--mode`, else those of the input traces, reduced by the umask.
 
 use crate::input;
 use std::fs::{File, Metadata, OpenOptions, Permissions};

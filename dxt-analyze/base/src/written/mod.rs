@@ -1,9 +1,9 @@
-// Output files that the user names. No other code creates or replaces such files.
+//! Output files that the user names. No other code creates or replaces such files.
 //!
-// * An existing file is replaced if it is empty or was written for the same purpose ([`Ours`]), otherwise only with `--force`.
-// * A file is written in its destination's directory, under an unpredictable name, and renamed when complete.
+//! * An existing file is replaced if it is empty or was written for the same purpose ([`Ours`]), otherwise only with `--force`.
+//! * A file is written in its destination's directory, under an unpredictable name, and renamed when complete.
 //! * Nothing is written through a symbolic link: links are refused, and `--force` replaces the link, not its target.
-// * A file gets the access rights of the traces that it is derived from ([`access`]).
+//! * A file gets the access rights of the traces that it is derived from ([`access`]).
 //! * Standard output, pipes and character devices are written directly; block devices and sockets are refused.
 
 mod access;

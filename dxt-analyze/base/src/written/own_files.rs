@@ -1,5 +1,5 @@
-// Recognition of files that an earlier run of this program wrote for the same purpose. Converted and recovered traces are recognized by the
-// origin recorded in them, because a trace written by the tracer must never be replaced.
+//! Recognition of files that an earlier run of this program wrote for the same purpose. Converted and recovered traces are recognized by the
+//! origin recorded in them, because a trace written by the tracer must never be replaced.
 
 use crate::input::{self, Bytes};
 use std::io::Read;

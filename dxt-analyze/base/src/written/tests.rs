@@ -1,4 +1,4 @@
-// Tests that only the name and the bytes of an existing file decide if it is replaced.
+//! Tests that only the name and the bytes of an existing file decide if it is replaced.
 
 use super::*;
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -1,6 +1,6 @@
-// Fuzz target: any bytes as a whole log and as the region of any module. The region is either uncompressed, so that mutations reach the
-// records, or repeated and compressed, so that few bytes become many. The allocator enforces a memory limit, whatever the bytes state or
-// decompress to.
+//! Fuzz target: any bytes as a whole log and as the region of any module. The region is either uncompressed, so that mutations reach the
+//! records, or repeated and compressed, so that few bytes become many. The allocator enforces a memory limit, whatever the bytes state or
+//! decompress to.
 #![no_main]
 
 use cap::Cap;

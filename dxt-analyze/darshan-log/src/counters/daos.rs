@@ -1,4 +1,4 @@
-// Counter names of the modules DFS (DAOS file system) and DAOS (DAOS objects), which Darshan has since release 3.5.0; see `names.rs`.
+//! Counter names of the modules DFS (DAOS file system) and DAOS (DAOS objects), which Darshan has since release 3.5.0; see `names.rs`.
 
 /// Names of the integer counters of DFS, version 1.
 pub(super) const DFS: [&str; 52] = [

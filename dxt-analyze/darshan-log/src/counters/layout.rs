@@ -1,7 +1,7 @@
-// Layout of fixed-size counter records: number of counters in each record version, and conversion of old versions to the newest.
+//! Layout of fixed-size counter records: number of counters in each record version, and conversion of old versions to the newest.
 //!
-// A record consists of 8-byte fields: record id, rank, in some modules the id of the file that contains the object, integer counters, and
-// floating-point counters.
+//! A record consists of 8-byte fields: record id, rank, in some modules the id of the file that contains the object, integer counters, and
+//! floating-point counters.
 
 use super::{daos, libraries, names};
 use crate::module::Module;

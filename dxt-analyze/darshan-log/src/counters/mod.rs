@@ -1,5 +1,5 @@
-// Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one record per file and rank, or one record for a file that all ranks
-// share. Records of older versions are converted to the newest version.
+//! Counter records of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS: one record per file and rank, or one record for a file that all ranks
+//! share. Records of older versions are converted to the newest version.
 
 mod daos;
 pub(crate) mod layout;

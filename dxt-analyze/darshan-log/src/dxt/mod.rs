@@ -1,6 +1,6 @@
-// Darshan's DXT records: each read or write of a file by a rank, with offset, length and time.
+//! Darshan's DXT records: each read or write of a file by a rank, with offset, length and time.
 //!
-// A record may have millions of segments, which are delivered in pieces from one buffer, so that memory does not grow with the log.
+//! A record may have millions of segments, which are delivered in pieces from one buffer, so that memory does not grow with the log.
 
 mod segment;
 

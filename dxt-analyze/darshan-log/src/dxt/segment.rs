@@ -1,4 +1,4 @@
-// Segment (one read or write in a DXT record) and the four encodings of segments in logs.
+//! Segment (one read or write in a DXT record) and the four encodings of segments in logs.
 
 use crate::bytes::{Endian, until_nul};
 use crate::module::Module;

@@ -1,4 +1,4 @@
-// Rows in the format of `darshan-parser`: one row per counter of each record.
+//! Rows in the format of `darshan-parser`: one row per counter of each record.
 
 use super::number::fixed;
 use super::preamble::preamble;

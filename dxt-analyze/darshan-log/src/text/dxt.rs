@@ -1,4 +1,4 @@
-// Output in the format of `darshan-dxt-parser --show-incomplete`, with times in UTC.
+//! Output in the format of `darshan-dxt-parser --show-incomplete`, with times in UTC.
 
 use super::dxt_rows::Rows;
 use super::preamble::preamble;

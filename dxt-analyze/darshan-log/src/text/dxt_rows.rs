@@ -1,4 +1,4 @@
-// Output lines of a DXT record: the record head as comment lines, and a row per segment.
+//! Output lines of a DXT record: the record head as comment lines, and a row per segment.
 
 use super::dxt::DxtLayout;
 use super::number::{fixed, signed};

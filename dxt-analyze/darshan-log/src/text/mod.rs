@@ -1,4 +1,4 @@
-// Output in the format of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and locale.
+//! Output in the format of Darshan's own tools, for programs that parse it. Times are in UTC, regardless of the machine's time zone and locale.
 
 mod counters;
 mod dxt;

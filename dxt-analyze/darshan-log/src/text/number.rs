@@ -1,4 +1,4 @@
-// Formatting of numbers and times as by C's `printf` and `ctime`.
+//! Formatting of numbers and times as by C's `printf` and `ctime`.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-// First lines of the output of both Darshan tools: job, regions, mounts.
+//! First lines of the output of both Darshan tools: job, regions, mounts.
 
 use super::number::{ctime, fixed};
 use crate::header::{Compression, HEADER_BYTES};

@@ -1,4 +1,4 @@
-// Writer of DXT records: a head with the numbers of segments, then the segments, which the caller passes in pieces of any size.
+//! Writer of DXT records: a head with the numbers of segments, then the segments, which the caller passes in pieces of any size.
 
 use super::error::{Result, check, expect};
 use super::region::RegionWriter;

@@ -1,4 +1,4 @@
-// Job region of a written log: numbers, metadata, command line and mounts.
+//! Job region of a written log: numbers, metadata, command line and mounts.
 
 use super::error::{Error, Result, check};
 use crate::bytes::Text;

@@ -1,8 +1,8 @@
-// Writer of logs in format 3.41, for PyDarshan and for Darshan's tools of releases 3.4.1 to 3.5.0.
+//! Writer of logs in format 3.41, for PyDarshan and for Darshan's tools of releases 3.4.1 to 3.5.0.
 //!
-// Modules are written one after another in the order of the format, and records are streamed: no module is held in memory. Module versions
-// are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2 and HEATMAP 1; DXT with
-// thread ids has newer versions, which no release reads yet. Numbers are little-endian; each region is one zlib stream.
+//! Modules are written one after another in the order of the format, and records are streamed: no module is held in memory. Module versions
+//! are the newest that released tools read: POSIX 4, MPI-IO 3, STDIO 2, LUSTRE 1 or 2, DXT_POSIX 1, DXT_MPIIO 2 and HEATMAP 1; DXT with
+//! thread ids has newer versions, which no release reads yet. Numbers are little-endian; each region is one zlib stream.
 //!
 //! ```
 //! # fn main() -> Result<(), darshan_log::write::Error> {

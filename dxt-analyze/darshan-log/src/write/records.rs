@@ -1,4 +1,4 @@
-// Writers of counter records, stripe layouts and heat maps.
+//! Writers of counter records, stripe layouts and heat maps.
 
 use super::error::{Error, Result, check, expect};
 use super::region::RegionWriter;

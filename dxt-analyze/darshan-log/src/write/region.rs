@@ -1,4 +1,4 @@
-// Writer of one region: compresses bytes into one zlib stream in the file, through two buffers of fixed size.
+//! Writer of one region: compresses bytes into one zlib stream in the file, through two buffers of fixed size.
 
 use super::error::{Result, check};
 use flate2::{Compress, Compression, FlushCompress, Status};

@@ -1,4 +1,4 @@
-// Tests with truncated and modified logs: reading returns a result or one clear error, and never panics or loops endlessly.
+//! Tests with truncated and modified logs: reading returns a result or one clear error, and never panics or loops endlessly.
 
 use crate::repack::repacked;
 use crate::samples::{self, Sample};

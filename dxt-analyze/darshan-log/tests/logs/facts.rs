@@ -1,4 +1,4 @@
-// Comparison of decoded logs with facts that an independent decoder found in them.
+//! Comparison of decoded logs with facts that an independent decoder found in them.
 
 use darshan_log::dxt::SegmentKind;
 use darshan_log::{Api, Log, Module, Operation, record_id};

@@ -1,4 +1,4 @@
-// Comparison of this crate's text output with the output of Darshan's own tools.
+//! Comparison of this crate's text output with the output of Darshan's own tools.
 
 use crate::samples::Sample;
 use darshan_log::text::{DxtLayout, darshan_parser, dxt_parser};

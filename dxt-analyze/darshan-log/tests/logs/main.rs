@@ -1,4 +1,4 @@
-// Tests with whole logs: comparison with Darshan's tools, contents, damage, and writing.
+//! Tests with whole logs: comparison with Darshan's tools, contents, damage, and writing.
 
 mod damage;
 mod facts;

@@ -1,4 +1,4 @@
-// Tests with logs of modified builds of Darshan: longer records with official versions, zero bytes before regions, unknown layouts.
+//! Tests with logs of modified builds of Darshan: longer records with official versions, zero bytes before regions, unknown layouts.
 
 use crate::damage;
 use crate::repack::{Header, pack, unpack};

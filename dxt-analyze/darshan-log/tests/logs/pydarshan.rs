@@ -1,4 +1,4 @@
-// Comparison of written logs with the numbers that PyDarshan reads from them.
+//! Comparison of written logs with the numbers that PyDarshan reads from them.
 
 use crate::samples::skip;
 use crate::written::{Content, made_up, write};

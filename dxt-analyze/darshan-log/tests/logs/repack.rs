@@ -1,4 +1,4 @@
-// Copies of real logs with another compression or a changed header.
+//! Copies of real logs with another compression or a changed header.
 
 use darshan_log::header::{Compression, Region, Version};
 use darshan_log::{Endian, Log};

@@ -1,4 +1,4 @@
-// Logs that the tests read, and their golden files.
+//! Logs that the tests read, and their golden files.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};

@@ -1,4 +1,4 @@
-// Tests with logs that no tool happened to write: other compressions, partial modules in either byte order, future modules.
+//! Tests with logs that no tool happened to write: other compressions, partial modules in either byte order, future modules.
 
 use crate::repack::{Header, repacked};
 use crate::samples::{self, Sample};

@@ -1,4 +1,4 @@
-// Round trips: the reader must return the data that the writer wrote.
+//! Round trips: the reader must return the data that the writer wrote.
 
 use crate::samples;
 use darshan_log::dxt::SegmentKind;

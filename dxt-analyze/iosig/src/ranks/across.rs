@@ -1,7 +1,7 @@
-// Patterns across ranks, or across the files of a series. A member is a rank (or a rank and file) with its signature.
+//! Patterns across ranks, or across the files of a series. A member is a rank (or a rank and file) with its signature.
 //!
-// Each member has too few accesses to form a loop, but the accesses of all members together have offsets that are linear in the rank, or
-// fill a range of the file.
+//! Each member has too few accesses to form a loop, but the accesses of all members together have offsets that are linear in the rank, or
+//! fill a range of the file.
 
 use super::tiles::{FEWEST, tilings};
 use super::{Direction, Line, globalize};

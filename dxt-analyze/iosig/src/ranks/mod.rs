@@ -1,7 +1,7 @@
-// Summary of the signatures of many ranks as a few lines.
+//! Summary of the signatures of many ranks as a few lines.
 //!
-// A [`Line`] combines loop nests of several ranks that differ only in offsets. The offsets must be linear in the rank, or in the rank's
-// coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of accesses.
+//! A [`Line`] combines loop nests of several ranks that differ only in offsets. The offsets must be linear in the rank, or in the rank's
+//! coordinates in a process grid (in two dimensions, rank = y x width + x). A rank may be any number that identifies a stream of accesses.
 
 mod across;
 mod tiles;

@@ -1,5 +1,5 @@
-// Tilings: lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or
-// order are not linear in the rank.
+//! Tilings: lines (loop nests shared by ranks) that together fill a range of a file or begin at equal distances, although their lengths or
+//! order are not linear in the rank.
 
 use super::Line;
 use std::collections::{BTreeMap, HashSet};

@@ -1,4 +1,4 @@
-// Tests of patterns across ranks, and of the spatial order of accesses outside loops.
+//! Tests of patterns across ranks, and of the spatial order of accesses outside loops.
 
 use super::*;
 use crate::classes::{Spatial, random_class};

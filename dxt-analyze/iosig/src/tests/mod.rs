@@ -1,4 +1,4 @@
-// Tests of loop recognition with streams of known loops, and with random programs of nested loops.
+//! Tests of loop recognition with streams of known loops, and with random programs of nested loops.
 
 mod across;
 mod axes;

@@ -1,4 +1,4 @@
-// Tests that the signatures of many ranks become few lines, which describe exactly the accesses of the ranks.
+//! Tests that the signatures of many ranks become few lines, which describe exactly the accesses of the ranks.
 
 use super::*;
 use crate::ranks::{Global, globalize};

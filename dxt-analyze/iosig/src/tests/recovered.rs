@@ -1,4 +1,4 @@
-// Tests that known loops are recovered completely and in their shortest form.
+//! Tests that known loops are recovered completely and in their shortest form.
 
 use super::*;
 

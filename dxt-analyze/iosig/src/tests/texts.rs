@@ -1,4 +1,4 @@
-// Tests that the text form contains the whole structure of a signature, and that parsing restores the structure.
+//! Tests that the text form contains the whole structure of a signature, and that parsing restores the structure.
 
 use super::*;
 use crate::text::{Numbered, parse, print};

@@ -1,4 +1,4 @@
-// Text form of signatures, written by [`print()`] and read by [`parse`].
+//! Text form of signatures, written by [`print()`] and read by [`parse`].
 //!
 //! ```text
 //! signature = { line } [ "dropped" number newline ] ;
@@ -19,11 +19,11 @@
 //! number    = digit { digit } ;
 //! ```
 //!
-// - A leaf (access in a loop body) consists of operation, offset of the first byte, and length, with a step per loop around it, innermost
-//   first: the change of the offset and, after a colon, the change of the length.
-// - A loop consists of the iteration count (with a step per surrounding loop if the count varies) and the body.
-// - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
-// - In a residue, the number after an operation is the operation's number of accesses.
+//! - A leaf (access in a loop body) consists of operation, offset of the first byte, and length, with a step per loop around it, innermost
+//!   first: the change of the offset and, after a colon, the change of the length.
+//! - A loop consists of the iteration count (with a step per surrounding loop if the count varies) and the body.
+//! - `every` is the mean interval between starts, `cv` the coefficient of variation in thousandths, `of` the number of intervals.
+//! - In a residue, the number after an operation is the operation's number of accesses.
 //! - Blanks may separate any two words.
 
 mod parse;

@@ -1,4 +1,4 @@
-// Steps of a simulated thread, and the operations with which a trace records them.
+//! Steps of a simulated thread, and the operations with which a trace records them.
 
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 

@@ -1,4 +1,4 @@
-// Case: a simulated job with its faults. The cost of a fault is known from simulating the job with and without the fault.
+//! Case: a simulated job with its faults. The cost of a fault is known from simulating the job with and without the fault.
 
 use super::engine::{Outcome, run};
 use super::injected::Fault;

@@ -1,4 +1,4 @@
-// Command lines `dxt-synth faults`, which writes traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
+//! Command lines `dxt-synth faults`, which writes traces, and `dxt-synth verdicts`, which also scores an analyzer's findings.
 
 use super::comparison::comparison;
 use super::frozen::Frozen;

@@ -1,4 +1,4 @@
-// Comparison of two runs of the analyzer on the same jobs: an earlier, frozen run and the present run.
+//! Comparison of two runs of the analyzer on the same jobs: an earlier, frozen run and the present run.
 
 use super::frozen::Frozen;
 use super::score::Score;

@@ -1,5 +1,5 @@
-// Frozen runs: the scores of all jobs of a run of the analyzer, kept for comparison with later runs. A file has one job per line, in JSON,
-// so that `cat` can join the files of several runs.
+//! Frozen runs: the scores of all jobs of a run of the analyzer, kept for comparison with later runs. A file has one job per line, in JSON,
+//! so that `cat` can join the files of several runs.
 
 use super::Choice;
 use super::score::Score;

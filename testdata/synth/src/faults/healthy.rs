@@ -1,4 +1,4 @@
-// Jobs without faults, some with inefficient I/O that is too short to matter. Any finding above severity `info` is a false alarm.
+//! Jobs without faults, some with inefficient I/O that is too short to matter. Any finding above severity `info` is a false alarm.
 
 use super::case::Case;
 use super::injected as fault;

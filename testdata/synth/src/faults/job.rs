@@ -1,4 +1,4 @@
-// Parallel job, described by parameters. A fault changes one parameter; the unchanged job is the fault-free twin.
+//! Parallel job, described by parameters. A fault changes one parameter; the unchanged job is the fault-free twin.
 
 /// Interface through which the program does its I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-// Writer of the trace of a simulated job, with tables and segments in the form that the tracer writes.
+//! Writer of the trace of a simulated job, with tables and segments in the form that the tracer writes.
 
 use super::calls::{Op, table};
 use super::engine::{Done, Outcome};

@@ -1,11 +1,11 @@
-// Simulated jobs that are slow for a known reason, by a known time. They serve to score an analyzer's findings.
+//! Simulated jobs that are slow for a known reason, by a known time. They serve to score an analyzer's findings.
 //!
-// * `job`: parameters of a job; `injected`: faults that change parameters; `case`: a job with faults, and its fault-free twins.
-// * `work`: steps of a thread, expressed in `calls`; `engine`: runs the steps against `storage`; `chance`: random numbers by key.
-// * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
-// * Lists of cases: `sick` (one fault), `several` (several faults, or a weak one), `healthy` (no fault), `random` (drawn), `real` (real programs).
-// * `verdict`: an analyzer's findings; `score`: comparison of findings with the truth; `table`: all scores; `cli`: command lines.
-// * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
+//! * `job`: parameters of a job; `injected`: faults that change parameters; `case`: a job with faults, and its fault-free twins.
+//! * `work`: steps of a thread, expressed in `calls`; `engine`: runs the steps against `storage`; `chance`: random numbers by key.
+//! * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
+//! * Lists of cases: `sick` (one fault), `several` (several faults, or a weak one), `healthy` (no fault), `random` (drawn), `real` (real programs).
+//! * `verdict`: an analyzer's findings; `score`: comparison of findings with the truth; `table`: all scores; `cli`: command lines.
+//! * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
 
 mod calls;
 mod case;

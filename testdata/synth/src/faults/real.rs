@@ -1,5 +1,5 @@
-// Cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI; `testdata/workloads/delays.c` simulates
-// a slow file system where needed. The true cost of a fault is the run time with the fault minus the run time without.
+//! Cases with real programs under the tracer: `testdata/workloads/phases.c` with MPICH and Open MPI; `testdata/workloads/delays.c` simulates
+//! a slow file system where needed. The true cost of a fault is the run time with the fault minus the run time without.
 
 use super::Choice;
 use super::injected::{self as fault, Fault};

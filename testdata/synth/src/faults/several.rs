@@ -1,4 +1,4 @@
-// Cases with two or three simultaneous faults of different cost, and cases with one weak fault.
+//! Cases with two or three simultaneous faults of different cost, and cases with one weak fault.
 
 use super::case::Case;
 use super::injected as fault;

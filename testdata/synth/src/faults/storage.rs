@@ -1,4 +1,4 @@
-// Model of the file system: OSTs and a metadata server that serve one request at a time, and stripe locks that one node at a time holds.
+//! Model of the file system: OSTs and a metadata server that serve one request at a time, and stripe locks that one node at a time holds.
 
 use super::calls::{Call, Op};
 use super::chance::{lognormal, uniform};

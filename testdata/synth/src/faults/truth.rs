@@ -1,4 +1,4 @@
-// True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
+//! True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
 
 use serde::{Deserialize, Serialize};
 

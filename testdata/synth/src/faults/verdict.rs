@@ -1,4 +1,4 @@
-// Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each finding accuses.
+//! Findings of an analyzer on a trace, read from `dxt-analyze report --format json`, with the ranks, nodes or OSTs that each finding accuses.
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-// Steps of a simulated thread in a phase: computing, then accesses through the job's interface, then synchronization.
+//! Steps of a simulated thread in a phase: computing, then accesses through the job's interface, then synchronization.
 
 use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};

@@ -1,4 +1,4 @@
-// Access pattern with a file per rank, written from its start (IOR -F).
+//! Access pattern with a file per rank, written from its start (IOR -F).
 
 use super::{Access, Pattern};
 use crate::args::Args;

@@ -1,6 +1,6 @@
-// GCRM case of the DXT paper (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among large writes at about 1.4 GB/s, 14
-// writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same stripe. The slow writes have the paper's exact
-// values; the fast writes fill whole stripes of their own.
+//! GCRM case of the DXT paper (C. Xu et al., "DXT: Darshan eXtended Tracing", CUG 2017, Figure 4): among large writes at about 1.4 GB/s, 14
+//! writes of at most 328 bytes took 3.5 s each, because several ranks wrote to the same stripe. The slow writes have the paper's exact
+//! values; the fast writes fill whole stripes of their own.
 
 use super::{Access, Pattern};
 use crate::args::Args;

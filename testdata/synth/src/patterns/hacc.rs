@@ -1,5 +1,5 @@
-// Pattern of HACC-IO in shared-file mode: nine variables per particle, each contiguous over all ranks, with a small header before each
-// rank's part, so that nothing after the first header is aligned.
+//! Pattern of HACC-IO in shared-file mode: nine variables per particle, each contiguous over all ranks, with a small header before each
+//! rank's part, so that nothing after the first header is aligned.
 
 use super::{Access, Pattern};
 use crate::args::Args;

@@ -1,4 +1,4 @@
-// Two patterns of IOR for a shared file: a contiguous part per rank, or alternating transfers of the ranks.
+//! Two patterns of IOR for a shared file: a contiguous part per rank, or alternating transfers of the ranks.
 
 use super::{Access, Pattern};
 use crate::args::Args;

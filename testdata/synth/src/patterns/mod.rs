@@ -1,4 +1,4 @@
-// Access patterns: the file and the byte ranges that each rank accesses. Other modules add segments, operation names and most durations.
+//! Access patterns: the file and the byte ranges that each rank accesses. Other modules add segments, operation names and most durations.
 
 mod file_per_process;
 pub(crate) mod gcrm;

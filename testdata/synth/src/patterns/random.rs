@@ -1,4 +1,4 @@
-// Random access pattern: transfers at random multiples of the transfer size, anywhere in one shared file.
+//! Random access pattern: transfers at random multiples of the transfer size, anywhere in one shared file.
 
 use super::{Access, Pattern};
 use crate::args::Args;

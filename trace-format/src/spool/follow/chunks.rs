@@ -1,5 +1,5 @@
-// Chunks (segment buffers of one thread each) of a growing spool, read one after another. A chunk's header is read before and after its
-// slots: if the owning thread has changed, the chunk was packed, and its packed block will be delivered instead.
+//! Chunks (segment buffers of one thread each) of a growing spool, read one after another. A chunk's header is read before and after its
+//! slots: if the owning thread has changed, the chunk was packed, and its packed block will be delivered instead.
 
 use super::{Follower, Looking, in_ns};
 use crate::error::{Error, Result};

@@ -1,9 +1,9 @@
-// Follows a spool (a process's recordings in a mapped file) while the owner runs, and delivers each segment once, with a stable key.
+//! Follows a spool (a process's recordings in a mapped file) while the owner runs, and delivers each segment once, with a stable key.
 //!
-// The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three, so
-// that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]). Calls folded
-// into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is delivered by a
-// later call; a call after the owner's end delivers the rest.
+//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three, so
+//! that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]). Calls folded
+//! into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is delivered by a
+//! later call; a call after the owner's end delivers the rest.
 
 mod chunks;
 mod shown;

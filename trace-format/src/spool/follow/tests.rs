@@ -1,4 +1,4 @@
-// Property tests of the follower. A simulated process records, packs and folds segments in steps, some of which run before each read.
+//! Property tests of the follower. A simulated process records, packs and folds segments in steps, some of which run before each read.
 
 use super::*;
 use crate::spool::{self, HEADER_BYTES, MAGIC, PART_BYTES, VERSION, block, chunk, folded, header};

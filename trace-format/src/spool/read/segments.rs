@@ -1,4 +1,4 @@
-// Segments of a spool, from chunks, packed blocks and scratch buffers, merged per thread in the order of recording.
+//! Segments of a spool, from chunks, packed blocks and scratch buffers, merged per thread in the order of recording.
 
 use crate::columns::TickScale;
 use crate::error::Result;

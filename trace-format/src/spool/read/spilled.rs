@@ -1,4 +1,4 @@
-// Packed blocks in a spill file, which may be far larger than memory: only locations are held in memory, and blocks are read on demand.
+//! Packed blocks in a spill file, which may be far larger than memory: only locations are held in memory, and blocks are read on demand.
 
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};

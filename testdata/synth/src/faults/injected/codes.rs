@@ -1,4 +1,4 @@
-// Codes of the findings that name an injected fault; `dxt-analyze explain CODE` describes each code.
+//! Codes of the findings that name an injected fault; `dxt-analyze explain CODE` describes each code.
 
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {

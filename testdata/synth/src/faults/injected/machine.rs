@@ -1,4 +1,4 @@
-// Faults of the machine: slow ranks, nodes and OSTs, an overloaded OST, a slow time period, slow single calls.
+//! Faults of the machine: slow ranks, nodes and OSTs, an overloaded OST, a slow time period, slow single calls.
 
 use super::codes::{
     FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT, SLOW_NODE,

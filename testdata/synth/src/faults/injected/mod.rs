@@ -1,4 +1,4 @@
-// Injected faults. A fault changes a parameter of a job, and defines by codes and facts which findings name the fault.
+//! Injected faults. A fault changes a parameter of a job, and defines by codes and facts which findings name the fault.
 //!
 //! * `machine`: slow or overloaded ranks, nodes and OSTs; `program`: inefficient I/O by the program itself; `codes`: codes of findings.
 

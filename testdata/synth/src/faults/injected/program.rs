@@ -1,4 +1,4 @@
-// Faults of the program: its requests, its additional calls, and the coordination of its ranks.
+//! Faults of the program: its requests, its additional calls, and the coordination of its ranks.
 
 use super::codes::{
     AGGREGATORS, ASKED_AGAIN, ASKED_AGGREGATORS, BYTE_IMBALANCE, COMMON_READS, CROSSING, FALSE_SHARING,

@@ -1,4 +1,4 @@
-// Tests of the criteria for right findings: a finding that states a fault must be accepted for that fault and rejected for all others.
+//! Tests of the criteria for right findings: a finding that states a fault must be accepted for that fault and rejected for all others.
 
 use super::codes::{
     AGGREGATORS, ASKED_AGAIN, BYTE_IMBALANCE, COMMON_READS, CROSSING, FALSE_SHARING, FEW_TARGETS, INDEPENDENT,

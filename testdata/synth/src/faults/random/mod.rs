@@ -1,8 +1,8 @@
-// Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and criteria for right findings are those of
-// `injected`; the job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If a fault costs too little or
-// too much, the case is drawn again.
+//! Random jobs, faulty and healthy: cases that no author of a rule had in mind. Faults and criteria for right findings are those of
+//! `injected`; the job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If a fault costs too little or
+//! too much, the case is drawn again.
 //!
-// * `sick`: draws a suitable job for each fault, and lists the faults by generation.
+//! * `sick`: draws a suitable job for each fault, and lists the faults by generation.
 
 mod sick;
 

@@ -1,4 +1,4 @@
-// Random jobs with one or two faults; each type of fault has a function that draws a job.
+//! Random jobs with one or two faults; each type of fault has a function that draws a job.
 
 use super::Draw;
 use crate::faults::injected::{self as fault, Fault};

@@ -1,4 +1,4 @@
-// Cases with one fault of the machine each.
+//! Cases with one fault of the machine each.
 
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
