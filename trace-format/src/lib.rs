@@ -1,20 +1,20 @@
 //! Trace file format of the DXT tracer: encoding and decoding.
 //!
-// This crate deals with bytes only: no file system, no MPI, no clock. `FORMAT.md` beside the sources is the normative specification; where
-// code and specification differ, the code is wrong.
+//! This crate deals with bytes only: no file system, no MPI, no clock. `FORMAT.md` beside the sources is the normative specification; where
+//! code and specification differ, the code is wrong.
 //!
 //! * [`segment`]: the 32-byte record of one I/O operation, as in the tracer's memory.
 //! * [`op`], [`meta`]: definitions of the ids in segments: operations, files, streams, processes, the job.
 //! * [`counters`], [`profile`], [`spread`], [`common_values`]: statistics of calls that are not stored as segments.
 //! * [`frame`], [`columns`]: the fixed structures of the file, and the column encoding of a block of segments.
 //! * [`write`] (feature `write`), [`read`] (feature `read`): writer and reader of whole files.
-// * [`spool`]: files that hold a running process's memory of recorded calls and remain if the process is killed.
+//! * [`spool`]: files that hold a running process's memory of recorded calls and remain if the process is killed.
 //! * [`layout`]: the mapping of a file's bytes to storage targets.
 //! * [`error`], [`limits`]: errors, and limits of lengths that come from a file.
 //!
 //! # Example
 //!
-// Prints the number of bytes moved by each process of a trace:
+//! Prints the number of bytes moved by each process of a trace:
 //!
 //! ```no_run
 //! # #[cfg(feature = "read")]

@@ -1,14 +1,14 @@
 //! Reader and writer for Darshan logs, in which Darshan's runtime records a job's I/O.
 //!
-// This crate knows the log format, not the use of logs. It reads formats 3.00 to 3.41 in either byte order, uncompressed or compressed with
-// zlib or bzip2, and writes format 3.41; logs of Darshan 2.x are refused. Reading never panics, whatever the bytes, and needs bounded
-// memory. Damage costs only the data after it in the same region.
+//! This crate knows the log format, not the use of logs. It reads formats 3.00 to 3.41 in either byte order, uncompressed or compressed with
+//! zlib or bzip2, and writes format 3.41; logs of Darshan 2.x are refused. Reading never panics, whatever the bytes, and needs bounded
+//! memory. Damage costs only the data after it in the same region.
 //!
-// * [`Log`]: an open log with header, job, mounts and names, and readers for its modules.
-// * [`counters`]: counters per file of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS; records of old versions are converted to the newest.
-// * [`dxt`]: segments, one per read or write.
-// * [`lustre`]: stripe layouts of files on Lustre.
-// * [`heatmap`]: bytes read and written per time bin.
+//! * [`Log`]: an open log with header, job, mounts and names, and readers for its modules.
+//! * [`counters`]: counters per file of POSIX, MPI-IO, STDIO, HDF5, PnetCDF and DAOS; records of old versions are converted to the newest.
+//! * [`dxt`]: segments, one per read or write.
+//! * [`lustre`]: stripe layouts of files on Lustre.
+//! * [`heatmap`]: bytes read and written per time bin.
 //! * [`mod@write`]: writer of logs that Darshan's tools read.
 //! * [`text`]: the output of `darshan-dxt-parser` and the rows of `darshan-parser`.
 //!
@@ -34,7 +34,7 @@
 //! # }
 //! ```
 //!
-// Sources of the format: Darshan's public headers, and logs that Darshan's own tools read.
+//! Sources of the format: Darshan's public headers, and logs that Darshan's own tools read.
 #![forbid(unsafe_code)]
 
 mod bytes;

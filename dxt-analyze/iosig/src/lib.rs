@@ -1,6 +1,6 @@
 //! I/O signatures: recognition of regular patterns in lists of file accesses.
 //!
-// A program that writes 100 blocks of 4 KiB, one every 16 KiB and every µs, has a signature of one line:
+//! A program that writes 100 blocks of 4 KiB, one every 16 KiB and every µs, has a signature of one line:
 //!
 //! ```
 //! use iosig::text::{Numbered, print};
@@ -20,24 +20,24 @@
 //! assert_eq!(expand(&signature).nth(7), Some(Expected::Access((WRITE, 7 * 16_384, 4096))));
 //! ```
 //!
-// This crate depends only on the standard library and knows nothing of traces, files or MPI. An [`Access`] is an operation number, a byte
-// range and two times. A stream is a sequence of accesses in the order of their starts, usually of one process, thread, file and I/O layer.
+//! This crate depends only on the standard library and knows nothing of traces, files or MPI. An [`Access`] is an operation number, a byte
+//! range and two times. A stream is a sequence of accesses in the order of their starts, usually of one process, thread, file and I/O layer.
 //!
-// [`Recogniser`] compresses a stream to a [`Signature`] in one pass with bounded memory; only the signature grows, up to [`Limits::items`]
-// items. A signature is a sequence of [`Item`]s of two kinds:
+//! [`Recogniser`] compresses a stream to a [`Signature`] in one pass with bounded memory; only the signature grows, up to [`Limits::items`]
+//! items. A signature is a sequence of [`Item`]s of two kinds:
 //!
-// - [`Pattern`]: a nest of [`Loop`]s that regenerates its accesses exactly. Offsets, lengths and inner iteration counts may be linear in
-//   the indices of all surrounding loops.
-// - [`Residue`]: successive accesses outside loops, of which only totals are stored.
+//! - [`Pattern`]: a nest of [`Loop`]s that regenerates its accesses exactly. Offsets, lengths and inner iteration counts may be linear in
+//!   the indices of all surrounding loops.
+//! - [`Residue`]: successive accesses outside loops, of which only totals are stored.
 //!
-// Operations, offsets and lengths determine the structure, times never do. Each loop stores only mean and spread of the [`Intervals`]
-// between its iterations.
+//! Operations, offsets and lengths determine the structure, times never do. Each loop stores only mean and spread of the [`Intervals`]
+//! between its iterations.
 //!
 //! # Use
 //!
-// - [`Recogniser`]: recognition of loops; [`expand`], [`expand_nest`]: regeneration of accesses. Recognition and regeneration share no
-//   arithmetic, so that each checks the other.
-// - [`ranks`]: patterns across many ranks or files, summarized as a few lines.
+//! - [`Recogniser`]: recognition of loops; [`expand`], [`expand_nest`]: regeneration of accesses. Recognition and regeneration share no
+//!   arithmetic, so that each checks the other.
+//! - [`ranks`]: patterns across many ranks or files, summarized as a few lines.
 //! - [`classes`]: classification of patterns on the five axes of the IOSIG paper.
 //! - [`text`]: printer and parser; [`notation`]: the notation of the IOSIG paper.
 //!

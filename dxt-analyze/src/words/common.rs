@@ -40,12 +40,12 @@ impl Who {
         if count == 1 { Self::One(name) } else { Self::Many(count as u64) }
     }
 
-    /// Returns the verb form that agrees with the number of processes: `one` (`waits`) for one, else `many` (`wait`).
+    /// Returns the word form that agrees with the number of processes: `one` (`waits`) for one, else `many` (`wait`).
     pub(crate) const fn agree<'a>(&self, one: &'a str, many: &'a str) -> &'a str {
         if matches!(self, Self::One(_)) { one } else { many }
     }
 
-    /// Returns the processes with the verb form that agrees with their number, e.g. `rank 3 waits`, `4 processes wait`.
+    /// Returns the processes and what they do, in agreement with their number, e.g. `rank 3 waits`, `4 processes wait`.
     pub(crate) fn does(&self, one: &str, many: &str) -> String {
         match self {
             Self::One(name) => format!("{name} {one}"),

@@ -1,10 +1,10 @@
 //! Encoding of section values; the only file that uses bincode. Configuration: bincode 2 "standard", that is little-endian with
 //! variable-length integers (bincode 2 specification, spec.md).
 //!
-// bincode is no longer maintained (RUSTSEC-2025-0141), which matters little while its input is metered here and its output is pinned by the
-// test `bytes_are_pinned`. The alternative is a serde codec with a few rules: integers below 251 in one byte, else 251, 252 or 253 and 2, 4
-// or 8 bytes; signed integers as zigzag; lengths and variants as integers; options, booleans and single bytes in one byte. A replacement
-// has to pass that test, the golden traces and `tests/sections.rs`.
+//! bincode is no longer maintained (RUSTSEC-2025-0141), which matters little while its input is metered here and its output is pinned by the
+//! test `bytes_are_pinned`. The alternative is a serde codec with a few rules: integers below 251 in one byte, else 251, 252 or 253 and 2, 4
+//! or 8 bytes; signed integers as zigzag; lengths and variants as integers; options, booleans and single bytes in one byte. A replacement
+//! has to pass that test, the golden traces and `tests/sections.rs`.
 
 #[cfg(feature = "read")]
 use super::metered::Metered;

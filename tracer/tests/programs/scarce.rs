@@ -82,7 +82,7 @@ fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
             let made = calls.parse::<u64>().expect("a number") * processes as u64;
             assert_eq!(writes(&scratch, &outcome), made, "{what}");
         }
-        // Steps grow, since later allocations are alike.
+        // Steps grow, since later allocations are equal.
         number += 1 + number / 16;
         assert!(number < 20_000, "{way}, {mode} {overflow}, {end}: {failed} failed, {whole} whole");
     }

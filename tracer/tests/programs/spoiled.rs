@@ -31,9 +31,9 @@ fn whatever_mpi_leaves_in_the_file_the_trace_is_whole() {
         for how in ["zero", "noise", "cut", "empty", "nothing", "longer"] {
             let scratch = Scratch::new();
             let outcome = program(&scratch, mpi).env("SPOIL", how).run();
-            let counterfactual = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
+            let repaired = whole(&scratch, &outcome, &format!("{mpi:?} {how}"));
             // In the case `longer`, only data after the parts is cut off or overwritten, so no part was damaged.
-            assert_eq!(counterfactual, how != "longer", "{mpi:?} {how}: {outcome:?}");
+            assert_eq!(repaired, how != "longer", "{mpi:?} {how}: {outcome:?}");
         }
     }
 }

@@ -52,6 +52,7 @@ pub fn looked_at(run: &Run, stream: &Stream) -> bool {
 }
 
 impl<'a> Cells<'a> {
+    /// Creates the analysis of `run`.
     #[must_use]
     pub fn new(
         run: &Run,

@@ -7,7 +7,7 @@ use crate::words::common::each_bytes;
 #[cfg(test)]
 use crate::{findings::Code, words::tests::Sample};
 
-/// Returns a verb phrase that says if the program reads or writes more.
+/// Returns a phrase that says if the program reads or writes more.
 pub(crate) const fn more_of(read: u64, written: u64) -> &'static str {
     if read > written { "reads more than it writes" } else { "writes more than it reads" }
 }

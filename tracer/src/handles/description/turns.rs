@@ -64,7 +64,7 @@ impl Description {
         if threads::is_single() {
             return self.moving_alone();
         }
-        // Turns are useless if others do not take turns.
+        // Turns work only if all movers take one.
         if self.kind.load(Ordering::Relaxed) == Position::None as u8 || self.others.load(Ordering::Acquire) {
             return Mover::AMONG_OTHERS;
         }

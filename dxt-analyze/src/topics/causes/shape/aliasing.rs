@@ -54,6 +54,7 @@ struct Of<'a> {
     longest: u64,
 }
 
+/// Second-pass analysis of strides that reach the same storage targets.
 #[derive(Debug)]
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
