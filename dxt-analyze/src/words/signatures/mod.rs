@@ -42,7 +42,8 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
 
 /// Formats the finding that one collective call could replace a loop of calls.
 pub(crate) fn one_call(row: &OneCall) -> Words {
-    let (what, function) = if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
+    let (what, function) =
+        if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
     let title = format!(
         "{} of {} by each of {} together leave no gap and could be one collective call",
         units::counted(row.calls, what),
