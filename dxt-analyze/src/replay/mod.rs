@@ -1,8 +1,7 @@
 //! Run time with savings applied: within a phase the slowest rank decides, since all wait for it at the end.
 //!
-//! * [`crate::cube::waits::sync_points`]: waits at synchronization points; [`crate::cube::waits::messages`]: waits for messages; [`crate::cube::waits::kept_waiting`]: if not all ranks synchronize;
-//! [`crate::cube::waits::alone`]: a process left at the end; [`pace`]: progress of others during calls, [`crate::cube::waits::known`]: its cache; [`ahead`]: ranks a round ahead;
-//! [`turns`]: waits of serialized ranks.
+//! * [`crate::cube::waits`]: who waits for whom.
+//! * [`pace`]: progress of others during calls; [`ahead`]: ranks a round ahead; [`turns`]: waits of serialized ranks.
 
 pub mod ahead;
 pub mod pace;

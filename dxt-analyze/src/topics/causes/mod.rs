@@ -1,13 +1,12 @@
 //! Causes: ranks, nodes, storage targets, time windows or kinds of calls that are slower than their peers, and the job's saving without them. All
 //! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
 //!
-//! * [`reading`]: sums calls by process, time window, file, size and target.
-//! * [`cube`]: all cells of a run, with their slowdown.
+//! * [`crate::cube`]: all cells of a run, with their slowdown, which findings are made from.
 //! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`long_calls`]: outliers among single calls.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
 //! * [`shape`]: findings about the shape of the I/O, one per module.
-//! * [`replay`]: the job's run time with savings applied.
+//! * [`crate::replay`]: the job's run time with savings applied.
 //! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`]: findings of slow
 //! units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
 
