@@ -2,9 +2,9 @@
 //! accesses, the description with the lowest cost is used.
 //!
 //! 1. `resplit` searches for a period in the latest raw accesses, regardless of their elements on the stack, and replaces these elements by
-//! a loop if the loop is cheaper.
+//!    a loop if the loop is cheaper.
 //! 2. `absorb_back` extends a new nest backward: if the run before it ends with an earlier iteration of the nest, that iteration is moved to
-//! the nest.
+//!    the nest.
 //!
 //! `turn` contains a third correction.
 

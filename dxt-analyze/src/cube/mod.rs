@@ -2,8 +2,8 @@
 //!
 //! * [`regions`]: parts of files; [`folders`]; [`kind_of_file`]: folder or name suffix with most of the cost.
 //! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: waits and stalls in counters; [`made_together`]: waits in
-//! MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
-//! calls.
+//!   MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
+//!   calls.
 
 mod building;
 mod cell;

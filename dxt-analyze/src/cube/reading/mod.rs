@@ -1,12 +1,12 @@
 //! Two passes over the segments of a trace that sum what causes are derived from.
 //!
 //! * [`phases`]: first pass: synchronization points ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O; [`slots`]:
-//! the time windows that result.
+//!   the time windows that result.
 //! * [`questions`]: first pass: times at which queried files came to exist.
 //! * [`read_before`]: first pass: blocks that are overwritten right after reading.
 //! * [`usual`]: first pass: usual durations of calls of a kind and size.
 //! * [`cells`]: second pass: a [`cell`] per process, time window, stream, size and storage target; [`callers`] of collective calls; [`depths`]:
-//! calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files.
+//!   calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files.
 
 pub mod at_work;
 pub mod callers;

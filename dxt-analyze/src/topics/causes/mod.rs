@@ -8,7 +8,7 @@
 //! * [`shape`]: findings about the shape of the I/O, one per module.
 //! * [`crate::replay`]: the job's run time with savings applied.
 //! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`]: findings of slow
-//! units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
+//!   units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
 
 pub mod args;
 pub mod claim;

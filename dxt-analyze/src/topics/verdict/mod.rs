@@ -1,7 +1,7 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about it.
 //!
 //! * [`claims`]: calls that a finding of another topic explains and their saving: rules by code in [`counterfactual`], facts about files in
-//! [`of_files`], about alternating ranks in [`by_turns`].
+//!   [`of_files`], about alternating ranks in [`by_turns`].
 //! * [`aggregators`]: saving of more aggregators.
 //! * [`joined`]: merges one finding about several files.
 //! * [`gathered`]: one rank that does all I/O and gathers the data.

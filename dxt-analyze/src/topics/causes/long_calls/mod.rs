@@ -1,7 +1,7 @@
 //! Outliers (calls far longer than their peers) as findings: a stall, those of one process, of most processes at once, or of no unit in particular.
 //!
 //! * [`tails`]: outliers of a class; [`scattered`]: of several classes; [`stalls_in_a_row`]: consecutive ones; [`stand_still`]: those of most
-//! processes at once.
+//!   processes at once.
 //! * [`first_calls`]: first calls of processes or bursts; [`once_each`]: one outlier per file.
 //! * [`held_lock`]: waits for a lock whose holder stalls.
 

@@ -1,12 +1,12 @@
 //! Finds slow units, the one that explains most time first; its time is subtracted before the next search.
 //!
 //! * [`unit`]: units that can be slow; [`members`], [`mean`]: their log slowdowns, for folders [`by_folder`]; storage targets by fastest calls
-//! ([`served`]), [`load`] and throughput while busy ([`at_once`]).
+//!   ([`served`]), [`load`] and throughput while busy ([`at_once`]).
 //! * [`odd`]: outlier test; [`apart`]: two groups; [`of_two`]: the slower of two.
 //! * [`stands_off`]: ranks and nodes clear of all others, for any distribution; [`by_time`]: units slow by total time, not by the typical call.
 //! * [`joined`]: merges several into one finding.
 //! * [`candidates`]: units that are outliers for a class of calls; [`halves`]: those slow only as a group; [`moments`]: conditions for slow
-//! periods; [`known`]: units explained by slow targets.
+//!   periods; [`known`]: units explained by slow targets.
 
 pub mod apart;
 pub mod at_once;
