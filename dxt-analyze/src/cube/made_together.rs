@@ -4,7 +4,7 @@
 use super::Cell;
 use crate::cube::reading::slots::Slots;
 use crate::model::{Class, FileId, ProcessId, Run, Within};
-use crate::topics::layers::parts::is_made_together;
+use crate::shared::layer_calls::is_made_together;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -13,6 +13,9 @@ use super::buckets::Buckets;
 use serde::Serialize;
 use statrs::function::beta::checked_beta_reg;
 
+/// Standard deviations of a normal distribution between its first quartile and its median.
+pub const QUARTILE: f64 = 0.6745;
+
 /// Maximum sample size for which all values are kept, so that quantiles are exact; larger samples become histograms.
 pub const EXACT_VALUES: usize = 1 << 16;
 /// Factor from the median absolute deviation to the standard deviation of normal data: 1 / 0.6745.

@@ -4,8 +4,8 @@
 use super::parts::LOG_BITS;
 use super::sums::Sums;
 use crate::model::{Class, FileId};
+use crate::shared::outlier_test::{FEWEST, odd};
 use crate::shared::stats::median;
-use crate::topics::causes::slow::odd::{FEWEST, odd};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::who::{Key, Who};
 use crate::model::{FileId, Op, Run, Stream, Within};
-use crate::topics::layers::parts::{Form, is_made_together};
+use crate::shared::layer_calls::{Form, is_made_together};
 use trace_format::op::Layer;
 
 /// Role of a stream's calls.

@@ -2,12 +2,11 @@
 
 use crate::model::{Manner, Stream};
 use crate::scan::{Analysis, Block};
+use crate::shared::stats::QUARTILE;
 use rustc_hash::FxHashMap;
 
 /// Bins of durations: quarters of 40 octaves, up to 18 minutes.
 const CLASSES: usize = 160;
-/// Standard deviations of a normal distribution between its first quartile and its median.
-pub const QUARTILE: f64 = 0.6745;
 
 /// Kind of calls: operation, whether inside MPI-IO, open flags and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

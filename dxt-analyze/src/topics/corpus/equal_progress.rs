@@ -4,9 +4,9 @@
 use super::pace::{Course, Does, Kind, Paces};
 use super::pieces::{Piece, cut};
 use super::slow_run::{Known, SlowCalls, SlowRun, sentence};
+use crate::shared::outlier_test::{FEW, odd};
 use crate::shared::stats::median;
 use crate::thresholds::Thresholds;
-use crate::topics::causes::slow::odd::{FEW, odd};
 use std::ops::Range;
 
 /// Minimum number of runs to compare: with two, either could be the slow one.

@@ -2,7 +2,7 @@
 
 use super::steps::{FormKey, Partial, Strides};
 use crate::model::Within;
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 

@@ -3,7 +3,7 @@
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::counters::{SIZE_BINS, size_bin};

@@ -1,9 +1,9 @@
 //! Amplification per file = bytes that system calls move / bytes requested from MPI-IO. Above 1: data sieving (MPI-IO reads a block,
 //! changes a part of it, and writes the block back). Below 1: several ranks requested the same bytes.
 
-use super::parts::{CallSum, Form, Inside};
 use super::pass::Partial;
 use crate::model::{FileId, Run, Users};
+use crate::shared::layer_calls::{CallSum, Form, Inside};
 use crate::shared::totals::StreamTotal;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 
 use super::collectives::{Collective, Followed, Key};
 use super::means::Means;
-use super::parts::{CallSum, Form, Made};
 use super::pass::Partial;
 use crate::model::{FileId, FileLayout, ProcessId, Run, Stream, StreamIx, Users};
+use crate::shared::layer_calls::{CallSum, Form, Made};
 pub use crate::words::layers::{CollectiveRow, LateRow};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

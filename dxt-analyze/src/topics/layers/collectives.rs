@@ -5,9 +5,9 @@
 //! At most [`FOLLOWED_COLLECTIVES`] operations are tracked; beyond that, a sample chosen by hash (see
 //! [`crate::shared::sampled_table`]). Values of a tracked operation stay exact; sums then cover 1 in 2^bits operations.
 
-use super::parts::Made;
 use crate::limits::FOLLOWED_COLLECTIVES;
 use crate::model::{FileId, ProcessId};
+use crate::shared::layer_calls::Made;
 use crate::shared::sampled_table::{self, Value};
 
 /// Key of a collective operation: file, operation and sequence number.
@@ -219,7 +219,7 @@ impl Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topics::layers::parts::{CallSum, Kind};
+    use crate::shared::layer_calls::{CallSum, Kind};
 
     fn call(process: ProcessId, start: u64, end: u64, data_ns: u64) -> Call {
         let mut made = Made { of: CallSum::call(10, end - start), ..Made::default() };

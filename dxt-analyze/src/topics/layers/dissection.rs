@@ -1,8 +1,8 @@
 //! Breaks the time in MPI-IO and HDF5 calls down into calls of lower layers: over the whole job by kind of call, and by rank.
 
-use super::parts::{CallSum, Form, Kind, Made};
 use super::pass::Partial;
 use crate::model::{Op, Process, Run, Stream};
+use crate::shared::layer_calls::{CallSum, Form, Kind, Made};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::meta::Missing;

@@ -3,10 +3,10 @@
 use super::amplification::FileRow;
 use super::buffering::BufferingRow;
 use super::evidence::costing;
-use super::parts::Form;
 use super::result::Layers;
 use super::rounds::RoundsRow;
 use crate::findings::{About, Code, Finding, first_few};
+use crate::shared::layer_calls::Form;
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use crate::words::layers::file::{self as words, Collective, Independent, Moved, Rounds, Sieved, Sizes};

@@ -1,6 +1,6 @@
 //! Mean time per process in collective calls, split into I/O and communication.
 
-use super::parts::Made;
+use crate::shared::layer_calls::Made;
 use serde::Serialize;
 
 /// Mean times per process in collective calls (DXT, Xu et al., 2017, Figure 6).

@@ -1,7 +1,6 @@
 //! Breaks MPI-IO and HDF5 calls down into the calls of lower layers made inside them: time in system reads, writes and locks, and the rest,
 //! which is communication, copying and waiting.
 //!
-//! * [`parts`]: totals of calls, and of the calls made inside them.
 //! * [`nesting`]: nesting of the calls of one thread.
 //! * [`collectives`]: matching of the calls of all ranks that form one collective operation.
 //! * [`in_flight`], [`concurrency`]: number of calls in flight at once; `figure`: its figure.
@@ -26,7 +25,6 @@ pub mod in_flight;
 mod in_report;
 pub mod means;
 pub mod nesting;
-pub mod parts;
 pub mod pass;
 pub mod result;
 pub mod rounds;

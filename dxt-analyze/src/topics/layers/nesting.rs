@@ -5,8 +5,8 @@
 //! Nonblocking and split MPI-IO operations last from the call that begins them to the call that ends them; other calls occur in between. An
 //! inner call belongs to the blocking call around it, if any, else to the unfinished operation that ends first among those that began earlier.
 
-use super::parts::{CallSum, Inside, Kind, Made, Part};
 use crate::model::FileId;
+use crate::shared::layer_calls::{CallSum, Inside, Kind, Made, Part};
 
 /// Maximum number of pending calls, or groups of merged calls: those whose outer call has not been read yet.
 pub const WAITING: usize = 4096;

@@ -3,9 +3,9 @@
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
 use super::nesting::Thread;
-use super::parts::{Form, Inside, Made, Part};
 use crate::model::{FileId, Process, ProcessId, Run, StreamIx};
 use crate::scan::{Analysis, Block};
+use crate::shared::layer_calls::{Form, Inside, Made, Part};
 use rustc_hash::FxHashMap;
 use trace_format::op::Layer;
 

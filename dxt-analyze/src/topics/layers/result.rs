@@ -4,11 +4,11 @@ use super::amplification::FileRow;
 use super::buffering::{BufferingRow, Collectives};
 use super::concurrency::{Concurrency, Series};
 use super::dissection::{CallRow, RankRow};
-use super::parts::Inside;
 use super::rounds::RoundsRow;
 use crate::findings::Finding;
 use crate::shared::bandwidth::LayerRow;
 use crate::shared::completeness::Completeness;
+use crate::shared::layer_calls::Inside;
 use crate::shared::mpiio_time::MpiioTime;
 use serde::Serialize;
 

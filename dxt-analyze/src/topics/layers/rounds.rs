@@ -2,9 +2,9 @@
 //! data sieving's `ind_wr_buffer_size` and `ind_rd_buffer_size`. If nearly all requests are as large as the buffer, a larger buffer means
 //! fewer requests.
 
-use super::parts::{Form, Made};
 use super::pass::Partial;
 use crate::model::{FileId, ProcessId, Run};
+use crate::shared::layer_calls::{Form, Made};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;

@@ -1,9 +1,9 @@
 //! Tables of `layers` with calls by rank and by file.
 
 use crate::render::{Cell, Table, TableOf};
+use crate::shared::layer_calls::{CallSum, Form, Made};
 use crate::topics::layers::amplification::FileRow;
 use crate::topics::layers::dissection::{CallRow, RankRow};
-use crate::topics::layers::parts::{CallSum, Form, Made};
 
 fn rate(sum: &CallSum) -> Cell {
     Cell::rate_of(sum.bytes, sum.time_ns)

@@ -1,9 +1,9 @@
 //! Table of file locks in `layers`: acquisitions and releases, each in seconds and as a share of the time in MPI-IO or HDF5.
 
-use super::parts::{Form, Made};
 use super::result::Layers;
 use crate::render::{Cell, Table};
 use crate::shared::calls::CallSum;
+use crate::shared::layer_calls::{Form, Made};
 
 struct Row {
     layer: &'static str,

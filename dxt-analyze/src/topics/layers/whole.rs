@@ -1,7 +1,6 @@
 //! Assembles the complete result of `layers` from the data of the pass.
 
 use super::concurrency::Series;
-use super::parts::Inside;
 use super::pass::Partial;
 use super::result::Layers;
 use super::{amplification, buffering, dissection, rounds};
@@ -9,6 +8,7 @@ use crate::findings;
 use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
+use crate::shared::layer_calls::Inside;
 use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::{bandwidth, totals};
 

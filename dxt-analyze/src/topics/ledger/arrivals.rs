@@ -6,10 +6,10 @@
 use crate::limits::FOLLOWED_ARRIVALS;
 use crate::model::{FileId, ProcessId, Run, Within};
 use crate::scan::{Analysis, Block};
+use crate::shared::layer_calls::{Form, is_made_together};
 use crate::shared::sampled_table::{Followed, Value};
 use crate::sum::Sum;
 use crate::topics::layers::collectives::Key;
-use crate::topics::layers::parts::{Form, is_made_together};
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::Layer;

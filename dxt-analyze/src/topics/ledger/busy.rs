@@ -6,7 +6,7 @@
 use super::spans::Spans;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 

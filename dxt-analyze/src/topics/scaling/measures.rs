@@ -8,9 +8,9 @@ use crate::render::Cell;
 use crate::render::table::human;
 use crate::shared::bandwidth::LayerRow;
 use crate::shared::calls::CallSum;
+use crate::shared::layer_calls::{Inside, Made};
 use crate::shared::ratio::share_if_any;
 use crate::sum::Sum;
-use crate::topics::layers::parts::{Inside, Made};
 use serde::{Serialize, Serializer};
 use trace_format::op::Layer;
 

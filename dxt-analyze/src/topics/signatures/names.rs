@@ -3,7 +3,7 @@
 use super::args::Notation;
 use super::views::{operation, shape};
 use crate::model::{Op, Run};
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use iosig::text::Operations;
 use trace_format::op::{Layer, OpClass, OpMode};
 

@@ -5,7 +5,7 @@ use super::order::ByStart;
 use super::views::{Reported, State, Views, reported};
 use crate::model::{FileId, Op, Origin, Process, Run, Stream, StreamIx, Within};
 use crate::scan::{Block, Row};
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use iosig::Access;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};

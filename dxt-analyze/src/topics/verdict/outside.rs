@@ -4,9 +4,9 @@
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
+use crate::shared::layer_calls::Form;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::layers::parts::Form;
 use crate::words::outside::{Outside, outside_posix};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;

@@ -3,7 +3,7 @@
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
-use crate::topics::causes::slow::odd::FEWEST;
+use crate::shared::outlier_test::FEWEST;
 use std::collections::BTreeSet;
 
 /// Least part of the processes with such calls that are in an outlier at the same time.

@@ -1,6 +1,6 @@
 //! Splits members into a fast and a slow group: if half of all are slow, none of them is an outlier.
 
-use super::odd::Odd;
+use crate::shared::outlier_test::Odd;
 use crate::shared::stats::upper_tail_t;
 use std::ops::Range;
 

@@ -1,12 +1,12 @@
 //! Folders as members of a comparison.
 
 use super::mean::Mean;
-use super::odd::FEWEST;
 use super::remaining::{LeftOf, Remaining};
 use super::unit::{Member, Unit};
 use crate::cube::Cube;
 use crate::cube::steps::steps;
 use crate::model::{Class, ProcessId};
+use crate::shared::outlier_test::FEWEST;
 use std::collections::BTreeMap;
 
 /// Returns the mean log slowdown of `class` calls against calls of their kind and size, by folder and process.

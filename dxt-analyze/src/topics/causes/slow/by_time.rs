@@ -4,7 +4,6 @@
 use super::Slow;
 use super::known::is_of_target;
 use super::load::{Loads, OVERLOADED};
-use super::odd::{FEW, FEWEST, Odd, odd};
 use super::of_two::AS_MUCH;
 use super::remaining::Remaining;
 use super::stands_off::are_of_targets;
@@ -13,6 +12,7 @@ use crate::cube::reading::usual::{FAR, Kind};
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
+use crate::shared::outlier_test::{FEW, FEWEST, Odd, odd};
 use crate::shared::stats::{median, upper_tail_t};
 use crate::topics::causes::slow::at_once::AtOnce;
 use rustc_hash::FxHashMap;

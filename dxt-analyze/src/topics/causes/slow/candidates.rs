@@ -6,7 +6,6 @@ use super::by_time::by_time;
 use super::known::is_of_target;
 use super::members::Sorts;
 use super::moments::{LESS, is_of_moment, lasts, moves_less};
-use super::odd::{Odd, odd};
 use super::of_two;
 use super::remaining::Remaining;
 use super::stands_off::{StandsOff, stand_off};
@@ -14,6 +13,7 @@ use super::unit::{Member, Unit};
 use crate::cube::reading::usual::FAR;
 use crate::model::class::{CLASSES, Class};
 use crate::replay::Savings;
+use crate::shared::outlier_test::{Odd, odd};
 use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,13 +7,13 @@ use super::known::is_of_target;
 use super::load::Loads;
 use super::members::Sorts;
 use super::moments::{LESS, LESS_AS_IT_GROWS, lasts, moves_less};
-use super::odd::FEW;
 use super::of_two::AS_MUCH;
 use super::remaining::Remaining;
 use super::stands_off::are_of_targets;
 use super::unit::{Member, Unit};
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
+use crate::shared::outlier_test::FEW;
 use crate::sum::Sum;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 //!
 //! * [`unit`]: units that can be slow; [`members`], [`mean`]: their log slowdowns, for folders [`by_folder`]; storage targets by fastest calls
 //!   ([`served`]), [`load`] and throughput while busy ([`at_once`]).
-//! * [`odd`]: outlier test; [`apart`]: two groups; [`of_two`]: the slower of two.
+//! * [`apart`]: two groups; [`of_two`]: the slower of two.
 //! * [`stands_off`]: ranks and nodes clear of all others, for any distribution; [`by_time`]: units slow by total time, not by the typical call.
 //! * [`joined`]: merges several into one finding.
 //! * [`candidates`]: units that are outliers for a class of calls; [`halves`]: those slow only as a group; [`moments`]: conditions for slow
@@ -20,7 +20,6 @@ pub mod load;
 pub mod mean;
 pub mod members;
 mod moments;
-pub mod odd;
 pub mod of_two;
 pub mod remaining;
 mod served;
@@ -30,10 +29,10 @@ pub mod unit;
 use crate::cube::Cube;
 use crate::model::Class;
 use crate::replay::Savings;
+use crate::shared::outlier_test::Odd;
 use candidates::candidates;
 use halves::{halves, several_of_few};
 use members::sorts;
-use odd::Odd;
 use remaining::Remaining;
 use std::collections::BTreeSet;
 use unit::Unit;

@@ -4,11 +4,11 @@
 use super::at_once::AtOnce;
 use super::by_folder::{across_nodes, folders_by_process};
 use super::mean::Mean;
-use super::odd::{FEWEST, Odd};
 use super::remaining::Remaining;
 use super::unit::{Member, Unit};
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
+use crate::shared::outlier_test::{FEWEST, Odd};
 use crate::shared::stats::upper_tail_t;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Service speed of storage targets, by their fastest calls: a slow target is slow even for those; one that is only busy is not.
 
 use super::load::{Loads, OVERLOADED};
-use super::odd::FEW;
 use crate::cube::{Cube, weighted_quantile};
+use crate::shared::outlier_test::FEW;
 use std::collections::BTreeMap;
 
 /// Quantile of a target's shortest calls that shows its speed.

@@ -1,13 +1,13 @@
 //! Ranks clear of all others: the slowest few, above a gap wider than the others' range; and nodes all of whose ranks are slower than those of
-//! any other node. Unlike [`super::odd`], this does not depend on the distribution of the others.
+//! any other node. Unlike [`crate::shared::outlier_test`], this does not depend on the distribution of the others.
 
 use super::apart::against;
 use super::load::{Loads, OVERLOADED};
-use super::odd::{FEWEST, Odd};
 use super::of_two::clearly_slower;
 use super::unit::{Member, Unit};
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
+use crate::shared::outlier_test::{FEWEST, Odd};
 use std::collections::BTreeMap;
 
 /// Fewest ranks: among few, one is often far from the rest.

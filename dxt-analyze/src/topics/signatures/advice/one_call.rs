@@ -3,7 +3,7 @@
 
 use super::{FEWEST, SMALL_BYTES};
 use crate::model::{FileId, Op, Run, Within};
-use crate::topics::layers::parts::Form;
+use crate::shared::layer_calls::Form;
 use crate::topics::signatures::comparable::{Order, groups};
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::views::{operation, shape};

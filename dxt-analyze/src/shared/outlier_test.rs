@@ -1,6 +1,6 @@
 //! Outlier test: finds members of a group that differ from the others by more than chance.
 
-use crate::shared::stats::upper_tail_t;
+use crate::shared::stats::{QUARTILE, upper_tail_t};
 
 /// Largest group whose members are each compared with the mean of the others; in larger ones, with the median and the spread of the fast half.
 pub const FEW: usize = 7;
@@ -38,7 +38,7 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
         let next = (low + 1).min(sorted.len() - 1);
         sorted[low] + (sorted[next] - sorted[low]) * (place - place.floor())
     };
-    let (centre, fast) = (at(0.5), (at(0.5) - at(0.25)) / crate::cube::reading::usual::QUARTILE);
+    let (centre, fast) = (at(0.5), (at(0.5) - at(0.25)) / QUARTILE);
     values
         .iter()
         .zip(errors)
