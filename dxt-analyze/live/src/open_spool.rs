@@ -206,7 +206,7 @@ impl Held {
         &self.path
     }
 
-    /// Returns the process that writes the spool, as far as reported by now.
+    /// Returns what the spool has reported so far of the process that writes it.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process

@@ -1,5 +1,5 @@
 //! Tests of CSV and JSON rows of the LDMS-Darshan connector as input. Rows written by `live` read back as the original trace; files found
-//! at sites are read as far as possible.
+//! at sites keep all rows that can be read.
 
 use crate::common::{Builder, EPOCH, json, op, put, run, stdout};
 use dxt_analyze::live::about::{Process, Target};

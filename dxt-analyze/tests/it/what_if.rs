@@ -157,7 +157,7 @@ fn the_numbers_are_those_of_counting_byte_by_byte() {
     }
 }
 
-/// Of a file, 1,024 ranks on 64 nodes write alternating blocks of 4 MiB, so 4 MiB is the best stripe size. Smaller stripes cost requests,
+/// 1,024 ranks on 64 nodes write alternating blocks of 4 MiB of a file, so 4 MiB is the best stripe size. Smaller stripes cost requests,
 /// and larger ones are shared by ranks.
 #[test]
 fn the_stripe_size_of_the_request_is_recommended() {

@@ -108,7 +108,7 @@ fn whichever_call_fails_on_one_rank_everything_is_reported_once() {
 }
 
 #[test]
-fn whoever_does_not_hear_the_last_agreement_everything_is_reported_once() {
+fn everything_is_reported_once_if_a_rank_misses_the_last_agreement() {
     for mpi in BOTH.into_iter().filter(|mpi| mpi.available()) {
         for (mode, call) in [("trace", "Allreduce:3"), ("counters", "Allreduce:4")] {
             for (rank, spool) in [("0", true), ("1", true), ("2", true), ("2", false)] {

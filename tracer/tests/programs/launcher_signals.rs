@@ -215,7 +215,7 @@ fn a_signal_while_it_recovers_is_passed_over() {
     assert_eq!(Traces::read(&scratch.traces()).segments.len(), 51);
 }
 
-/// As the first process of a container, dxt-run adopts orphans and waits for them. Such a process ignores signals by default.
+/// In a container, dxt-run as first process adopts orphans and waits for them. Such a process ignores signals by default.
 #[test]
 fn as_the_first_process_it_waits_for_all() {
     let scratch = Scratch::new();

@@ -285,7 +285,7 @@ fn a_program_with_more_rights_records_nothing() {
     assert!(Traces::read(&scratch.traces()).files.is_empty());
 }
 
-/// The linker must wrap the functions that the preloaded library intercepts, as far as the C library has them.
+/// The linker must wrap all functions that both the preloaded library intercepts and the C library has.
 #[test]
 fn the_same_functions_are_wrapped() {
     let scratch = Scratch::new();

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// Open file whose content is trusted as far as its owner is.
+/// Open file, with its owner: its content is trusted only if the owner is.
 pub struct Owned {
     /// Open and verified file.
     pub file: File,

@@ -1,4 +1,4 @@
-//! Who waits for whom: synchronization points, and processes that are waited for otherwise.
+//! Waits of processes for each other: at synchronization points, and otherwise.
 //!
 //! * [`sync_points`]: waits in collective calls; [`messages`]: waits for messages between synchronization points.
 //! * [`kept_waiting`]: processes that others wait for, if not all processes are known to synchronize; [`alone`]: the process that is left at the end.

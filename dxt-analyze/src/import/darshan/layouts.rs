@@ -20,7 +20,7 @@ impl Layouts {
     }
 }
 
-/// Reads the stripe layouts of all files in the log, as far as `budget` allows.
+/// Reads the stripe layouts of the files in the log, within `budget`.
 pub(crate) fn read<R: Read + Seek>(log: &mut Log<R>, budget: &mut Budget) -> Layouts {
     let mut out = Layouts::default();
     for record in log.lustre().into_iter().flatten() {

@@ -80,7 +80,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Appends the totals of processes that come later in the trace.
+    /// Appends the totals of processes whose blocks follow in the trace.
     fn append(&mut self, other: Self) {
         for (key, counters) in other.operations {
             self.operations.entry(key).or_default().merge(&counters);
