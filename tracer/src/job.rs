@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::OnceLock;
 
 /// Environment variables of each scheduler: the job id, and the id of the job step if there is one.
-const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
+const SCHEDULERS: [(&CStr, Option<&CStr>); 11] = [
     (c"SLURM_JOB_ID", Some(c"SLURM_STEP_ID")),
     (c"PBS_JOBID", None),
     (c"LSB_JOBID", None),
@@ -14,6 +14,7 @@ const SCHEDULERS: [(&CStr, Option<&CStr>); 10] = [
     (c"COBALT_JOBID", None),
     (c"PJM_JOBID", None),
     (c"OAR_JOB_ID", None),
+    (c"OAR_JOBID", None),
     (c"LOADL_STEP_ID", None),
     (c"LOAD_STEP_ID", None),
     (c"JOB_ID", None),

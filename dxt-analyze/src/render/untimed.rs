@@ -49,9 +49,23 @@ const BY_TIME: [&str; 3] = ["fastest_rank", "slowest_rank", "slowest"];
 /// Name of the column with the run time of a process, which is known without call times.
 const RAN: &str = "run_s";
 
-/// Removes or replaces the durations of 0 ns in a sentence, which stand for unknown times.
+/// Removes or replaces the durations of 0 ns in a sentence, which stand for unknown times. `10 ns` stays.
 fn unsaid(text: &str) -> String {
-    text.replace(", 0 ns", "").replace("0 ns", "an unknown time")
+    const UNKNOWN: &str = "0 ns";
+    let mut said = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(UNKNOWN) {
+        let (before, after) = rest.split_at(at);
+        rest = &after[UNKNOWN.len()..];
+        if before.ends_with(|last: char| last.is_ascii_digit() || last == '.' || last == ',') {
+            said.extend([before, UNKNOWN]);
+        } else if let Some(before) = before.strip_suffix(", ") {
+            said.push_str(before);
+        } else {
+            said.extend([before, "an unknown time"]);
+        }
+    }
+    said + rest
 }
 
 fn forget(table: &mut Table) {
@@ -110,6 +124,12 @@ pub fn forget_times(value: &mut Value) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn only_a_duration_of_0_ns_is_unknown() {
+        let text = "0 ns in 3 calls, 0 ns, then 10 ns, 1,000 ns, 2.0 ns and 0 ns";
+        assert_eq!(unsaid(text), "an unknown time in 3 calls, then 10 ns, 1,000 ns, 2.0 ns and an unknown time");
+    }
 
     #[test]
     fn times_in_calls_are_unknown_and_all_else_stays() {

@@ -12,13 +12,14 @@ use std::path::Path;
 pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
 
 /// Environment variables of schedulers with the job number; the first variable that is set counts.
-const JOB_NUMBERS: [&str; 10] = [
+const JOB_NUMBERS: [&str; 11] = [
     "SLURM_JOB_ID",
     "PBS_JOBID",
     "LSB_JOBID",
     "FLUX_JOB_ID",
     "COBALT_JOBID",
     "PJM_JOBID",
+    "OAR_JOB_ID",
     "OAR_JOBID",
     "LOADL_STEP_ID",
     "LOAD_STEP_ID",
