@@ -7,12 +7,12 @@ use crate::{buffer, clock, describe, late_calls, memory, mpi, registry};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ThreadDef};
 
-/// Size of the arena for segments of I/O calls, in bytes.
+/// Returns the size of the arena (memory) for segments of I/O calls, in bytes.
 pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
-/// Size of the arena for collective MPI calls, in bytes; may be 0.
+/// Returns the size of the arena (memory) for segments of collective MPI calls, in bytes; may be 0.
 pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
@@ -23,10 +23,11 @@ const LATE_BYTES: usize = 4 << 20;
 /// Maximum number of streams (file and operation) that have counters in trace mode, where most calls are recorded as segments.
 const COUNTERS: usize = 1 << 18;
 
-/// Size of the spool's journal (file names and other definitions) in trace mode, in bytes. In counters mode: `JOURNAL_PER_FILE` for each
-/// file, from `LEAST_JOURNAL` to `JOURNAL`.
+/// Size of the spool's journal (file names and other definitions) in trace mode, in bytes; the maximum size in counters mode.
 const JOURNAL: usize = 256 << 20;
+/// Minimum size of the journal in counters mode, in bytes.
 const LEAST_JOURNAL: usize = 16 << 20;
+/// Size of the journal in counters mode for each file that may have counters, in bytes.
 const JOURNAL_PER_FILE: usize = 8 << 10;
 
 /// Returns the sizes to request for the parts of the spool (journal, arenas, counters).

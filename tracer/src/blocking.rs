@@ -6,8 +6,9 @@ use crate::{errno, sys};
 
 /// Signals raised by the thread's own instructions: the kernel ends the process if one of them is raised while blocked.
 const RAISED: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
-/// Signal that glibc uses for pthread_cancel(3) (nptl: SIGCANCEL). The next constant is its signal for setuid(2) and similar (SIGSETXID).
+/// Signal that glibc uses for pthread_cancel(3) (nptl: SIGCANCEL).
 const CANCEL: libc::c_int = 32;
+/// Signal that glibc uses for setuid(2) and similar, which must change all threads (nptl: SIGSETXID).
 const SET_ID: libc::c_int = 33;
 
 /// Signal set in the kernel's representation: bit n - 1 is signal n.

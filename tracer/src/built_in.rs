@@ -25,8 +25,9 @@ const MOST_BYTES: u64 = 32 << 20;
 /// Maximum number of matches in the string table; with more, nothing is reported. A name may match more than once, since it is also the end
 /// of longer names.
 const PLACES: usize = 64;
-/// Size of an ELF-64 section header, in bytes. The next constant is the size of an ELF-64 symbol.
+/// Size of an ELF-64 section header, in bytes.
 const SECTION: usize = 64;
+/// Size of an entry of an ELF-64 symbol table, in bytes.
 const SYMBOL: usize = 24;
 /// Maximum number of sections examined: programs have some 30 to 45.
 const MOST_SECTIONS: usize = LOAN_BYTES / SECTION;

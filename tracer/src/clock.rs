@@ -7,8 +7,9 @@ use trace_format::columns::TickScale;
 use trace_format::meta::ClockSource;
 use trace_format::segment::NO_TIME;
 
-/// Time at which the clock was stopped, in ticks; 0 while the clock runs. The next variable is that time in ns of CLOCK_MONOTONIC.
+/// Time at which the clock was stopped, in ticks; 0 while the clock runs.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
+/// Time at which the clock was stopped, in ns of CLOCK_MONOTONIC.
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// True if ticks came from the processor's counter before the clock was stopped; a resumed clock uses the counter again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);

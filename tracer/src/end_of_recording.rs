@@ -67,8 +67,8 @@ struct Becomes {
     set_aside: AtomicBool,
 }
 
-/// Returns the state before exec(3) if this thread had called exec(3) and a signal handler left the call by a jump. A thread counts as
-/// inside exec(3) while its stack is deeper than at the call: frames of a handler are, by more than the signal frame.
+/// Returns the state before exec(3) if this thread had called exec(3) and a signal handler left the call by a jump. While a handler runs
+/// that interrupted exec(3), the thread's stack is deeper than at the call; a thread whose stack is not deeper has left exec(3).
 pub(crate) fn left_behind() -> Option<Stay> {
     let mine = BECOMES.thread.load(Ordering::Acquire) == tls::number();
     if !mine || tls::is_below(BECOMES.frame.load(Ordering::Relaxed)) {
@@ -151,8 +151,9 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
     outcome
 }
 
-/// True if there are calls to write to a trace. Calls made after the last trace stay in their spool while more may come, and in counters
-/// mode, which does not count them. Without a spool they are written at the end, since the number of lost calls must be reported.
+/// True if a trace must be written in state `now`, before `next`. Calls made after a trace (state Late) are written only if the process
+/// ends with all its threads; until then they stay in their spool. In counters mode they stay there for good, since they are not added to
+/// the counters. Without a spool a trace is written in counters mode too, since the number of lost calls must be reported.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }

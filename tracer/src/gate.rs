@@ -67,10 +67,11 @@ pub(crate) fn in_child() {
     tls::current().io.late.set(0);
 }
 
-/// Commands of membarrier(2) (Linux 4.3 and 4.14): MEMBARRIER_CMD_GLOBAL, MEMBARRIER_CMD_PRIVATE_EXPEDITED and
-/// MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED.
+/// Command MEMBARRIER_CMD_GLOBAL of membarrier(2) (Linux 4.3).
 const GLOBAL: libc::c_int = 1 << 0;
+/// Command MEMBARRIER_CMD_PRIVATE_EXPEDITED of membarrier(2) (Linux 4.14).
 const EXPEDITED: libc::c_int = 1 << 3;
+/// Command MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED of membarrier(2) (Linux 4.14).
 const REGISTER: libc::c_int = 1 << 4;
 
 fn membarrier(command: libc::c_int) -> bool {

@@ -11,7 +11,7 @@ use crate::{process, spool, state};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trace_format::segment::MARKS;
 
-/// Arena for the segments of calls made after the trace was written ("late" calls).
+/// Arena (memory) for the segments of calls made after the trace was written ("late" calls).
 static ARENA: Arena = Arena::new();
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,8 @@ pub(crate) fn begin() {
     }
 }
 
-/// True once calls made after the trace are recorded; a part of the spool then serves as their arena.
+/// True once calls made after the trace are recorded; a part of the spool (a file that survives a kill) then serves as memory for their
+/// segments.
 pub(crate) fn has_begun() -> bool {
     BEGUN.load(Ordering::Acquire)
 }

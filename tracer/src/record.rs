@@ -49,8 +49,8 @@ unsafe impl Record for ThreadRecord {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Alignment bits to record in the start time of a segment, or 0 if buffer addresses are not recorded. [`MEMORY_KNOWN`]: the buffer's
-/// address is known. [`MEMORY_UNALIGNED`]: the address is not a multiple of the alignment.
+/// Bits that may be set in the start time of a segment to describe the buffer's address: [`MEMORY_KNOWN`] if the address is known,
+/// [`MEMORY_UNALIGNED`] if it is not a multiple of the alignment. 0 if buffer addresses are not recorded.
 ///
 /// The bits are not stream flags: with flags, 1 M consecutive writes from buffers of mixed alignment take 1.75 instead of 1.25 bytes per
 /// segment, since the offset column predicts within a stream, and consecutive accesses to a file would fall into two streams. Instead the

@@ -51,7 +51,7 @@ struct Filters {
 }
 
 /// True if no seccomp filter makes the tracer's system calls a risk for the program. Otherwise prints why nothing is recorded. Makes only
-/// the system calls named above. `DXT_SECCOMP=trust` means that the filter is known to be harmless.
+/// the system calls named in the documentation of this module. `DXT_SECCOMP=trust` means that the filter is known to be harmless.
 pub(crate) fn may_start(environment: &impl Environment) -> bool {
     if environment.get(c"DXT_SECCOMP") == Some(b"trust") {
         return true;

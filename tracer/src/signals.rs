@@ -17,8 +17,9 @@ static SURVIVED: OnceLock<fn()> = OnceLock::new();
 /// Address of the C library's own sigaction(2), which bypasses the tracer's hook.
 static SIGACTION: Slot = slot_again!("sigaction");
 
-/// True while the trace is written because the process ends by itself. The next variable holds a signal that arrived meanwhile, or 0.
+/// True while the trace is written because the process ends by itself.
 static WRITING: AtomicBool = AtomicBool::new(false);
+/// Number of a fatal signal that arrived while the trace was written, or 0.
 static HELD: AtomicI32 = AtomicI32::new(0);
 /// True if a signal is already ending the process; a second signal then ends it at once.
 static DYING: AtomicBool = AtomicBool::new(false);

@@ -36,7 +36,8 @@ struct StatePage {
 static PAGE: StatePage =
     StatePage { state: AtomicU8::new(State::Unset as u8), unused: [const { AtomicU8::new(0) }; PAGE_BYTES - 1] };
 
-/// True if recording has begun in this process or in its parent before fork.
+/// True if the latest state that this process has set, or else its parent before fork, is one in which calls are recorded (On, Parked or
+/// Late).
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Callback that a forked child runs before its first call is recorded.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
@@ -61,7 +62,7 @@ pub(crate) fn set_state(state: State) {
     PAGE.state.store(state as u8, Ordering::SeqCst);
 }
 
-/// Like [`set_state`], but wakes waiting threads at once.
+/// Sets the recording state like [`set_state`], and wakes the threads that wait for a change at once.
 pub(crate) fn release(state: State) {
     set_state(state);
     // SAFETY: wakes only threads of this process that wait in `wait`.

@@ -7,7 +7,8 @@
 use std::ffi::c_long;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Like [`syscall!`], for a system call that the program itself has requested: made even if the tracer's own are forbidden.
+/// Makes a system call that the program itself has requested, with arguments like [`syscall!`]: made even if the tracer's own are
+/// forbidden.
 macro_rules! pass_on {
     ($number:expr $(, $argument:expr)* $(,)?) => {
         $crate::sys::pass($number, [$($crate::sys::Argument::register($argument)),*])

@@ -11,8 +11,8 @@ use crate::blocking::Blocked;
 pub(crate) use inside::{Inside, here, is_below};
 use std::cell::Cell;
 
-/// Write position of one thread for segments of one kind (I/O or collective calls). The slots lie in an arena chunk, or in a scratch chunk
-/// whose segments are only counted.
+/// Write position of one thread for segments of one kind (I/O or collective calls). The slots lie in a chunk of the arena (memory for
+/// recorded segments), or in a scratch (buffer for segments that are only counted).
 #[repr(C)]
 pub(crate) struct Lane {
     /// Address of the next free slot.
@@ -219,8 +219,9 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Flags in `busy` that mark a block shared with other threads ([`crate::without_tls`]). They lie in `busy` so that calls check only one word.
+/// Flag in [`Thread::busy`]: other threads may use the block too ([`crate::without_tls`]). It lies in `busy` so that calls check only one word.
 const LENT: u32 = 1 << 31;
+/// Flag in [`Thread::busy`]: another thread uses the block only until the owner makes a call (vfork(2)).
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
 /// Check that compiles only while `Thread` is not `Sync`; otherwise both impls would apply.

@@ -43,7 +43,8 @@ impl<'a> Remarks<'a> {
         remarks
     }
 
-    /// Inspects words that consist of options followed by a program: the first program with a slash, and all candidates before it.
+    /// Inspects `words`, which are options followed by a program. An argument of an option may look like a program, so every word without a
+    /// slash is inspected too, up to the first program given by a path.
     fn remark_on_words(&mut self, words: &[OsString]) {
         for word in words {
             let bytes = word.as_bytes();

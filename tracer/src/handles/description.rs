@@ -61,7 +61,7 @@ pub(crate) struct Description {
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
-    /// True if others move the position without taking turns (other processes, or a thread whose turn was taken over).
+    /// True if others move the position without taking turns ([`turns`]): other processes, or a thread whose turn was taken over.
     others: AtomicBool,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
@@ -76,12 +76,14 @@ pub(crate) struct Description {
 unsafe impl Record for Description {}
 
 static DESCRIPTIONS: Table<Description> = Table::new();
-/// Free list of descriptions without references. Popped only under `FREE_BUSY`, so a record cannot return to the list while being taken.
+/// Free list of descriptions that no descriptor refers to. Records leave the list only under the lock `FREE_BUSY`, so a record cannot
+/// return to the list while another thread is taking it.
 static FREE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
-/// List of descriptions without references whose turn ([`turns`]) is taken by a call in progress, or by a call left by a jump. Becomes the
-/// free list once that is empty. Changed only under `FREE_BUSY`.
+/// List of descriptions that no descriptor refers to, but that were still in use when last checked: by a call in progress that moves the
+/// position (a turn, [`turns`]), or by such a call that a signal handler left by a jump. Becomes the free list once the free list is empty.
+/// Changed only under the lock `FREE_BUSY`.
 static IN_USE: AtomicPtr<Description> = AtomicPtr::new(std::ptr::null_mut());
-/// Maximum number of descriptions with a taken turn that are skipped in the search for a free record.
+/// Maximum number of descriptions still in use by a call that are skipped in the search for a free record.
 const PASSED_OVER: usize = 32;
 static FREE_BUSY: AtomicU8 = AtomicU8::new(0);
 

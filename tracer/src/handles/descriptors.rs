@@ -335,7 +335,7 @@ impl Taken {
         description_in(self.states[0]).into_iter().for_each(Description::release);
     }
 
-    /// Ends the change: the descriptor number now refers to `description`.
+    /// Ends the change: the descriptor number now refers to the open file description of `target`.
     pub(crate) fn become_one(self, target: &Target) {
         let Some(slot) = self.slot else { return };
         let Some(description) = target.retained() else { return self.close() };

@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) default_view: AtomicBool,
     /// Size of the etype of the file view in bytes; 0 if unknown.
     pub(crate) etype_bytes: AtomicI64,
-    /// File size at some earlier time, in bytes; transfers that end at or below need no query of the file size.
+    /// File size at some earlier time, in bytes. For a transfer that ends at or below this size, the size need not be queried again.
     pub(crate) size_seen: AtomicI64,
     /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,

@@ -18,8 +18,9 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Returns the key of the table entry. The key lacks the highest bit, which is bit 55 of the owner: 0 in every address that the kernel
-    /// chooses (`Documentation/arch/x86/x86_64/5level-paging.rst`), so that mark and table key determine the owner.
+    /// Combines mark and owner into one word, the key in the table. The table ignores the highest bit of the word. The owner has no
+    /// influence on that bit: it would be bit 55 of an address, which is 0 in every address that the kernel chooses
+    /// (`Documentation/arch/x86/x86_64/5level-paging.rst`). So two owners with equal marks have different keys.
     fn word(self) -> usize {
         self.mark as usize ^ self.owner.rotate_left(8)
     }
@@ -86,7 +87,8 @@ const NUMBER_BITS: u32 = 16;
 static OPERATIONS: FixedTable<Stored, 4096, 64> = FixedTable::new();
 
 impl Place {
-    /// Claims the table entry for this thread; false if the entry no longer belongs to the operation with this key and turn.
+    /// Claims the table entry for this thread; false if the entry no longer belongs to the operation with this key and sequence number
+    /// (`turn`).
     fn hold_turn(&self, key: Key, turn: u64) -> bool {
         if !self.hold(key.word()) {
             return false;
@@ -167,7 +169,7 @@ pub(crate) fn add(key: Key, pending: &Pending) -> u16 {
     OPERATIONS.index_of(added) as u16
 }
 
-/// Adds an operation that has a control block. Earlier operations of the same block, submitted before turn `first`, are counted and
+/// Adds an operation that has a control block. Earlier operations with the same block and a sequence number below `first` are counted and
 /// dropped, since the program never queried their completion.
 pub(crate) fn add_block(key: Key, pending: &Pending, first: u64) -> u16 {
     while take_before(key, first).is_some() {
@@ -216,7 +218,7 @@ pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
 
-/// Removes and returns the first operation with this key that was submitted before turn `behind`.
+/// Removes and returns the first operation with this key, if its sequence number is below `behind`.
 fn take_before(key: Key, behind: u64) -> Option<Pending> {
     while OPERATIONS.len() > 0 {
         let with_turn = |place: &'static Place| (place.turn.load(Ordering::Relaxed), place);
@@ -241,7 +243,7 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Removes and returns the operation with this key and turn.
+/// Removes and returns the operation with this key and sequence number (`turn`).
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }

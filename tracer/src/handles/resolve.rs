@@ -95,7 +95,8 @@ fn elsewhere(number: libc::c_int) -> Option<Target> {
 }
 
 /// Maximum number of look-ups of a number that another thread is changing. The change takes less than a microsecond unless the other thread
-/// waits for this processor. So this thread sleeps after every [`LOOKS_AT_ONCE`] look-ups, 0.2 ms in all.
+/// waits for this processor. So this thread sleeps after every [`LOOKS_AT_ONCE`] look-ups: some 0.2 ms in all, since the kernel extends
+/// each sleep by 50 µs (timer slack, prctl(2)).
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 

@@ -71,7 +71,7 @@ const CAPACITY: usize = 128;
 /// Maximum number of registered files tracked per ring.
 const MOST_FILES: usize = 1 << 15;
 const UNKNOWN: usize = 0;
-/// Marker in [`State::files`]; no file record has such a small address.
+/// Value in [`State::files`] for a file that is not recorded; no file record has such a small address.
 const NOT_RECORDED: usize = 1;
 
 static RINGS: FixedTable<State, CAPACITY, CAPACITY> = FixedTable::new();

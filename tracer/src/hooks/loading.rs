@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 static DLOPEN: Slot = slot!("dlopen");
 static DLMOPEN: Slot = slot!("dlmopen");
-/// Addresses of the next definitions of dlopen and dlmopen, once resolved.
+/// Address of the real dlopen(3); null until resolved.
 static NEXT_DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Address of the real dlmopen(3); null until resolved.
 static NEXT_DLMOPEN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Resolves the real functions. Called by the library's constructor.

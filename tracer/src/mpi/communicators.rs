@@ -1,6 +1,6 @@
 //! Communicators of this process, by handle. A communicator gets an ID (number) when this process first makes a collective call on it. A
-//! freed handle is forgotten, since the MPI library may reuse it; IDs are not reused. The MPI library is queried once per communicator,
-//! after a successful call, and only with queries that do not involve other ranks.
+//! freed handle is forgotten, since the MPI library may reuse it. IDs are reused only once [`MOST`] communicators have one. The MPI library
+//! is queried once per communicator, after a successful call, and only with queries that do not involve other ranks.
 #![expect(unsafe_code, reason = "records in tables")]
 
 use super::calls::{Handle, SUCCESS, api};

@@ -21,7 +21,8 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Table entry with the addresses that the linker has found for a function: the definition behind the wrapped name, and that of the plain name.
+/// Table entry with two addresses that the linker has found for a function, such as `write`: that of `__real_write`, the function behind
+/// the wrapper, and that of the plain name `write`. Either may be null.
 #[repr(C)]
 pub(crate) struct Word {
     behind: AtomicPtr<c_void>,
@@ -66,7 +67,8 @@ impl Slot {
     }
 }
 
-/// Defines the table entry `dxt_<kind>_<name>`, which holds the addresses of the symbols `$behind` and `$plain`; 0 stands for no symbol.
+/// Defines the table entry ([`Word`]) with the symbol `dxt_<kind>_<name>`, and refers to it. `$behind`, `$plain`: symbols whose addresses
+/// the entry holds, such as `__real_write` and `write`; 0 for none.
 macro_rules! word {
     ($kind:literal, $name:expr, $behind:expr, $plain:expr $(, $weak:expr)?) => {{
         mod word {

@@ -1,5 +1,6 @@
-//! Counts small and unaligned accesses per file; triggers decide about a file by these counts. Counts are computed from segments in memory.
-//! When segments are folded into counters, their counts are stored with the file.
+//! Counts small and unaligned accesses per file. By these counts, triggers (settings such as DXT_SMALL_IO_TRIGGER) decide whether a file
+//! gets segments or only counters in the trace. Counts are computed from segments in memory. When segments are folded into counters, their
+//! counts are stored with the file.
 
 use super::records::{File, Stream};
 use crate::filters::{Accesses, Triggers};
@@ -97,7 +98,8 @@ impl<'a> Counting<'a> {
 }
 
 impl ByLayer {
-    /// Returns the counts by which triggers decide: of POSIX calls, which reach storage, if there are any, else of other layers.
+    /// Returns the counts by which triggers (DXT_SMALL_IO_TRIGGER and similar) decide: those of POSIX calls, which reach storage, if there
+    /// are any; else those of other layers.
     pub(crate) fn deciding(&self) -> &Accesses {
         if self.posix.all > 0 { &self.posix } else { &self.others }
     }

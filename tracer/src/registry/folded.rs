@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering, compiler_fence};
 use trace_format::counters::{Counters, Previous, SIZE_BINS, size_bin};
 use trace_format::spool::folded;
 
-/// [`Counters`] of a stream, to which one thread at a time adds. `previous`: end of the last segment that was added.
+/// [`Counters`] of a stream (calls with the same file, operation and flags), to which one thread at a time adds.
 #[repr(C)]
 pub(super) struct Folded {
     /// Stream ID + 1, for readers of the spool; 0 while the counters are being created.
@@ -18,22 +18,26 @@ pub(super) struct Folded {
     last_end: AtomicU64,
     min_offset: AtomicI64,
     max_end_offset: AtomicI64,
+    /// End of the last segment that was added, as encoded by [`Previous::to_raw`].
     previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
-    /// Values of sums and sizes as of the last written trace (`written`), and as of the last snapshot (`taken`).
+    /// Values of sums and size bins that are in written traces.
     written: [AtomicU64; folded::COUNTS],
+    /// Values of sums and size bins as of the last snapshot ([`Folded::take`]).
     taken: [AtomicU64; folded::COUNTS],
     /// Values of the extremes (minima and maxima) as of the last snapshot.
     taken_extremes: [AtomicU64; folded::EXTREMES],
-    /// Number of the adder that holds the counters, or 0. `base`: values of sums and `previous` before this adder began.
+    /// Number of the [`Adder`] that holds the counters, or 0.
     adder: AtomicU64,
+    /// Values of sums and `previous` before the current adder began.
     base: [AtomicU64; folded::BASES],
 }
 
 /// Maximum number of attempts to acquire the counters, the later half 1 ms apart; then new counters are used: the holder may be stopped.
 const MOST_WAITS: u32 = 200;
 
-/// Adds the segments in a thread's buffer (scratch) to counters. Signals are blocked meanwhile.
+/// Adds segments to counters. The segments lie in the slots of a thread's scratch, a buffer for calls that are only counted. Signals are
+/// blocked meanwhile.
 pub(crate) struct Adder<'a> {
     number: u64,
     counted: &'a AtomicU64,
@@ -42,12 +46,13 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder for the scratch with this index. `counted`, `counting`: bit masks of its slots already added, and being added.
+    /// Creates the adder for the scratch with this index. `counted`, `counting`: bit masks of the slots of the scratch that are already
+    /// added, and that are being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
 
-    /// Marks the slots in the bit mask `members`, all of one stream, as about to be added to the stream's counters.
+    /// Marks slots of the scratch, those in the bit mask `members`, as about to be added. Their segments all belong to one stream.
     pub(crate) fn adding(&mut self, members: u64) -> &Self {
         self.counting.store(members, Ordering::Release);
         self.after |= members;

@@ -11,12 +11,15 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::counters::{SIZE_BINS, size_bin};
 use trace_format::{Segment, StreamId};
 
-/// Buffer alignment counts of a stream's calls that are packed or folded: [calls with a known buffer address, calls with an unaligned
-/// buffer]. `seen`: all so far; `telling`: as of the snapshot for the trace being written; `reported`: in earlier traces.
+/// Buffer alignment counts of a stream's calls whose segments are encoded or folded into counters: [calls with a known buffer address,
+/// calls with an unaligned buffer].
 #[derive(Debug)]
 pub(crate) struct Memory {
+    /// Counts of all calls so far.
     seen: [AtomicU64; 2],
+    /// Value of `seen` when the snapshot for the trace being written was taken.
     telling: [AtomicU64; 2],
+    /// Counts that are in earlier traces.
     reported: [AtomicU64; 2],
 }
 
@@ -27,7 +30,7 @@ const COSTS: usize = 2 * SIZE_BINS * 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// Costs of calls that are no longer plain segments (packed or folded). The fields have the same meaning as in [`Memory`].
+/// Costs of calls whose segments are encoded or folded into counters. The fields have the same meaning as in [`Memory`].
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
@@ -76,7 +79,8 @@ impl Stream {
 }
 
 impl Memory {
-    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments that are still plain.
+    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments that are not
+    /// encoded yet.
     fn take(&self) -> [u64; 2] {
         take(&self.seen, &self.telling, &self.reported)
     }
@@ -181,7 +185,8 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that still have their bits.
+/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that are not encoded yet and
+/// still have their alignment bits.
 pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
     let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.reported));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();

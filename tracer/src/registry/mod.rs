@@ -123,7 +123,7 @@ pub(crate) fn lend_counters(part: crate::memory::Lent) {
     stream::lend_counters(part);
 }
 
-/// Makes memory for the streams' counters usable now, because that is impossible later.
+/// Makes memory for the streams' counters usable now, because the tracer is about to lose the right to make system calls (seccomp).
 pub(crate) fn back_ahead() {
     stream::back_ahead();
 }

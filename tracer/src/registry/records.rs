@@ -97,7 +97,7 @@ pub(crate) struct File {
     pub(crate) plain: Plain,
     /// True if the file system supports stripe layouts but the file had no layout when opened.
     pub(super) may_get_layout: AtomicBool,
-    /// Access counts, for triggers, of segments that were folded into counters.
+    /// Access counts of segments that were folded into counters; triggers (DXT_SMALL_IO_TRIGGER and similar) need them.
     pub(super) gone: Gone,
     /// Next file in the same hash bucket.
     pub(super) next: *const File,

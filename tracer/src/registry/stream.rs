@@ -215,7 +215,7 @@ pub(super) fn lend_counters(part: Lent) {
     unsafe { FOLDED.lend(part) };
 }
 
-/// Makes memory for counters usable ahead of need; see `registry::back_ahead`.
+/// Makes memory for counters usable now, because the tracer is about to lose the right to make system calls (seccomp).
 pub(super) fn back_ahead() {
     FOLDED.back_ahead(256 << 10);
 }

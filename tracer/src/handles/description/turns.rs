@@ -133,7 +133,8 @@ impl Description {
         placed
     }
 
-    /// Ends a turn that was lost: marks the offset as an estimate, since the new owner of the turn may have moved the position.
+    /// Ends a turn during which another thread (which took the turn over) or a signal handler may have moved the position, and marks the
+    /// offset `placed` as an estimate.
     #[cold]
     fn moved_meanwhile(&self, mover: &Mover, target: Target, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
@@ -226,7 +227,8 @@ impl Description {
         self.mover.compare_exchange(owner, before, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Ends a turn that a signal handler of this thread interrupted.
+    /// Ends a turn during which a signal handler of this thread has moved the position. Does nothing if another thread has taken the turn
+    /// over.
     #[cold]
     fn turn_was_lost(&self, mover: &Mover) {
         let interrupted = mover.owner | NESTED;

@@ -24,7 +24,8 @@ enum Opened {
 }
 
 /// Registers the data set with identifier `id` and all properties that HDF5 reports. `named`: true if HDF5 knows its path. `opened`: end
-/// time of the call that opened it, in clock ticks. Must be called such that the HDF5 calls made here are not recorded.
+/// time of the call that opened it, in clock ticks. The caller must have turned off the recording of HDF5 calls, since this function makes
+/// some.
 fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option<&'static DataSet> {
     let file = file_of_object(library, id)?;
     let mut path = [0; PATH_BYTES];
@@ -161,7 +162,8 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
     left
 }
 
-/// Runs a call after which HDF5 restarts and issues the same identifiers again.
+/// Runs `call`, which is H5close, and empties the cache of identifiers: HDF5 then starts afresh and issues the same identifiers for other
+/// objects.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     handles::forget_hdf5_objects();

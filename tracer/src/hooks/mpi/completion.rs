@@ -1,6 +1,6 @@
 //! Wraps calls that complete MPI requests (MPI 4.0, 3.7.3 and 3.7.5). A nonblocking MPI-IO operation is recorded when one of these calls
 //! reports its completion, together with the time that the call blocked its thread. A call that completes nothing is not recorded, since
-//! programs poll. Programs without MPI-IO requests in progress pay for one load.
+//! programs poll. If no MPI-IO request is in progress, a call costs one additional memory load.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::extent::{Begin, moved_bytes, status_bytes};
@@ -48,8 +48,9 @@ pub(super) fn request_at(world: &World, list: *const c_void, index: usize) -> Ha
     }
 }
 
-/// Runs `call`, which may complete some of the requests, and records the completed ones. `rows`: number of statuses that the call fills in.
-/// `row_of`: maps a request's index to the index of its status after success, or to `None` if the request is not complete.
+/// Runs `call`, which may complete some of `requests`, and records the MPI-IO operations that it completed. `rows`: number of statuses that
+/// the call fills in. `row_of`: maps a request's index to the index of its status after success, or to `None` if the request is not
+/// complete.
 #[inline(always)]
 fn completing(
     requests: Requests,

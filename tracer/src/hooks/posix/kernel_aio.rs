@@ -129,8 +129,9 @@ impl Submission {
         }
     }
 
-    /// Returns the end of the part of `range` that is readable, and the probe's answer for the element at this end. `address` maps an index
-    /// to the element's address; each element has `bytes` bytes.
+    /// Probes the elements of an array with indices in `range`, in order. Returns the index of the first element that cannot be read, and
+    /// the reason; without one, the end of `range` and [`Answer::Readable`]. `address` maps an index to the element's address; each element
+    /// has `bytes` bytes.
     fn readable(
         &mut self,
         range: Range<usize>,
@@ -155,7 +156,8 @@ impl Submission {
         (at, Answer::Readable)
     }
 
-    /// Returns the end of the readable prefix of the iocb array (the kernel stops there too), and the probe's answer for the next entry.
+    /// Returns the index of the first control block that cannot be read, and the reason (the kernel stops there too). Without one, returns
+    /// the end of `range` and [`Answer::Readable`].
     fn blocks(&mut self, range: Range<usize>) -> (usize, Answer) {
         let start = range.start;
         let (end, of_list) = self.readable(range, size_of::<usize>(), |all, at| all.list.wrapping_add(at).addr());
@@ -163,7 +165,8 @@ impl Submission {
         (until, if until < end { of_blocks } else { of_list })
     }
 
-    /// Returns how many of `count` control blocks the kernel examines: at most the size of the context's ring.
+    /// Returns how many of `count` control blocks the kernel examines: at most the size of the context's completion ring. The second value
+    /// is [`Answer::Readable`] unless the ring's size cannot be read.
     fn looked_at(&mut self, count: usize) -> (usize, Answer) {
         if count <= FEW {
             return (count, Answer::Readable);
@@ -177,7 +180,8 @@ impl Submission {
         (if ring.magic == RING_MAGIC { count.min(ring.events as usize) } else { count }, Answer::Readable)
     }
 
-    /// Adds control blocks that the kernel may accept to the pending operations; returns the probe's answer for the first block not added.
+    /// Adds the control blocks that the kernel may accept to the pending operations, up to the first block that cannot be read. Returns the
+    /// reason why that block was not added; [`Answer::Readable`] if all were added.
     fn note_before(&mut self, count: usize) -> Answer {
         let (count, of_ring) = self.looked_at(count);
         let (until, answer) = self.blocks(0..count);

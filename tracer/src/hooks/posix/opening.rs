@@ -23,7 +23,8 @@ pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl F
     opening_as(asked, Some(asked), || flags, call)
 }
 
-/// Runs and records `call` like [`opening`], if it may resolve the path differently (openat2(2)). `flags` is evaluated only on success.
+/// Runs and records `call` like [`opening`], for a call that may resolve the path differently than open(2) does (openat2(2)). `flags` is
+/// evaluated only on success.
 #[inline(always)]
 pub(super) fn opening_elsewhere(
     at: c_int,
@@ -34,7 +35,8 @@ pub(super) fn opening_elsewhere(
     opening_as(Asked { at, name: path }, None, flags, call)
 }
 
-/// Runs and records `call`, which opens the path `asked`. `found` is `None` if open(2) might resolve the path to another file.
+/// Runs and records `call`, which opens the path `asked`. `found`: the same path if `call` resolves it like open(2), so that a cached name
+/// may be used; else `None`.
 #[inline(always)]
 fn opening_as(
     asked: Asked,

@@ -82,7 +82,8 @@ const fn nowhere() -> i64 {
     NO_OFFSET
 }
 
-/// Caches `position`, at which a call has left the stream, if this thread still has its turn to move the position.
+/// Caches `position`, at which a call has left the stream, unless another thread may have moved the stream meanwhile (`mover`, the right of
+/// this thread to move the position, was taken over).
 #[inline(always)]
 pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mover, position: i64) {
     // The position of an appending stream is not cached, but queried each time.

@@ -67,7 +67,8 @@ pub(super) struct Parameters {
 }
 const _: () = assert!(size_of::<Parameters>() == 120);
 
-/// Field offsets of a queue (`struct io_sqring_offsets`). In `struct io_cqring_offsets`, completions replace flags, followed by the array.
+/// Offsets of a queue's fields from the start of the queue's mapping, in bytes. Describes both `struct io_sqring_offsets` (`fifth` to
+/// `seventh`: flags, dropped entries, index array) and `struct io_cqring_offsets` (overflow, completions, flags).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Offsets {
@@ -81,7 +82,7 @@ pub(super) struct Offsets {
     reserved: [u32; 3],
 }
 
-/// liburing's queues `struct io_uring_sq` and `struct io_uring_cq`, which differ in the fields between `entries` and `memory`.
+/// liburing's submission queue (`struct io_uring_sq`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LibrarySubmission {
@@ -100,6 +101,7 @@ struct LibrarySubmission {
     rest: [u32; 4],
 }
 
+/// liburing's completion queue (`struct io_uring_cq`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct LibraryCompletion {
@@ -148,7 +150,8 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Returns the queues of a liburing ring, the ring's name, and the index after the last entry that the program has prepared.
+    /// Returns the queues of a liburing ring, the address by which the tracer identifies the ring (its submission queue's head), and the
+    /// index after the last entry that the program has prepared.
     ///
     /// # Safety
     /// `ring` must point to a ring that liburing has set up and that the program passes to one of liburing's functions.
