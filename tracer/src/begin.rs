@@ -30,7 +30,7 @@ const LEAST_JOURNAL: usize = 16 << 20;
 /// Size of the journal in counters mode for each file that may have counters, in bytes.
 const JOURNAL_PER_FILE: usize = 8 << 10;
 
-/// Returns the sizes to request for the parts of the spool (journal, arenas, counters).
+/// Returns the sizes to request for the parts of the spool: journal of names, arenas for segments, counters.
 fn sizes() -> Sizes {
     let scale = memory::scale();
     let (late, counting) = (late_calls::has_begun(), buffer::counting::is_on());
@@ -65,7 +65,8 @@ pub(crate) fn begin() -> bool {
     })
 }
 
-/// Writes identity and job of this process into the spool's journal: at process start, and again when MPI_Init has added information.
+/// Writes identity and job of this process into the journal of the spool (the file that survives a kill): at process start, and again when
+/// MPI_Init has added information.
 pub(crate) fn say_who() {
     if !journal::is_kept() {
         return;

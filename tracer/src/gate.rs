@@ -84,8 +84,9 @@ pub(crate) fn prepare() {
     membarrier(REGISTER);
 }
 
-/// Issues a memory barrier on all threads: each other thread has seen this thread's earlier stores, or this thread sees the stores which
-/// that thread made before it checked. So an append, which stores its segment and then checks the state, needs no barrier of its own.
+/// Issues a memory barrier on all threads. This thread must have stored something before (such as a new state) that other threads load: any
+/// other thread either loads the new value, or has made all its stores before the load visible to this thread. So an append, which stores
+/// its segment and then loads the state, needs no barrier of its own.
 pub(crate) fn barrier() {
     fence(Ordering::SeqCst);
     if threads::is_single() {

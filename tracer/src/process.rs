@@ -39,8 +39,8 @@ pub(crate) fn is_shared() -> bool {
     SHARED.load(Ordering::Relaxed)
 }
 
-/// Like [`is_own`], for frequent use: asks the kernel only after a vfork(2) or clone(2) was seen. A process created by a system call in the
-/// program's own machine code is mistaken for this process.
+/// True if the caller seems to run in the recording process. Faster than [`is_own`]: asks the kernel only after a vfork(2) or clone(2) was
+/// seen, so it mistakes a process that the program's own machine code created by a system call for this process.
 pub(crate) fn seems_own() -> bool {
     !is_shared() || is_own()
 }

@@ -405,7 +405,8 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     slot
 }
 
-/// True if the calling thread filled the chunk of `lane`. Otherwise two threads share thread-local storage.
+/// True if the calling thread itself filled the chunk of `lane` (the write position in `thread`). If not, two threads share thread-local
+/// storage.
 fn is_of_this_thread(thread: &Thread, lane: &Lane) -> bool {
     let record = THREADS.get(lane.index.get() as usize - 1);
     record.is_none_or(|record| without_tls::found(thread, record.tid.load(Ordering::Relaxed)))

@@ -91,7 +91,8 @@ impl Lane {
         }
     }
 
-    /// Resets the write position: no chunk, no scratch, nothing recorded.
+    /// Resets the write position as if nothing had been recorded: no chunk (memory for segments) and no scratch (buffer for calls that are
+    /// only counted).
     pub(crate) fn forget_chunk(&self) {
         self.cursor.set(0);
         self.limit.set(0);
@@ -181,7 +182,8 @@ impl Thread {
         self.library.is_set()
     }
 
-    /// True if no long work of the tracer is in progress on this thread (at most `while_busy`). A call that arrives now is the program's.
+    /// True unless longer work of the tracer ([`Self::while_away`] and similar), which makes calls itself, is in progress on this thread.
+    /// If true, a call that arrives now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
     }

@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Signals that a recovery ignores, since they were meant for the command.
+/// Signals that `dxt-analyze recover`, run after the command, ignores: they were meant for the command.
 const HELD_OFF: [i32; 4] = crate::signals::ENDING;
 
 /// Recovers traces from the spools of processes that were killed or could not write their trace.

@@ -115,7 +115,7 @@ pub(super) enum Answer {
     Ask(Stat, Later),
 }
 
-/// Place in the cache for a name that the caller must ask the kernel for.
+/// Cache entry to fill in once the caller has asked the kernel for the name.
 pub(super) struct Later {
     moment: Moment,
     /// Hash of the absolute form of the name; `None` if the name must not be cached.

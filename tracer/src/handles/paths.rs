@@ -121,7 +121,7 @@ static DIRECTORIES: [Directory; 64] = [const {
 }; 64];
 
 impl Directory {
-    /// Returns the cache entry for a directory; a new directory replaces an old one with the same entry.
+    /// Returns the cache entry for a directory. Several directories have the same entry, which holds the latest of them.
     fn of([device, inode, mount]: [u64; 3]) -> &'static Self {
         let mixed = (inode ^ device.rotate_left(32) ^ mount.rotate_left(16)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &DIRECTORIES[(mixed >> 32) as usize % DIRECTORIES.len()]

@@ -8,7 +8,7 @@ use crate::registry::{self, File};
 use crate::{errno, process, sys, threads, tls};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// True once some thread has a descriptor table of its own.
+/// True once some thread may have a descriptor table of its own.
 static DIFFER: AtomicBool = AtomicBool::new(false);
 /// True once another process may change the descriptor table unseen, so that any number may refer to any file.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -39,7 +39,7 @@ fn begin(reference: libc::c_int) {
     super::descriptors::reach(false);
 }
 
-/// Records that another process (with other memory or unknown IDs) shares the descriptor table from now on, so that changes may go unseen.
+/// Records that another process shares the descriptor table from now on. The tracer does not see the changes that the other process makes.
 pub(crate) fn are_lost() {
     LOST.store(true, Ordering::SeqCst);
     now_differ();

@@ -7,7 +7,8 @@ use crate::tls::{self, Thread};
 use crate::{process, without_tls};
 use std::sync::atomic::Ordering;
 
-/// Returns this thread's block if the thread runs code of the program, in a process that is recorded or muted.
+/// Returns this thread's block if the thread runs code of the program, in a process that is recorded or muted (not recorded, but part of an
+/// MPI job whose other ranks are).
 pub(super) fn thread_or_muted() -> Option<&'static Thread> {
     thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
@@ -28,7 +29,8 @@ pub(super) fn thread_of_program() -> Option<&'static Thread> {
     if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
-/// True if the call is to be recorded; may wait. Called in states other than On, Off and Muted.
+/// True if a call is to be recorded in the states Unset, Parked and Late of the process ([`State`]). In state Parked the call waits until
+/// the trace is written.
 #[cold]
 #[inline(never)]
 fn is_admitted() -> bool {

@@ -271,7 +271,7 @@ fn used() -> impl Iterator<Item = CommunicatorDef> {
     world.into_iter().chain(KNOWN.iter().map(|known| known.def))
 }
 
-/// Writes the descriptions of all communicators into the spool's journal, which has just been started.
+/// Writes the descriptions of all communicators into the journal of the spool (the file that survives a kill), which has just been created.
 pub(crate) fn note_all() {
     used().for_each(|def| journal::communicator(&def));
 }

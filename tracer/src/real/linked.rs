@@ -103,7 +103,7 @@ macro_rules! word_of {
 }
 pub(crate) use word_of;
 
-/// Makes the slot of a wrapped function: `slot!("write")`.
+/// Makes the [`Slot`] of a wrapped function, which gives the address of the real function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word!("real", $name, concat!("__real_", $name), "0"))
@@ -111,7 +111,7 @@ macro_rules! slot {
 }
 pub(crate) use slot;
 
-/// Makes the slot of a function like [`slot`], if the function also has a slot elsewhere.
+/// Makes a slot for the address of a real function like [`slot`], if another module has a slot for the same function too.
 macro_rules! slot_again {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::word_of!("real", $name))
@@ -127,7 +127,7 @@ macro_rules! known {
 }
 pub(crate) use known;
 
-/// Makes the slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Makes a slot for the address of a function that the tracer itself calls: `called!("PMPI_Init")`.
 macro_rules! called {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::known!($name))

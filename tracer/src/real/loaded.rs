@@ -1,5 +1,5 @@
 //! Real functions behind the wrappers, in a process with a dynamic linker: one slot per symbol. dlsym(3) fills the slot when the tracer's
-//! library is loaded, or at the first call if that is earlier. After that, each call costs one load.
+//! library is loaded, or at the first call if that is earlier. After that, each call costs one memory load.
 #![expect(unsafe_code, reason = "dlsym(3) and function pointers")]
 
 use std::ffi::{CStr, c_void};
@@ -194,16 +194,16 @@ fn object_info(address: *const c_void) -> Option<libc::Dl_info> {
     (unsafe { libc::dladdr(address, &raw mut info) } != 0).then_some(info)
 }
 
-/// Makes the slot of a wrapped function: `slot!("write")`.
+/// Makes the [`Slot`] of a wrapped function, which gives the address of the real function: `slot!("write")`.
 macro_rules! slot {
     ($name:expr) => {
         $crate::real::Slot::new($crate::real::terminated(concat!($name, "\0")))
     };
 }
 pub(crate) use slot;
-/// Makes the slot of a function like [`slot`], if the function also has a slot elsewhere.
+/// Makes a slot for the address of a real function like [`slot`], if another module has a slot for the same function too.
 pub(crate) use slot as slot_again;
-/// Makes the slot of a function that the tracer itself calls: `called!("PMPI_Init")`.
+/// Makes a slot for the address of a function that the tracer itself calls: `called!("PMPI_Init")`.
 pub(crate) use slot as called;
 
 /// Returns the address of a variable or function that the program itself would find: `global!("gnu_get_libc_version")`; null if not found.

@@ -89,7 +89,8 @@ fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))
 }
 
-/// Writes all data sets known so far to the spool's journal, which has just been created.
+/// Writes the definitions of all data sets known so far to the journal of the spool (the file that survives a kill), which has just been
+/// created.
 pub(super) fn note_all() {
     for set in data_sets() {
         set.note();

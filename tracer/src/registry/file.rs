@@ -116,7 +116,8 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// Stores `identity` in the file's record if the identity was unknown, and then writes the file to the spool's journal again.
+/// Stores `identity` in the file's record if the identity was unknown, and then writes the file's definition to the spool's journal again,
+/// with the identity.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -185,7 +186,7 @@ pub(super) fn note(file: &File) {
     }
 }
 
-/// Writes all files known so far, and their stripe layouts, to the spool's journal.
+/// Writes the names of all files known so far, and their stripe layouts, to the journal of the spool (the file that survives a kill).
 pub(super) fn note_all() {
     // A file under construction has no path yet; its creator will see that the journal exists.
     for file in files().filter(|file| !file.reported.is_empty()) {

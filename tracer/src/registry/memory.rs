@@ -150,7 +150,8 @@ fn tally(slots: &[Segment], mut cost: impl FnMut(usize, u64), mut with: impl FnM
     }
 }
 
-/// Counts the alignment of segments whose encoding will drop their alignment bits. If `back` is true, subtracts instead.
+/// Counts the buffer alignment of segments that are about to be encoded, since encoded segments lack the alignment bits. If `back` is true,
+/// subtracts the counts again, because the segments could not be encoded.
 pub(crate) fn note(slots: &[Segment], back: bool) {
     let add = |place: &AtomicU64, count: u64| {
         let count = if back { count.wrapping_neg() } else { count };

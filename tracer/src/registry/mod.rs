@@ -41,9 +41,10 @@ pub(crate) use strides::Strides;
 pub(crate) use sync_points::{failed_id_of_sync_point as failed_sync_stream_of, id_of as sync_stream_of};
 pub(crate) use views::{View, Viewed, views};
 
-/// Capacity for streams in counters mode, as an average number per file.
+/// Capacity for streams (calls with the same file, operation and flags) in counters mode, as an average number per file.
 const COUNTED_STREAMS_PER_FILE: usize = 8;
-/// Capacity for streams of the condensed record, which stands for all files without records of their own.
+/// Capacity for streams (calls with the same operation and flags) of the condensed record, which stands for all files without records of
+/// their own.
 const CONDENSED_STREAMS: usize = 1024;
 /// Capacity for profiles, as an average number per file: one per I/O layer that is commonly used.
 const PROFILES_PER_FILE: usize = 3;
@@ -111,14 +112,15 @@ pub(crate) fn forget_counters() {
     views::forget_counts();
 }
 
-/// Writes all files, streams and data sets known so far to the spool's journal, which has just been created.
+/// Writes the definitions of all files, streams and data sets known so far to the journal of the spool (the file that survives a kill),
+/// which has just been created.
 pub(crate) fn note_all() {
     file::note_all();
     stream::note_all();
     data_sets::note_all();
 }
 
-/// Moves the streams' counters into `part`, a part of the spool.
+/// Moves the streams' counters into `part`, a part of the spool (the file that survives a kill).
 pub(crate) fn lend_counters(part: crate::memory::Lent) {
     stream::lend_counters(part);
 }

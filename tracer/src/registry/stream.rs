@@ -61,7 +61,7 @@ impl Within {
     }
 }
 
-/// Reserves address space for `streams` streams.
+/// Reserves address space for `streams` streams (calls with the same file, operation, flags and errno).
 pub(super) fn prepare(streams: usize) {
     let streams = streams.min(MAX_STREAMS as usize);
     STREAMS.prepare(streams);
@@ -84,7 +84,7 @@ pub(super) fn capacity() -> usize {
     STREAMS.capacity()
 }
 
-/// Returns the approximate size that all streams take in a trace, in bytes.
+/// Returns the approximate size that the definitions of all streams (file, operation, flags) take in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     STREAMS.len() as u64 * STREAM_BYTES
 }
@@ -196,7 +196,7 @@ fn is_left_out(op: &Op) -> bool {
     config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
 
-/// Writes the stream's definition to the spool's journal.
+/// Writes the stream's definition (file, operation, flags) to the journal of the spool (the file that survives a kill).
 fn note(stream: &Stream) {
     if journal::is_kept() {
         let (id, file) = (stream.id.load(Ordering::Acquire) as u32, file::number(stream.file));
@@ -209,7 +209,7 @@ pub(super) fn note_all() {
     streams().filter(|(_, stream)| stream.op != 0).for_each(|(_, stream)| note(stream));
 }
 
-/// Moves the counters of streams into `part`, a part of the spool. No counters may exist yet.
+/// Keeps the counters of streams in `part` from now on, a part of the spool (the file that survives a kill). No counters may exist yet.
 pub(super) fn lend_counters(part: Lent) {
     // SAFETY: set-up runs in one thread, before any call is recorded. A spool stays mapped.
     unsafe { FOLDED.lend(part) };
@@ -273,7 +273,8 @@ impl Stream {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds `counters`, computed by one thread from segments that end with `previous`, to the stream's counters. Returns false without room.
+    /// Adds `counters`, computed by one thread from segments that end with `previous`, to the stream's counters. Returns false if there is
+    /// no room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
@@ -309,7 +310,8 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Creates new counters for the stream, which replace `known`, held by another (maybe stopped) thread for long. `None` without room.
+    /// Creates new counters for the stream, to be used instead of `known`, which another thread (maybe stopped) has held for too long.
+    /// `None` if there is no room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;

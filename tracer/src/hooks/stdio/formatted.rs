@@ -1,5 +1,6 @@
-//! Wraps formatted input and output functions that take a `va_list`. A printing call is recorded as one write of the bytes that it reports;
-//! a scanning call as one read of the bytes by which the stream has moved. All supported processors pass a `va_list` by address.
+//! Wraps formatted input and output functions that take a `va_list`. A printing call is recorded as one write, of as many bytes as the call
+//! returns; a scanning call as one read, of as many bytes as the stream's position has advanced. All supported processors pass a `va_list`
+//! by address.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::standard::{input, output};

@@ -95,7 +95,7 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Returns `offset`, where a stdio call began, with the flag for an estimated offset if others may have moved it, and the open flags.
+/// Returns `offset`, where a stdio call began, with the open flags, and marked as an estimate if others may have moved the file position.
 #[cold]
 fn placed(description: &Description, used: Used, op: &Op, offset: i64) -> Placed {
     let doubt = description.is_in_doubt(op.writes());

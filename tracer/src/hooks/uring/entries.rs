@@ -24,7 +24,7 @@ const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
 /// Offset and open flags of an operation that has no offset.
 const NOWHERE: (i64, Manner) = (NO_OFFSET, Manner::PLAIN);
 
-/// Opcodes (IORING_OP_...) that involve no file: sockets, timers, other entries, buffers, memory and futexes.
+/// Opcodes (IORING_OP_...) that involve no file: operations on sockets, timers, other entries (cancel, poll), buffers, memory and futexes.
 const OF_NO_FILE: &[u8] = &[
     0, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 24, 25, 26, 27, 29, 31, 32, 34, 40, 45, 47, 48, 50, 51, 52, 53, 54, 56, 57,
     58, 59, 62,
@@ -167,7 +167,8 @@ pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Compl
     Some(pending.to)
 }
 
-/// Returns the recorded file opened as descriptor `number`, which the program may have used already.
+/// Returns the recorded file that an io_uring operation has opened as descriptor `number`. The file may be known already, from calls that
+/// the program has made with the descriptor since.
 fn opened_as(number: i32) -> Option<&'static File> {
     handles::descriptor(number).and_then(|target| target.file())
 }

@@ -39,7 +39,8 @@ fn of(mapped: &Mapped) -> Mapping {
     unsafe { std::ptr::from_ref(mapped).cast::<Mapping>().read() }
 }
 
-/// Stores `mapping` in a record that is never freed, since another thread may still read it when the ring no longer exists.
+/// Stores `mapping` in a record that is never freed, since another thread may still read the record when the ring no longer exists. `None`
+/// if there is no room.
 fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     let mut record: Mapped = [0; 24];
     // SAFETY: the record has room for a `Mapping` and is aligned; see the assertion.
