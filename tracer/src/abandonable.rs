@@ -1,5 +1,5 @@
-//! Runs work that can be abandoned: if memory runs out, a jump returns to the start of the work. Resources of the work are leaked; the code
-//! that started the work releases its own claims.
+//! Runs work that can be abandoned: if memory runs out, a jump returns to the start of the work. Resources that the work holds are leaked;
+//! those that its caller holds are released as usual.
 #![expect(unsafe_code, reason = "switches stacks")]
 
 mod switch;

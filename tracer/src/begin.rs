@@ -17,7 +17,8 @@ pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
 
-/// Minimum size of the arena for calls made after the trace was written, in bytes. Pages are not committed before use.
+/// Minimum size of the arena (memory for segments) for calls made after the trace was written, in bytes. Pages are not committed before
+/// use.
 const LATE_BYTES: usize = 4 << 20;
 
 /// Maximum number of streams (file and operation) that have counters in trace mode, where most calls are recorded as segments.

@@ -223,8 +223,8 @@ pub(crate) fn is_left_out_so_far(config: &Config) -> bool {
     left_out
 }
 
-/// Writes the trace before exec(3), while other threads wait. Removes the spool if `leaves_all` returns true; otherwise the next program,
-/// if traced, removes the spool. Returns the state to restore if exec(3) fails.
+/// Writes the trace before exec(3), while other threads wait. Removes the spool (the file that survives a kill) if `leaves_all` returns
+/// true; otherwise the next program, if traced, removes the spool. Returns the state to restore if exec(3) fails.
 pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     if !begin_writing() {
         return None;
@@ -260,7 +260,8 @@ pub(crate) fn set_aside(config: &Config, leaves_all: impl FnOnce() -> bool) -> O
     Some(stay)
 }
 
-/// Prints, unless a spool exists, that the program before exec(3) has no trace. Prints only once: shells try exec(3) for each directory of PATH.
+/// Prints that the program before exec(3) has no trace, unless its calls are in a spool (the file that survives a kill). Prints only once:
+/// shells try exec(3) for each directory of PATH.
 fn say_left() {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !spool::is_there() && !SAID.swap(true, Ordering::Relaxed) {

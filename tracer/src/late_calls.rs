@@ -16,7 +16,7 @@ static ARENA: Arena = Arena::new();
 static BEGUN: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Returns the arena for calls made after the trace was written.
+/// Returns the arena (memory for segments) for calls made after the trace was written.
 pub(crate) fn arena() -> &'static Arena {
     &ARENA
 }
@@ -34,14 +34,14 @@ pub(crate) fn has_begun() -> bool {
     BEGUN.load(Ordering::Acquire)
 }
 
-/// Uses `part` of the spool as the arena for calls made after the trace was written.
+/// Uses `part` of the spool (the file that survives a kill) as memory for the segments of calls made after the trace was written.
 pub(crate) fn lend(part: Lent) {
     // SAFETY: `spool::make` calls this function once, for the late spool, and a thread records here only after `spool::make` has returned
     // on that thread. A spool stays mapped.
     unsafe { ARENA.lend(part) };
 }
 
-/// Resets, in a forked child, the arena for calls made after the trace was written.
+/// Empties, in a forked child, the memory for segments of calls made after the trace was written.
 pub(crate) fn in_child() {
     BEGUN.store(false, Ordering::Relaxed);
     SAID.store(false, Ordering::Relaxed);
@@ -49,7 +49,8 @@ pub(crate) fn in_child() {
     unsafe { ARENA.clear() };
 }
 
-/// Moves the thread's write position to the arena for calls made after the trace, if the trace has been written and the process continues.
+/// Makes the thread write its next segments to the arena for calls made after the trace, if the trace has been written and the process
+/// continues.
 pub(crate) fn switch(thread: &Thread) {
     if state::is_late() && thread.io.late.get() == 0 {
         thread.io.forget_chunk();
@@ -58,15 +59,16 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Prints, once, that calls made after the trace are not recorded, if the reason is a missing spool. Called when a call found no room.
+/// Prints, once, that calls made after the trace are not recorded, if the reason is that the spool (file with memory for them) could not be
+/// created. Called when there is no room for a call.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls made after the trace was written are not recorded, because there is no spool"]);
     }
 }
 
-/// True if a segment just stored in `slot` must be stored again: it is not in the trace, and its memory will not be read again. Called
-/// while or after the trace is written. Waits until the segment's fate is decided, so the recorded call returns only then.
+/// True if the segment just stored at address `slot` must be stored again: it is not in the trace, and its memory will not be read again.
+/// Called while or after the trace is written. Waits until the segment's fate is decided, so the recorded call returns only then.
 #[cold]
 #[inline(never)]
 pub(crate) fn is_left_behind(slot: usize) -> bool {

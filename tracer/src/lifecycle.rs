@@ -55,8 +55,8 @@ pub(crate) fn start(environment: &impl Environment, argc: c_int, argv: *const *c
     }
 }
 
-/// Cleans up in an untraced process that was a traced program before exec(3): removes that program's spool and returns its share of the
-/// job's byte budget.
+/// Cleans up in an untraced process that was a traced program before exec(3): removes the spool of the earlier program (the file that
+/// survives a kill) and returns that program's share of the job's byte budget (DXT_JOB_BYTES).
 fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *const c_char) {
     let Some(known) = spool::sweep_everywhere(environment) else { return };
     // Settings of the previous program.
@@ -68,7 +68,8 @@ fn leave_nothing(environment: &impl Environment, argc: c_int, argv: *const *cons
     }
 }
 
-/// Returns the share of a removed spool to the job's byte budget. `known`: the job's id and the number of bytes, as stored in the spool.
+/// Returns the bytes that a removed spool had reserved to the job's byte budget (DXT_JOB_BYTES). `known`: the job's id and the number of
+/// bytes, as stored in the spool.
 fn give_back(
     config: &Config,
     environment: &impl Environment,
@@ -439,7 +440,7 @@ pub(crate) fn survived() {
 }
 
 /// Writes the trace of the current program before exec(3). Returns the state that [`stayed`] needs if exec(3) fails. `leaves_all` returns
-/// true if the next program will run untraced, so that no tracer would remove the spool.
+/// true if the next program will run untraced; no tracer would then remove the spool (the file that survives a kill).
 pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay> {
     let config = config::current().filter(|_| record::is_on() && process::is_own())?;
     if sys::is_shut() || !tls::current().is_interrupted() {

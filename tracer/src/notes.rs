@@ -68,7 +68,7 @@ notes! {
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
-    /// A definition (name, stream or size) that the spool's journal had no room for.
+    /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
     Definition = "names, streams and sizes that found no room in the spool: they are missing in recovered or live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
     /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.

@@ -268,7 +268,8 @@ fn within(thread: &Thread) -> Within {
     Within::new(thread.mpi.is_set(), thread.hdf5.is_set())
 }
 
-/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call: the lowest is the only way to learn a shared file pointer's offset.
+/// Reports the offset of a POSIX transfer to the enclosing MPI-IO call. If that call uses a shared file pointer, the lowest reported offset
+/// is taken for the call's own, since MPI-IO does not reveal where the pointer was.
 #[cold]
 fn note_nested(thread: &Thread, file: &'static File, op: &'static Op, offset: i64) {
     let moves_data = op.is_data() && offset >= 0 && thread.mpi_file.get() == std::ptr::from_ref(file).addr();
@@ -300,7 +301,7 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
     }
 }
 
-/// Records the segment in `slot` again if the trace writer did not see it; see [`late_calls::is_left_behind`].
+/// Records the segment at address `slot` again if the thread that writes the trace did not see it; see [`late_calls::is_left_behind`].
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
@@ -313,22 +314,25 @@ fn once_more(slot: usize) {
     }
 }
 
-/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A slot address below is not inside any chunk.
+/// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A lower value is not the address of a segment slot.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
-/// True if `slot` lies in the chunk that ends at `limit`, or in an earlier chunk. Since the slot was handed out, a signal handler may have
-/// obtained the thread's first or next chunk and changed `limit`. Each chunk has a spare last slot for this case.
+/// True if `slot`, the address of a segment slot, lies in the thread's chunk (memory for segments), which ends at `limit`, or in an earlier
+/// chunk. Since the slot was handed out, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Each
+/// chunk has a spare last slot for this case.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
 }
 
-/// True if a call got the spare last slot of the thread's chunk, but a signal handler interrupted the call before it checked or wrote the slot.
+/// True if a call got the spare last slot of the thread's chunk (memory for segments), but a signal handler interrupted the call before it
+/// checked or wrote the slot.
 fn is_spare_taken(slot: usize, cursor: usize, limit: usize) -> bool {
     limit != 0 && cursor > limit && slot != limit
 }
 
-/// Returns the address of the next segment slot of `lane`, which has no chunk or a full one; 0 without memory. `slot`: previous position.
+/// Returns the address of the next segment slot of `lane` (a write position of the thread), whose chunk of memory is full, or which has
+/// none yet; 0 if there is no memory. `slot`: address that the call got from the lane, which is not in the chunk.
 #[cold]
 #[inline(never)]
 fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
@@ -359,7 +363,7 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// Returns the next slot for [`next_slot`], from within the gate (`gate.rs`).
+/// Returns the next slot for [`next_slot`]. Runs inside the gate that protects memory for segments (`gate.rs`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late_calls::switch(thread);
     let is_late = lane.late.get() != 0;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// Callback that writes the trace before a signal ends the process. Its argument is the name of the signal.
 static ON_END: OnceLock<fn(&'static str)> = OnceLock::new();
-/// Callback that runs if the process survives the signal.
+/// Callback that runs if the process survives a signal that should have ended it.
 static SURVIVED: OnceLock<fn()> = OnceLock::new();
 /// Address of the C library's own sigaction(2), which bypasses the tracer's hook.
 static SIGACTION: Slot = slot_again!("sigaction");

@@ -20,7 +20,7 @@ pub(crate) use pass_on;
 static SHUT: AtomicBool = AtomicBool::new(false);
 /// True if a seccomp filter may be in force: [`shut`] no longer waits for system calls in progress.
 static CONFINED: AtomicBool = AtomicBool::new(false);
-/// Number of the tracer's system calls in progress (inside the gate).
+/// Number of the tracer's system calls in progress.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
 /// Maximum number of times that [`shut`] checks if the gate is empty. After the first `YIELDS` checks they are 1 ms apart; after the last,
 /// `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a jump never returns.

@@ -15,19 +15,20 @@ use std::cell::Cell;
 /// recorded segments), or in a scratch (buffer for segments that are only counted).
 #[repr(C)]
 pub(crate) struct Lane {
-    /// Address of the next free slot.
+    /// Address of the next free slot (memory for one segment).
     pub(crate) cursor: Cell<usize>,
-    /// End address of the last slot that may be used.
+    /// Address just behind the last slot that may be used; a spare slot follows.
     pub(crate) limit: Cell<usize>,
-    /// Address of the first slot of the thread's current arena chunk; 0 without one.
+    /// Address of the first slot of the chunk of the arena that the thread currently fills; 0 without one.
     pub(crate) chunk: Cell<usize>,
-    /// Address of a spare slot of the previous chunk that a call interrupted by a signal handler may still use; else 0.
+    /// Address of the spare last slot of the previous chunk, if a call that a signal handler interrupted may still write to the slot; else
+    /// 0.
     pub(crate) awaited: Cell<usize>,
     /// Address of the scratch, a buffer for calls that are only counted once the arena is full; 0 without one.
     pub(crate) scratch: Cell<usize>,
     /// Index in the table of threads plus one; 0 before the first use of this write position.
     pub(crate) index: Cell<u32>,
-    /// Size of the latest chunk, in bytes.
+    /// Size of the thread's latest chunk of the arena, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
     /// Number of chunks that the thread has obtained so far.
     pub(crate) sequence: Cell<u32>,

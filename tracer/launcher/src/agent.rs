@@ -43,7 +43,7 @@ pub(crate) struct Of<'a> {
     pub(crate) analyze: &'a Path,
     /// Directory of the spools, which hold the processes' data while the processes run.
     pub(crate) spools: &'a OsStr,
-    /// True if the spool directory was created for this run.
+    /// True if the directory of the spools (data of running processes) was created for this run.
     pub(crate) is_of_run: bool,
     /// Output directory for traces, writable on all nodes.
     pub(crate) output: &'a Path,
@@ -179,8 +179,8 @@ fn own_files(live: &mut [OsString]) {
     }
 }
 
-/// Returns the agent's arguments for display. The part after a destination's type is replaced by `...` if it has a `@`, `?`, `=` or space,
-/// since a job's output must not reveal database credentials.
+/// Returns the agent's arguments for display. A destination (`TYPE:ADDRESS`) with a `@`, `?`, `=` or space in its address is shown as
+/// `TYPE:...`, since a job's output must not reveal database credentials.
 pub(crate) fn shown(options: &Options) -> Vec<u8> {
     let mut line = Vec::new();
     for word in arguments(options) {
@@ -196,7 +196,8 @@ pub(crate) fn shown(options: &Options) -> Vec<u8> {
     line
 }
 
-/// Returns the spool directory of the run: `own`, created by dxt-run, or `asked`, requested by the user.
+/// Returns the directory of the spools, which hold the data of running processes: `own`, created by dxt-run, or `asked`, requested by the
+/// user.
 pub(crate) fn spools(own: Option<&PathBuf>, asked: Option<OsString>) -> OsString {
     own.map(|own| own.clone().into_os_string()).or(asked).unwrap_or_default()
 }

@@ -27,9 +27,10 @@ struct Descriptor {
 }
 
 const NOT_TRACED: *mut Description = std::ptr::without_provenance_mut(1);
-/// Bit that marks a state as unknown (not an address). The bits above hold the number of changes in progress ([`CHANGING`]) and a unique number.
+/// Bit of a descriptor's state which means that the descriptor is unknown; the state is then not an address. The bits above hold the number
+/// of changes in progress ([`CHANGING`]) and a unique number.
 const UNKNOWN: usize = 2;
-/// Unit of the bit field in an unknown state that counts changes in progress, at most 255.
+/// Value that one change in progress (close, dup2, ...) adds to an unknown descriptor's state; the bit field has room for 255.
 const CHANGING: usize = 4;
 const NUMBER_SHIFT: u32 = 10;
 
@@ -98,7 +99,8 @@ fn slot(number: libc::c_int) -> Option<&'static Descriptor> {
     Some(unsafe { &*slot })
 }
 
-/// Returns the entry of `number` like [`slot`], before a state is entered; grows the array if necessary.
+/// Returns the table entry of the descriptor `number` like [`slot`], but grows the table if necessary, since the caller is about to fill in
+/// the entry.
 fn slot_to_book(number: libc::c_int) -> Option<&'static Descriptor> {
     let slot = slot(number).or_else(|| grow(number))?;
     // Usually the number is not higher; a load is cheaper than an atomic update.

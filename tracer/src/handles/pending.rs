@@ -64,7 +64,7 @@ pub(crate) struct Stored {
     offset: AtomicI64,
     manner: AtomicU8,
     start: AtomicU64,
-    /// For aio(7): time at which the completion was first seen, in clock ticks. For a context or ring: length in bytes.
+    /// For aio(7): time at which the completion was first seen, in clock ticks. For io_submit(2) and io_uring: bytes requested.
     end_or_length: AtomicU64,
     turn: AtomicU64,
     /// Descriptor number whose file must be checked when the kernel or the C library has resolved it, see [`Since`].
@@ -248,7 +248,7 @@ pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }
 
-/// Removes and returns an operation whose entry this thread holds.
+/// Removes and returns the operation in the table entry `place`, which this thread has claimed.
 fn taken(place: &'static Place, key: Key) -> Pending {
     let op = place.op.load(Ordering::Relaxed);
     let end_or_length = place.end_or_length.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Cached position of a C stream (FILE), so that the next call need not ask for it. The C library knows the position of a stream only after
-//! a seek; until then ftello(3) asks the kernel each time.
+//! Cached position of a C stream (FILE), so that the next call need not ask the C library for it. The C library knows the position of a
+//! stream only after a seek; until then ftello(3) asks the kernel each time.
 //!
 //! The cached position is valid only while the stream uses its buffer as the last call left it. The buffer's pointers (marks) show that:
 //! any move of the stream changes one of them. If others can move the kernel's position, validity is shorter, see [`Trust`].

@@ -48,7 +48,7 @@ struct Dynamic {
     value: usize,
 }
 
-/// Needed object, with its list of needed versions (`Elf64_Verneed`).
+/// Library that an object needs, with the list of symbol versions that the object needs from the library (`Elf64_Verneed`).
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -58,7 +58,7 @@ struct Needed {
     next: u32,
 }
 
-/// Needed version (`Elf64_Vernaux`).
+/// Symbol version that an object needs from a library (`Elf64_Vernaux`).
 #[repr(C)]
 struct NeededVersion {
     hash: u32,

@@ -79,7 +79,8 @@ impl World {
         }
     }
 
-    /// Returns a datatype's combiner, and the numbers of its integer, address and datatype arguments. `None` if made with 64-bit counts.
+    /// Returns a datatype's combiner (constructor), and how many integer, address and datatype arguments the datatype was made with. `None`
+    /// if it was made with 64-bit counts.
     fn envelope(&self, datatype: Handle) -> Option<(Combiner, [usize; 3])> {
         let mut combiner = -1;
         let counts = if self.has_large_counts {

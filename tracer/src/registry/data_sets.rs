@@ -51,7 +51,7 @@ pub(crate) struct DataSet {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for DataSet {}
 
-/// Stream of a data set, with counts of selected elements.
+/// Stream of a data set (calls with the same operation, flags and kind of selection), with counts of selected elements.
 pub(crate) struct Use {
     data_set: u32,
     op: u16,

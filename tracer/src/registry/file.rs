@@ -104,7 +104,8 @@ pub(crate) fn find_by(path: &[u8], hash: u64) -> Option<&'static File> {
     find_from(HEADS[hash as usize % BUCKETS].load(Ordering::Acquire), hash, path)
 }
 
-/// Returns the record of the file at `path`, created if absent; without room the condensed record, if any (counters mode, spent budget).
+/// Returns the record of the file at `path`, created if absent. If there is no room (counters mode, spent budget), returns the condensed
+/// record, which stands for many files; `None` if that does not exist.
 pub(crate) fn find_or_add(path: &[u8], identity: Identity) -> Option<&'static File> {
     own_record(path, identity).or_else(|| condensed(path))
 }
@@ -170,7 +171,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
     }
 }
 
-/// Returns the number of the file in the spool's journal (its index in the table of files).
+/// Returns the number by which the journal of the spool refers to the file: its index in the table of files.
 pub(super) fn number(file: &File) -> u32 {
     FILES.index_of(file) as u32
 }

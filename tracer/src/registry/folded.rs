@@ -1,5 +1,6 @@
 //! Counters per stream of segments that are folded instead of recorded. Threads add to the counters one at a time, and first save the
-//! previous values. So a reader of the spool of a killed process knows exactly which segments had been added.
+//! previous values. The counters lie in the spool, a file that survives a kill; so a reader of the spool knows exactly which segments had
+//! been added.
 
 use crate::threads;
 use std::array;
@@ -29,7 +30,7 @@ pub(super) struct Folded {
     taken_extremes: [AtomicU64; folded::EXTREMES],
     /// Number of the [`Adder`] that holds the counters, or 0.
     adder: AtomicU64,
-    /// Values of sums and `previous` before the current adder began.
+    /// Values of sums and `previous` before the [`Adder`] that holds the counters began to add.
     base: [AtomicU64; folded::BASES],
 }
 

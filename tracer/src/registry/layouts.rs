@@ -49,7 +49,8 @@ impl File {
     }
 }
 
-/// Writes a file's stripe layout to the spool's journal. `moment`: open or close, when the layout was read.
+/// Writes a file's stripe layout to the journal of the spool (the file that survives a kill). `moment`: open or close, when the layout was
+/// read.
 pub(super) fn note(file: &File, moment: LayoutMoment, layout: &LayoutText) {
     if journal::is_kept() {
         let def = LayoutDef { file: number(file), moment, source: layout.source, bytes: Vec::new() };

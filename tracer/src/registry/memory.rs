@@ -115,7 +115,8 @@ impl Costs {
         }
     }
 
-    /// Returns the rows that are not zero: (true for writes, size bin, [calls and clock ticks of aligned, then of unaligned calls]).
+    /// Iterates over the rows of the table that are not all zero: (true for writes, size bin, [calls and clock ticks of aligned, then of
+    /// unaligned calls]).
     pub(crate) fn rows(&self) -> impl Iterator<Item = (bool, usize, [u64; 4])> {
         let of = |(number, row): (usize, &[u64])| {
             let row: [u64; 4] = row.try_into().unwrap_or_default();

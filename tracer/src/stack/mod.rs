@@ -4,7 +4,7 @@
 //!
 //! Bounds: a fixed number of stacks, reserved at the start and committed at first use. A thread that finds no free stack skips the work.
 //! While a hook's work runs on such a stack, signals are blocked, since a handler of the program must not run there. At the end of the
-//! process, which may take long, they are blocked only if the calling code runs on the program's signal stack. Code of MPI and other
+//! process, which may take long, signals are blocked only if the calling code runs on the program's signal stack. Code of MPI and other
 //! libraries is never called on such a stack.
 #![expect(unsafe_code, reason = "runs work on stacks of its own")]
 

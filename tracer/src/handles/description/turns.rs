@@ -32,7 +32,7 @@ const fn is_within(inner: u32, outer: u32) -> bool {
 }
 
 impl Description {
-    /// True if the thread of `mover` kept its turn throughout the call, or needs no turn.
+    /// True if the thread of `mover` kept its turn (right to move the position) throughout the call, or needs no turn.
     #[inline(always)]
     pub(crate) fn has_turn(&self, mover: &Mover) -> bool {
         match mover.owner {
@@ -41,7 +41,7 @@ impl Description {
         }
     }
 
-    /// Sets the tracked position to `offset`, to which the call of `mover` has moved it.
+    /// Sets the tracked position to `offset`, to which a call has moved it that holds the turn `mover`.
     pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
         if self.is_kept_by(mover) {
@@ -72,7 +72,8 @@ impl Description {
     }
 
     /// Takes the turn in a process with one thread. If another turn has not ended, a signal handler interrupted that call or left it by a
-    /// jump. The kernel is then asked, since it may have moved the position or not. An interrupted call gets its turn back with [`NESTED`].
+    /// jump. The kernel is then asked for the position, since that call may have moved it or not. An interrupted call gets its turn back
+    /// with [`NESTED`].
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let owner = frame_number();

@@ -1,4 +1,4 @@
-//! Wraps memory mappings of files (mmap(2), ...). An allocator may call mmap(3) while dlsym(3) runs, so the wrappers do not resolve the
+//! Wraps memory mappings of files (mmap(2), ...). An allocator may call mmap(2) while dlsym(3) runs, so the wrappers do not resolve the
 //! real functions at their first call. Until the constructor has resolved them, the wrappers make the system calls directly.
 #![expect(unsafe_code, reason = "C functions")]
 

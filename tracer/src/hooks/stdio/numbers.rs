@@ -1,4 +1,5 @@
-//! Wraps fileno(3), which is not recorded; from then on the program may move the descriptor's file position itself.
+//! Wraps fileno(3), which is not recorded. Once the program knows the number of a stream's descriptor, it may move the descriptor's file
+//! position itself.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::{self, Trust};
