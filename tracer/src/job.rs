@@ -73,7 +73,7 @@ pub(crate) struct Identity {
     pub(crate) host: String,
     /// Variable and value of the scheduler's job id, such as `SLURM_JOB_ID=123`; empty without a scheduler.
     pub(crate) scheduler: String,
-    /// Key of the job, equal in all its processes, as this process knows it without the other ranks.
+    /// Text that identifies the job, equal in all processes of the job; determined without communication with other ranks.
     pub(crate) key: String,
     /// Name of the whole job, including all job steps. Equal in all processes of a job that a scheduler or user has named.
     pub(crate) name: String,
@@ -92,7 +92,7 @@ pub(crate) fn identity() -> Option<&'static Identity> {
     IDENTITY.get()
 }
 
-/// Returns the key of the job, as this process knows it without the other ranks; empty before the library has started.
+/// Returns the text that identifies the job, determined without communication with other ranks; empty before the library has started.
 pub(crate) fn own_key() -> &'static str {
     identity().map_or("", |identity| &identity.key)
 }

@@ -48,7 +48,7 @@ notes! {
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for, counted as <other files>";
     NotProfiled = "reads and writes that are in the counters, but in no per-file profile";
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
-    /// A start of a program that cannot be traced because it ignores LD_PRELOAD.
+    /// A start of a program that cannot be traced: it ignores LD_PRELOAD, or has another dynamic linker than this process.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";

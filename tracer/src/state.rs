@@ -97,8 +97,8 @@ pub(crate) fn is_late() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Late as u8
 }
 
-/// Interval at which a waiting thread checks the state again, in ns. No thread wakes it when the process continues, since usually the
-/// process has ended by then.
+/// Interval at which a waiting thread checks the state again, in ns. A thread that has written the last trace does not wake the waiting
+/// threads, since usually the process has ended by then; only [`release`] wakes them.
 const LOOKS_EVERY_NS: i64 = 4_000_000;
 
 const FUTEX_WAIT_PRIVATE: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -126,7 +126,7 @@ pub(crate) fn wait() {
 }
 
 /// Waits until calls may proceed. Returns false if this thread must not wait: it writes the trace, does other work of the tracer for which
-/// the writer may wait, or is in a vfork(2) child, which outlives the process.
+/// the writer may wait, or is in a vfork(2) child, which may outlive the process.
 pub(crate) fn park() -> bool {
     while is_parked() {
         if !crate::process::is_own() {

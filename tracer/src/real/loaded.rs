@@ -27,8 +27,8 @@ impl Slot {
         if address.is_null() { self.find() } else { address }
     }
 
-    /// Looks up the real function before its first call, except for names that C libraries before 2.38 lack. For these names, dlsym(3)
-    /// would allocate memory to report the failure, with system calls that a filter may forbid.
+    /// Looks up the real function before its first call, except for names that glibc before 2.38 lacks. For these names, dlsym(3) would
+    /// allocate memory to report the failure, with system calls that a filter may forbid.
     pub(crate) fn find_ahead(&self) {
         if !self.name.to_bytes().starts_with(b"__isoc23_") {
             self.address();

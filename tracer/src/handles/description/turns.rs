@@ -41,7 +41,7 @@ impl Description {
         }
     }
 
-    /// Sets the tracked position to `offset`, to which a call has moved it that holds the turn `mover`.
+    /// Sets the tracked position to `offset`: the call that holds the turn `mover` has moved the file position there.
     pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
         if self.is_kept_by(mover) {

@@ -153,7 +153,8 @@ pub(super) fn completed(thread: &'static Thread, ring: &Ring, completion: &Compl
         return None;
     }
     let key = Key { owner: ring.owner(), mark: completion.mark };
-    // After lost completions, a reused mark may match the request of its predecessor.
+    // The program may use a mark (user data) again once it has seen the completion. If the tracer has missed completions, an earlier
+    // request with this mark may still be listed, so which request has completed is certain only if there is one.
     let pending = if ring.is_lossy() { pending::take_only(key) } else { pending::take(key) };
     let mut pending = pending?;
     let opened = std::ptr::eq(pending.op, &POSIX_IO_URING_OPEN) && completion.result >= 0;
