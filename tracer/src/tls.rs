@@ -219,8 +219,10 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Flags in `busy` that mark a block shared with other threads ([`crate::without_tls`]). They lie in `busy` so that calls check only one word.
+/// Flag in `busy`: threads without a block of their own use this block too ([`crate::without_tls`]). Lies in `busy` so that calls check
+/// only one word.
 const LENT: u32 = 1 << 31;
+/// Flag in `busy` like [`LENT`], but only until the block's owner makes a call.
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
 /// Check that compiles only while `Thread` is not `Sync`; otherwise both impls would apply.

@@ -199,7 +199,8 @@ impl<F> Probe<'_, F> {
     }
 
     /// Finds the size of records of fixed length: the size with the largest share of plausible, named heads. Tries sizes that divide the
-    /// region's length, or all sizes if no such size is possible.
+    /// region's length; then the other sizes too, unless the official size divides the length or at least half of its heads are plausible
+    /// and named.
     fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),

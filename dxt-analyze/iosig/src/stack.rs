@@ -209,7 +209,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Counts a step; returns true if long periods are to be searched for. `sample` returns true if a long period is likely.
+    /// Counts one step of a search; returns true if this step is to search for long periods too. `sample` returns true if a long period is
+    /// likely.
     pub(crate) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
