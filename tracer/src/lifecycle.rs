@@ -340,7 +340,8 @@ pub(crate) fn mpi_started() {
     }
 }
 
-/// Writes one trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes its own when it ends.
+/// Writes one trace together with all ranks, just before MPI_Finalize. Calls made later are recorded too: each process writes them to a
+/// trace of its own when it ends.
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();

@@ -141,8 +141,9 @@ impl Call {
         }
     }
 
-    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a separate stream. In counters mode, estimated
-    /// offsets are only totalled, and appending calls are counted with all other calls to preserve the order.
+    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a stream with these flags. Counters mode has
+    /// no streams of their own for calls with estimated offsets (a note counts them) or for appending calls, so that the order of all calls
+    /// is known.
     #[cold]
     #[inline(never)]
     fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
