@@ -317,8 +317,9 @@ fn once_more(slot: usize) {
 /// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A slot address below is not inside any chunk.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
-/// True if `slot` lies in the chunk that ends at `limit`, or in an earlier chunk. Since the slot was handed out, a signal handler may have
-/// obtained the thread's first or next chunk and changed `limit`. Each chunk has a spare last slot for this case.
+/// True if `slot`, which the current call has reserved, may be written: it lies in the chunk that ends at `limit`, or in a chunk at a lower
+/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Then
+/// a call that found its chunk full may pass, too; so each chunk has a spare last slot for such a call.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
