@@ -477,7 +477,7 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     }
 }
 
-/// Resumes recording if this thread had called exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
+/// Resumes recording if this thread had called exec(3) and a signal handler has left that call by a jump (siglongjmp); returns true in that
 /// case. Called when a thread makes a call while others wait for the outcome of exec(3). Preserves errno.
 pub(crate) fn has_left() -> bool {
     let left = end_of_recording::left_behind();

@@ -184,8 +184,10 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     quota.reserved() >= needed || self::quota().is_none()
 }
 
-/// Returns the bytes to grant to a process that needs `lacking` more bytes (or at least `least`) and may get at most `most`, if `free`
-/// bytes of the node's part are free.
+/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice: `lacking`, rounded up to the portion
+/// reserved at once but not above the available bytes; if fewer than `lacking` are available, half of the free bytes, but at least `least`;
+/// 0 if fewer than `least` are available. `part`: the node's part of the budget; `free`: its free bytes; `most`: upper bound for this
+/// process. All in bytes.
 fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
     let most = most.min(free);
     if lacking <= most {
