@@ -33,8 +33,9 @@ pub struct CommonValues {
     used: usize,
     /// Index of the value counted last; the next value is usually equal.
     last: usize,
-    /// Index of the value replaced last, from which the search for the next rarest value continues. `least` is the count of that value.
+    /// Index of the value replaced last, from which the search for the next rarest value continues.
     hand: usize,
+    /// Count that the value replaced last had at that time; no count is below it.
     least: u64,
 }
 

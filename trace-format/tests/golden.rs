@@ -71,7 +71,8 @@ fn this_writer_still_writes_what_version_1_holds() {
     assert_as_ever(&contents(&file(&job(), &mut ranks())), &serde_json::from_str(&now).unwrap(), "v1");
 }
 
-/// Rewrites the golden trace and its JSON. Allowed only until version 1 is released; after that, an incompatible change needs a new version.
+/// Rewrites the golden trace and its JSON. No longer allowed, since releases have written version 1 of the format: an incompatible change
+/// needs a new version with a golden pair of its own.
 #[test]
 #[ignore = "rewrites testdata/golden: cargo test -p trace-format --test golden -- --ignored"]
 fn rewrite_version_1() {

@@ -341,7 +341,8 @@ pub(crate) fn mpi_started() {
     }
 }
 
-/// Writes one trace together with all ranks, just before MPI_Finalize. Later calls are recorded too; each process writes its own when it ends.
+/// Writes one trace together with all ranks, just before MPI_Finalize. Calls made later are recorded too: each process writes them to a
+/// trace of its own when it ends.
 pub(crate) fn mpi_finalizing() {
     let (Some(world), Some(config)) = (mpi::active().filter(|_| process::is_own()), config::current()) else { return };
     let errno = errno::save();
@@ -477,7 +478,7 @@ pub(crate) fn stayed(stay: Option<Stay>) {
     }
 }
 
-/// Resumes recording if this thread had called exec(3) and a signal handler left that call by a jump (siglongjmp); returns true in that
+/// Resumes recording if this thread had called exec(3) and a signal handler has left that call by a jump (siglongjmp); returns true in that
 /// case. Called when a thread makes a call while others wait for the outcome of exec(3). Preserves errno.
 pub(crate) fn has_left() -> bool {
     let left = end_of_recording::left_behind();

@@ -141,8 +141,9 @@ impl Call {
         }
     }
 
-    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a separate stream. In counters mode, estimated
-    /// offsets are only totalled, and appending calls are counted with all other calls to preserve the order.
+    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a stream with these flags. Counters mode has
+    /// no streams of their own for calls with estimated offsets (a note counts them) or for appending calls, so that the order of all calls
+    /// is known.
     #[cold]
     #[inline(never)]
     fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
@@ -317,9 +318,9 @@ fn once_more(slot: usize) {
 /// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A lower value is not the address of a segment slot.
 const LOWEST_ADDRESS: usize = 64 << 10;
 
-/// True if `slot`, the address of a segment slot, lies in the thread's chunk (memory for segments), which ends at `limit`, or in an earlier
-/// chunk. Since the slot was handed out, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Each
-/// chunk has a spare last slot for this case.
+/// True if `slot`, which the current call has reserved, may be written: it lies in the chunk that ends at `limit`, or in a chunk at a lower
+/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Then
+/// a call that found its chunk full may pass, too; so each chunk has a spare last slot for such a call.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS

@@ -222,9 +222,10 @@ impl Thread {
 
 const BUSY: u32 = 1;
 const AWAY: u32 = 1 << 16;
-/// Flag in [`Thread::busy`]: other threads may use the block too ([`crate::without_tls`]). It lies in `busy` so that calls check only one word.
+/// Flag in `busy`: threads without a block of their own use this block too ([`crate::without_tls`]). Lies in `busy` so that calls check
+/// only one word.
 const LENT: u32 = 1 << 31;
-/// Flag in [`Thread::busy`]: another thread uses the block only until the owner makes a call (vfork(2)).
+/// Flag in `busy` like [`LENT`], but only until the block's owner makes a call.
 const LENT_FOR_A_WHILE: u32 = 1 << 30;
 
 /// Check that compiles only while `Thread` is not `Sync`; otherwise both impls would apply.

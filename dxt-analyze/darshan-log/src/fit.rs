@@ -27,7 +27,8 @@ const MOST_COUNTS: usize = 32;
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// Largest valid rank if the job record does not state the number of ranks.
 const LAST_RANK: i64 = i32::MAX as i64 - 1;
-/// Maximum number of record heads per named head with which the official size is still credible: Darshan limits the number of names.
+/// Maximum number of record heads, per head whose record id has a name, with which the official size is still credible. Darshan limits the
+/// number of names, so that not all records of a log need have one.
 const HEADS_PER_NAME: u64 = 10;
 
 /// Detected sizes of a module's records in a log.
@@ -199,7 +200,8 @@ impl<F> Probe<'_, F> {
     }
 
     /// Finds the size of records of fixed length: the size with the largest share of plausible, named heads. Tries sizes that divide the
-    /// region's length, or all sizes if no such size is possible.
+    /// region's length; then the other sizes too, unless the official size divides the length or at least half of its heads are plausible
+    /// and named.
     fn longer_record<R: Read + Seek>(&mut self, official: &Walk) -> Option<Fit>
     where
         F: for<'p> FnMut(&mut Vec<Problem>, &mut dyn FnMut(&mut Stream<'_, R>)),

@@ -58,8 +58,9 @@ pub(crate) struct NestCursor {
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    /// Start and end of the last access, in ns. `committed_ns`: start and end of the last access in a complete outer iteration.
+    /// Start and end of the last access, in ns.
     last_ns: (u64, u64),
+    /// Start and end of the last access in a complete iteration of the outermost loop, in ns.
     committed_ns: (u64, u64),
 }
 

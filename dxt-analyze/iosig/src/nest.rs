@@ -270,7 +270,8 @@ impl Node {
         }
     }
 
-    /// Returns this child of a loop in the form that it has in iteration `index` of the loop, without the steps of the loop.
+    /// Returns this node of a loop's body with the offsets, lengths and iteration counts that it has in iteration `index` of the loop. The
+    /// node's steps for that loop are removed.
     #[must_use]
     pub fn at_iteration(&self, index: u64) -> Self {
         match self {

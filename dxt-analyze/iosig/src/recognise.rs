@@ -11,7 +11,8 @@ use crate::run::{RunCursor, Took};
 use crate::signature::{Item, Pattern, Residue, Signature};
 use crate::stack::{Element, KEPT, LONGEST, Ring, Stack};
 
-/// Number of pending accesses emitted in one step; the ring then still holds three iterations of the longest loop body.
+/// Number of pending accesses ([`Recogniser::waiting`]) that move to the signature at once when the ring buffer is full of them; the buffer
+/// then still holds three iterations of the longest loop body.
 const PASSED: usize = 32;
 
 /// Memory limits of a recogniser.
@@ -45,7 +46,8 @@ pub struct Recogniser {
     cursor: Cursor,
     out: Signature,
     emitted: u64,
-    /// Number of pending accesses: the latest accesses, which are in the ring but not on the stack. `Some` after many accesses without repetition.
+    /// Number of pending accesses: the latest accesses, which are in the ring buffer (`ring`) but not on the stack. `None` while all
+    /// accesses are put on the stack; `Some` after many accesses without repetition.
     waiting: Option<usize>,
 }
 
@@ -158,7 +160,8 @@ impl Recogniser {
         }
     }
 
-    /// Sets the number of pending accesses to `waiting`. If the ring is full, first emits the oldest pending accesses as residue.
+    /// Sets the number of pending accesses (only in the ring buffer, not on the stack) to `waiting`. If the ring buffer is full of them,
+    /// first moves the oldest ones to the signature as residue.
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {
@@ -169,7 +172,7 @@ impl Recogniser {
         self.waiting = Some(waiting);
     }
 
-    /// Pushes the pending accesses onto the stack. The last access in the ring is not pending.
+    /// Pushes the pending accesses from the ring buffer onto the stack. The last access in the ring buffer is not pending.
     fn stop_waiting(&mut self, waiting: usize) {
         for back in (1..=waiting).rev() {
             self.stack.push(Element::of_access(self.ring.back(back)));
@@ -177,7 +180,8 @@ impl Recogniser {
         self.waiting = None;
     }
 
-    /// Emits `count` accesses of the ring as residue; `behind` is the number of later accesses in the ring.
+    /// Adds `count` accesses of the ring buffer to the signature as residue (accesses outside loops). `behind` is the number of later
+    /// accesses in the ring buffer.
     fn pass(&mut self, count: usize, behind: usize) {
         let out = &mut self.out;
         if count > 0 && !matches!(out.items.last(), Some(Item::Residue(_))) {
@@ -192,7 +196,8 @@ impl Recogniser {
         }
     }
 
-    /// Called when the loop on top has become as long as an earlier loop, because both may be iterations of an outer loop.
+    /// Makes the loop on top of the stack an iteration of an outer loop if possible. Called when this loop has become as long as an earlier
+    /// loop, since both may be such iterations.
     #[cold]
     fn watch(&mut self) {
         self.sync();
@@ -230,7 +235,7 @@ impl Recogniser {
         };
     }
 
-    /// Ends the loop on top of the stack. The last `after` accesses in the ring do not belong to the loop.
+    /// Ends the loop on top of the stack. The last `after` accesses in the ring buffer do not belong to the loop.
     fn close(&mut self, after: usize) {
         self.sync();
         let cursor = std::mem::replace(&mut self.cursor, Cursor::None);
@@ -260,8 +265,8 @@ impl Recogniser {
         }
     }
 
-    /// Returns the access at position `from_end` from the end of the ring (1 is the last access), ignoring the last `after` accesses; the
-    /// oldest access in the ring if the position is too large.
+    /// Returns the access at position `from_end` from the end of the ring buffer (1 is the last access), ignoring the last `after`
+    /// accesses; the oldest access in the buffer if the position is too large.
     fn back_to(&self, from_end: u64, after: usize) -> &Access {
         let by = usize::try_from(from_end).unwrap_or(usize::MAX).saturating_add(after).saturating_sub(1);
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))

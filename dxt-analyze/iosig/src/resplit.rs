@@ -14,7 +14,8 @@ use crate::stack::{Element, NEAR, Ring, Stack};
 use crate::times::Intervals;
 
 impl Stack {
-    /// Counts a step. Returns the longest period that the last access may continue; `None` if the access continues no period.
+    /// Counts a step of the schedule that decides when long periods are searched for. Returns the maximum period to search for, in
+    /// accesses; `None` if the last access continues no period.
     #[inline]
     pub(crate) fn may_resplit(&mut self, ring: &Ring) -> Option<usize> {
         let most = self.longest;

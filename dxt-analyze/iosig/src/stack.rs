@@ -56,7 +56,7 @@ impl Ring {
         &self.last[(self.total as usize).wrapping_sub(1 + by) % KEPT]
     }
 
-    /// True if, for any period up to [`NEAR`], the offsets of the last access and of the accesses one and two periods before grow by a
+    /// True if, for some period up to [`NEAR`], the offsets of the last access and of the accesses one and two periods before it grow by a
     /// constant step. Mostly false.
     #[inline]
     pub(crate) fn may_repeat(&self) -> bool {
@@ -73,7 +73,7 @@ impl Ring {
         any
     }
 
-    /// True if, for any period above [`NEAR`], the last two accesses may continue a loop: the offsets of each of them and of the accesses
+    /// True if, for some period above [`NEAR`], the last two accesses may continue a loop: the offsets of each of them and of the accesses
     /// one and two periods before it grow by a constant step.
     pub(crate) fn may_repeat_far(&self, longest: usize) -> bool {
         let end = (self.total as usize).wrapping_sub(1) % KEPT + KEPT;
@@ -88,7 +88,8 @@ impl Ring {
         (NEAR + 1..=longest.min(self.len() / 3)).any(|period| in_line(period, 0) && in_line(period, 1))
     }
 
-    /// True if the last access alone passes the test of [`Ring::may_repeat_far`] for any period above [`NEAR`]; as fast as [`Ring::may_repeat`].
+    /// True if the last access alone passes the test of [`Ring::may_repeat_far`] for some period above [`NEAR`]; as fast as
+    /// [`Ring::may_repeat`].
     #[inline]
     fn first_may_repeat_far(&self, end: usize) -> bool {
         let Some(last) = self.offsets.get(end - 2 * LONGEST..=end) else { return true };
@@ -209,7 +210,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Counts a step; returns true if long periods are to be searched for. `sample` returns true if a long period is likely.
+    /// Counts one step of a search; returns true if this step is to search for long periods too. `sample` returns true if a long period is
+    /// likely.
     pub(crate) fn step(&mut self, sample: impl FnOnce() -> bool) -> bool {
         self.steps = self.steps.wrapping_add(1);
         self.until = self.until.saturating_sub(1);
@@ -276,7 +278,7 @@ impl Stack {
         any
     }
 
-    /// True if, for any long period, the last two elements may form a loop with the elements one and two periods before.
+    /// True if, for some period above [`NEAR`], the last two elements may form a loop with the elements one and two periods before them.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));

@@ -27,8 +27,9 @@ pub struct Succession {
     adjacent: u64,
     /// Number of pairs in which the second access ends where the first access begins.
     backward: u64,
-    /// Number of strides that were compared with the previous stride; `even` is the number of strides equal to the previous stride.
+    /// Number of strides that were compared with the previous stride.
     compared: u64,
+    /// Number of strides that equal the previous stride.
     even: u64,
     /// First byte and end (exclusive) of the last access.
     last: Option<(u64, u64)>,

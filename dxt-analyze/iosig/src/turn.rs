@@ -75,8 +75,8 @@ impl Node {
     }
 }
 
-/// Appends the accesses of a node, each with only the step of the loop directly around the body. `None` for more than `most` accesses, or
-/// if their number varies.
+/// Appends the accesses of `node` in one iteration of the outermost loop to `out`, with inner loops unrolled. Each access keeps only its
+/// step for the outermost loop. `None` for more than `most` accesses, or if their number varies.
 fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     match node {
         Node::Leaf(leaf) => {
@@ -97,7 +97,8 @@ fn flatten(node: &Node, most: usize, out: &mut Vec<Leaf>) -> Option<()> {
     }
 }
 
-/// Returns a node of a loop body in the form that it has in iteration `index` of the loop; `around` is the number of loops around that loop.
+/// Returns a node of an inner loop's body with the values that it has in iteration `index` of that loop, without its steps for that loop.
+/// `around` is the number of loops around that loop.
 fn inner_at(node: &Node, around: usize, index: u64) -> Node {
     match node {
         Node::Leaf(leaf) => {

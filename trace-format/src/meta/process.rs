@@ -98,7 +98,7 @@ pub struct ThreadDef {
 #[serde(from = "u32", into = "u32")]
 #[non_exhaustive]
 pub enum FileKind {
-    /// Unknown: the file was named only through MPI-IO, or no longer existed.
+    /// Unknown: the file was named only through MPI-IO, or no longer existed when the tracer looked at it.
     #[default]
     Unknown,
     /// Regular file.

@@ -21,8 +21,9 @@ static LARGE: Mutex<()> = Mutex::new(());
 #[derive(Default)]
 pub struct Decoder {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// Buffers for the stored and for the decompressed payload, which begins at index 0. The buffers only grow.
+    /// Buffer whose first bytes are the payload as stored in the file. Only grows, but is freed after metadata larger than [`SMALL`].
     stored: Vec<u8>,
+    /// Buffer whose first bytes are the decompressed payload. Only grows, but is freed after metadata larger than [`SMALL`].
     raw: Vec<u8>,
     columns: Columns,
     work: columns::Unpacked,

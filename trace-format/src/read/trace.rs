@@ -50,12 +50,14 @@ pub struct Region {
     pub problems: Vec<Problem>,
 }
 
-/// Memory charged for each segment block found, and for each process region, in bytes: twice the element size, because lists grow by doubling.
+/// Memory charged for each segment block found, in bytes: twice the element size, because lists grow by doubling.
 const BLOCK_REF_BYTES: u64 = 2 * size_of::<BlockRef>() as u64;
+/// Memory charged for each process region found, in bytes: twice the element size, because lists grow by doubling.
 const REGION_REF_BYTES: u64 = 2 * size_of::<RegionRef>() as u64;
 
-/// Maximum size of a job block whose memory does not count against the shared limit, in bytes. [`SMALL_JOB_BYTES`] limits its tables.
+/// Maximum decompressed size of a job block whose memory does not count against the shared limit, in bytes.
 const SMALL_JOB: u32 = 64 << 10;
+/// Maximum memory for the tables of a job block of at most [`SMALL_JOB`] bytes, in bytes.
 const SMALL_JOB_BYTES: u64 = 4 << 20;
 
 /// Trace file that was opened for reading.

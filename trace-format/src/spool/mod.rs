@@ -261,7 +261,7 @@ pub mod folded {
     pub const WRITTEN: usize = SIZES + SIZE_BINS * 8;
     /// u64 each: portions of the sums and of the histogram of sizes that are in a finished trace or in the trace being written.
     pub const TAKEN: usize = WRITTEN + COUNTS * 8;
-    /// u64 each: extremes of the calls that belong to the trace being written.
+    /// u64 each: extremes (in the order of [`MAX_DURATION`] to [`MAX_END_OFFSET`]) of the calls that belong to the trace being written.
     pub const TAKEN_EXTREMES: usize = TAKEN + COUNTS * 8;
     /// u64: one plus the number of the scratch buffer whose segments ([`scratch::COUNTING`](super::scratch::COUNTING)) are being added to
     /// these counters; 0 if no buffer is. While the bit [`PREPARING`] is set, the counters are still unchanged.

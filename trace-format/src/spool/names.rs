@@ -44,8 +44,9 @@ pub struct Names {
     bytes: usize,
 }
 
-/// Memory per definition in addition to its payload, in bytes. Streams, the most numerous definitions, take [`STREAM_BYTES`] instead.
+/// Memory per definition in addition to its payload, in bytes; for streams see [`STREAM_BYTES`].
 const THING_BYTES: usize = 100;
+/// Memory per definition of a stream in addition to its payload, in bytes. Streams are the most numerous definitions.
 const STREAM_BYTES: usize = 24;
 
 impl Names {

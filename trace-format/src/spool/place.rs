@@ -107,9 +107,9 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Some((from as usize, records)))
     }
 
-    /// Reads the bytes outside holes of the file into zeroed memory and returns their ranges: holes of any size cost nothing to create and
-    /// must not cost memory when read. Holes are not looked up for up to [`limits::SPOOL_HOLES_BYTES`] bytes, nor if at least as many bytes
-    /// are allocated on disk as are read.
+    /// Reads the bytes outside holes of the file into zeroed memory and returns their ranges. Holes are skipped because they cost nothing
+    /// to create in any size, and must not cost memory when read. All bytes are read without a search for holes if they are at most
+    /// [`limits::SPOOL_HOLES_BYTES`], or if at least as many bytes are allocated on disk.
     fn read_stored(&self, offset: u64, into: &mut [u8]) -> Result<Vec<Range<usize>>> {
         if into.is_empty() {
             return Ok(Vec::new());

@@ -11,8 +11,9 @@ use crate::segment::{MARKS, Segment};
 pub(super) struct Fold {
     /// Bit mask of the slots that are already in the counters.
     pub(super) counted: u64,
-    /// Bit mask of the slots that may also be in the counters, if streams are added one after another. `Some(0)` if [`take_back`] corrects
-    /// the counters; `None` if unknown, when consecutive slots of one stream after the counted slots may be in the counters.
+    /// Bit mask of further slots that may be in the counters already: the slots of the stream that was being added. `Some(0)` from version
+    /// 5 on, because [`take_back`] undoes unfinished additions. `None` in spools of version 4 that do not state the stream: then the
+    /// consecutive slots of one stream after the counted slots may be in the counters.
     pub(super) counting: Option<u64>,
 }
 

@@ -4,8 +4,9 @@ use trace_format::meta::{FileDef, StreamDef};
 use trace_format::segment::{Segment, StreamId};
 use trace_format::spool::{HEADER_BYTES, MAGIC, PART_BYTES, Part, VERSION, chunk, header, journal};
 
-/// Sizes of the whole spool and of each chunk, in bytes.
+/// Size of the whole spool, in bytes.
 const BYTES: usize = 64 << 10;
+/// Size of each chunk, in bytes.
 const CHUNK: usize = 4096;
 /// File offset of the region of chunks, which follows header and journal.
 const ARENA: usize = 2 * HEADER_BYTES;

@@ -34,10 +34,11 @@ static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
 /// Number of ranks among which the job's byte budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that this process has in files. Here: segments in the spool and in the files beside it. `OTHERS`: everything else there. `LEFT`:
-/// finished traces.
+/// Bytes of segments that this process has in its spool and in the files beside the spool.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
+/// Bytes of everything else (names, counters, headers) that this process has in its spool and in the files beside the spool.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the finished traces of this process.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
 /// True if segments were refused memory or file space because the budget was exhausted.
@@ -51,25 +52,32 @@ static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// Number of requests since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
-/// Interval, in requests, at which a quota that is inaccessible but was not exhausted is accessed regardless of the backoff.
+/// Additional access to the quota file at every request whose number is a multiple of this, unless the quota was exhausted at its last
+/// answer: an inaccessible quota file is then retried sooner than by the backoff alone.
 const MOST_UNASKED: u64 = 64;
-/// Time that this process has waited for the quota since its last answer, in ms. `MOST_TO_TAKE`: upper bound when more is to be written;
-/// `MOST_TO_SETTLE`: upper bound before the trace is written or bytes are returned.
+/// Time that this process has waited for the quota since its last answer, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
+/// Upper bound of [`WAITED`] for a request to write more data, in ms.
 const MOST_TO_TAKE: u32 = 20;
+/// Upper bound of [`WAITED`] for the request before the trace is written, and for returning bytes, in ms.
 const MOST_TO_SETTLE: u32 = 120;
 
-/// Portion to reserve at once, in bytes: 1/`QUANTA` of the node's part, from `LEAST_QUANTUM` to `MOST_QUANTUM`.
+/// Divisor of the node's part of the budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and at most
+/// `MOST_QUANTUM`.
 const QUANTA: u64 = 1 << 10;
+/// Minimum portion of the quota to reserve at once, in bytes.
 const LEAST_QUANTUM: u64 = 64 << 10;
+/// Maximum portion of the quota to reserve at once, in bytes.
 const MOST_QUANTUM: u64 = 4 << 20;
 /// Remaining quota, in bytes, below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
 /// Divisor of a process's share: 1/4 of the share is for names.
 const NAMES_PART: u64 = 4;
-/// Minimum bytes for names, however small the process's share is. `LEAST_SEGMENTS`: minimum bytes for segments not yet in a trace.
+/// Minimum budget for names, in bytes, however small the process's share is.
 const LEAST_NAMES: u64 = 8 << 10;
+/// Minimum budget for segments in the spool and the files beside it, in bytes, however small the process's share is; a spool of minimum
+/// size has only [`LEAST_ARENA`].
 const LEAST_SEGMENTS: u64 = 256 << 10;
 /// Bytes for segments in a spool of minimum size; once they are used, segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
@@ -78,8 +86,9 @@ const COUNTERS: u64 = 256 << 10;
 /// Maximum size, in bytes, of a request for names and counters that is never refused, so that counters stay exact and calls keep their file names.
 const SMALL_PIECE: u64 = 128 << 10;
 
-/// Approximate size of a trace's entry for one file without its path, in bytes before compression. `STREAM_BYTES`: size of one set of counters.
+/// Approximate size of a trace's entry for one file without its path, in bytes before compression.
 pub(crate) const FILE_BYTES: u64 = 48;
+/// Approximate size of one stream's counters in a trace, in bytes before compression.
 pub(crate) const STREAM_BYTES: u64 = 64;
 
 /// Determines the quota file of this process, if any. `directory` returns the directory that the processes of a node share; called only if
@@ -136,8 +145,8 @@ fn note(has_own_share: bool) {
     }
 }
 
-/// Sets the reservation to `own(bytes reserved so far, free bytes)`; this process needs `needed` bytes in total. Stops waiting for the
-/// quota once this process has waited `most_waits` ms since the last answer.
+/// Sets the reservation of this process to `own(bytes reserved so far, free bytes of the node's part)`. `needed`: bytes that this process
+/// needs in total. Gives up once this process has waited `most_waits` ms since the quota's last answer.
 fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u64) -> u64) {
     let (have, waited) = (quota.reserved(), WAITED.load(Ordering::Relaxed));
     let mut waits = most_waits.saturating_sub(waited);
@@ -175,8 +184,10 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     quota.reserved() >= needed || self::quota().is_none()
 }
 
-/// Returns the bytes to grant to a process that needs `lacking` more bytes (or at least `least`) and may get at most `most`, if `free`
-/// bytes of the node's part are free.
+/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice: `lacking`, rounded up to the portion
+/// reserved at once but not above the available bytes; if fewer than `lacking` are available, half of the free bytes, but at least `least`;
+/// 0 if fewer than `least` are available. `part`: the node's part of the budget; `free`: its free bytes; `most`: upper bound for this
+/// process. All in bytes.
 fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
     let most = most.min(free);
     if lacking <= most {

@@ -43,7 +43,7 @@ pub(super) enum Trouble {
     ForGood,
 }
 
-/// Layout of the quota file, in 8-byte words: magic, job, reserved bytes, hash of the other three words.
+/// Number of 8-byte words in the quota file: magic, job, reserved bytes, hash of the other three words.
 const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"DXTPOT\0\x01");
@@ -53,8 +53,9 @@ const MOST_OPENS: u32 = 8;
 /// Maximum number of attempts while another thread of this process changes the quota; some 200 ms in total.
 const MOST_WAITS: u32 = 300;
 
-/// Descriptor of the open quota file, or -1. With the file's identity (`FILE`), a forked child can close its copy.
+/// Descriptor of the quota file while this process has it open, else -1. A child forked meanwhile closes its copy.
 static OPEN: AtomicI32 = AtomicI32::new(-1);
+/// Identity of the open quota file, by which a forked child recognizes its copy of the descriptor [`OPEN`].
 static FILE: Identity = Identity::new();
 
 /// Open quota file, locked or not.

@@ -98,9 +98,9 @@ impl Chunk {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
     }
 
-    /// Returns the address of the last slot, the spare slot. The first call that finds the chunk full has reserved this slot before it
-    /// checks the limit. If a signal handler then obtains another chunk, the interrupted call compares with that chunk's limit, and may
-    /// write here.
+    /// Returns the address of the spare slot, the last one. A call reserves its slot before it compares the slot with this limit, so the
+    /// call that finds the chunk full holds the spare slot. If a signal handler interrupts this call and obtains another chunk, the call
+    /// compares with the limit of the new chunk, may find room, and writes to the spare slot here.
     pub(super) fn limit(self) -> usize {
         self.end() - size_of::<Segment>()
     }

@@ -26,7 +26,7 @@ struct BlockHeader {
     sequence: AtomicU32,
     /// Mark: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
-    /// Clock rate with which the block's times were encoded: `TickScale::mult` (ns per tick).
+    /// Clock rate with which the block's times were encoded: `TickScale::mult` (ns per tick, in units of 2^-52).
     mult: std::sync::atomic::AtomicU64,
     /// Index of the block's first segment among the slots of the packed chunk.
     first: AtomicU32,

@@ -22,8 +22,9 @@ pub(crate) struct Scratch {
     /// Index of the thread, as in the spool.
     thread: AtomicU32,
     unused: u32,
-    /// Bit mask of the slots already added to counters. The next word is the bit mask of the slots being added.
+    /// Bit mask of the slots already added to counters.
     counted: AtomicU64,
+    /// Bit mask of the slots being added to counters.
     counting: AtomicU64,
     unused_too: u64,
     slots: [Slot; SLOTS],

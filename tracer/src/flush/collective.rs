@@ -21,8 +21,8 @@
 //! | `MPI_Allreduce` | total sizes; failures so far |
 //! | `MPI_File_write_at_all` | the parts |
 //! | `MPI_File_close` | |
-//! | `MPI_Allreduce` | MPI writes to the file on no rank any more |
-//! | `MPI_Allreduce` | failures since |
+//! | `MPI_Allreduce` | failures so far; after this call, no rank's MPI writes to the file any more |
+//! | `MPI_Allreduce` | failures since the previous call |
 //!
 //! In counters mode few ranks have data left to write once the records of shared files are reduced. These ranks write independently, and no
 //! other rank opens the file:
@@ -32,12 +32,12 @@
 //! | `MPI_Bcast` | the plan |
 //! | `MPI_Bcast` | if rank 0 has more than some 1,500 names: the remaining hashes |
 //! | `MPI_Allreduce` | rank 0's files that other ranks have too; any files that rank 0 lacks; can all ranks reduce ([`reduce`]) |
-//! | `MPI_Allreduce` | if so, and if there was one broadcast: shared files among those that rank 0 lacks |
+//! | `MPI_Allreduce` | if all ranks can reduce, rank 0 lacks files, and there was one broadcast: shared files that rank 0 lacks |
 //! | `MPI_Reduce` | if any file is shared: sums of the shared files |
-//! | `MPI_Allreduce` | also then: failures; files that found room |
+//! | `MPI_Allreduce` | if any file is shared: failures; number of shared files that fit into the common record |
 //! | `MPI_Exscan` | bytes and regions of lower ranks |
 //! | `MPI_Allreduce` | total sizes; failures so far |
-//! | `MPI_Allreduce` | failures since |
+//! | `MPI_Allreduce` | failures since the total sizes were known |
 
 use super::counted::Counted;
 use super::gather::{Gathered, all_notes, calibrate};

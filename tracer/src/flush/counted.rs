@@ -1,5 +1,5 @@
-//! Counts in counters mode, taken once from the registry for a trace. They describe one process, or the files that the ranks' reduction has
-//! left to the process.
+//! Counts in counters mode, taken once from the registry for a trace. They describe all files of one process, or only the files that are
+//! not in the common record of several ranks ([`super::reduce`]).
 
 use crate::registry::{self, File, Stream};
 use crate::{buffer, clock};

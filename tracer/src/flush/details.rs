@@ -59,7 +59,8 @@ pub(super) fn add_datatypes(process: &mut Process, file: u32, counts: &[u64; DAT
     process.datatype_extents.extend(extents);
 }
 
-/// Adds stripe layouts and hints of `files` whose other data is in the common record of several ranks. Omits paths whose hash is in `known`.
+/// Adds stripe layouts and hints of `files`, whose other data is in the common record of several ranks. Omits paths whose hash is in
+/// `known`: the job block stores them once for all processes.
 pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'static File>, known: &[u64]) {
     let files: BTreeMap<*const File, &'static File> = files.map(|file| (std::ptr::from_ref(file), file)).collect();
     let mut numbers = counted::Files::default();

@@ -186,7 +186,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Returns the segments; `None` if they are encoded in a packed block.
+    /// Returns the segments; `None` if they are encoded.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),

@@ -26,8 +26,8 @@ pub(super) fn in_child() {
 }
 
 /// True if this process gets no trace, judged by all calls taken so far. Never true after MPI_Init, or in a child forked after MPI_Init. A
-/// process that has spilled blocks to disk has done enough, unless only MPI processes are traced: its spill file would still be needed if a
-/// following exec(3) failed.
+/// process that has spilled blocks to disk always gets a trace, unless only MPI processes are traced: without a trace, the blocks would
+/// have to stay in the spill file, in case a following exec(3) fails.
 pub(super) fn is_left_out(site: &Site) -> bool {
     if !site.judges_processes() || mpi::world().is_some() || KEPT.load(Ordering::Relaxed) {
         return false;

@@ -13,21 +13,25 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of heaps. The next constant is the address space of each heap, in bytes: one heap has room for a flush of the default buffer.
+/// Number of heaps.
 const HEAPS: usize = 8;
+/// Maximum address space of each heap, in bytes: room for a flush of the default buffer.
 const HEAP_BYTES: usize = 32 << 20;
+/// Minimum address space of each heap under a limit of address space, in bytes; less only if the system refuses so much.
 const LEAST_HEAP_BYTES: usize = 256 << 10;
 /// Minimum size of allocations that get a memory mapping of their own, in bytes.
 const LARGE: usize = 256 << 10;
 /// Minimum growth of a heap, in bytes.
 const STEP: usize = 64 << 10;
 
-/// Index of the last heap. The next constant is the number of bytes that the last heap gets at the start, if available.
+/// Index of the last heap, which serves work that cannot be abandoned.
 const LAST: usize = HEAPS - 1;
+/// Memory that the last heap gets at the start if available, in bytes; at most half of its address space.
 const LAST_BYTES: usize = 512 << 10;
 
-/// Address of the first heap; the heaps are contiguous. The next variable is the usable size of each heap, in bytes.
+/// Address of the first heap; the heaps are contiguous. Null before they are reserved.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+/// Usable part of each heap's address space, in bytes.
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 /// Address space of each heap, in bytes. The part beyond [`ROOM`] may have been released.
 static SPAN: AtomicUsize = AtomicUsize::new(0);

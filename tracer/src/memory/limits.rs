@@ -12,9 +12,10 @@ pub(crate) fn scale() -> usize {
     SCALE.load(Ordering::Relaxed)
 }
 
-/// Minimum limit of address space with which calls are recorded, in bytes; the next constant is the minimum limit of data size. Below them
-/// the program itself needs most of the memory.
+/// Minimum limit of address space (RLIMIT_AS) with which calls are recorded, in bytes: below it the program itself needs most of the
+/// memory.
 const LEAST_SPACE: u64 = 24 << 20;
+/// Minimum limit of data size (RLIMIT_DATA) with which calls are recorded, in bytes.
 const LEAST_DATA: u64 = 8 << 20;
 
 /// Divisor of table sizes from which address space counts as scarce: reached below some 56 MiB of address space.

@@ -26,8 +26,9 @@ struct Place {
     identity: Identity,
     /// True if file space is allocated by touching the mapping (tmpfs), false if by fallocate(2).
     in_memory: AtomicBool,
-    /// Bytes allocated in the file for segments. The next field counts the bytes for everything else.
+    /// Bytes allocated in the file for segments.
     segments: AtomicUsize,
+    /// Bytes allocated in the file for everything else except segments.
     others: AtomicUsize,
 }
 

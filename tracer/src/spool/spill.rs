@@ -15,8 +15,9 @@ static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 static IDENTITY: Identity = Identity::new();
 /// Total size of the complete blocks in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file that are in a trace or in the trace being written. The next variable counts only bytes in a trace.
+/// Bytes of the spill file that are in a trace or in the trace being written.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of the spill file that are in a finished trace.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
 /// True while a thread is adding a block to the spill file.
 static ADDING: AtomicBool = AtomicBool::new(false);

@@ -6,8 +6,9 @@
 use super::{daos, libraries, names};
 use crate::module::Module;
 
-/// Value of counters that older logs lack; Darshan's own tools use the same value.
+/// Value of integer counters that older logs lack; Darshan's own tools use the same value.
 const UNKNOWN: i64 = -1;
+/// Value of floating-point counters that older logs lack; Darshan's own tools use the same value.
 const UNKNOWN_TIME: f64 = -1.0;
 
 /// Layout of the counter records of one version of a module.

@@ -51,10 +51,13 @@ use std::io::{Seek, SeekFrom, Write};
 
 /// Maximum length of a record's name, in bytes: libdarshan reads names into a buffer of 4,096 bytes, including the NUL.
 const NAME_BYTES: u64 = 4095;
-/// Byte offsets of fields in the header of format 3.41.
+/// Byte offset, in a header of format 3.41, of the bit mask of modules with incomplete records.
 const PARTIAL_AT: usize = 24;
+/// Byte offset, in a header of format 3.41, of the location of the names region.
 const NAMES_AT: usize = 32;
+/// Byte offset, in a header of format 3.41, of the table of the modules' regions.
 const MODULES_AT: usize = 48;
+/// Byte offset, in a header of format 3.41, of the table of the modules' record versions.
 const VERSIONS_AT: usize = 1072;
 
 /// Writer of one log. Before [`Self::finish`], the file has no header and is not a valid log.

@@ -152,8 +152,8 @@ impl Line {
     }
 }
 
-/// Replaces the step of the surrounding loop in each leaf (access in a loop body) by one step per direction of a line; `shifts` returns
-/// these steps for successive leaves.
+/// Replaces, in each leaf (access in a loop body), the step of the outermost loop by one step per grid dimension of a line ([`Direction`]).
+/// `shifts` returns these steps for one leaf after another.
 fn with_steps(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
     let step = |offset: i64| Step { offset, length: 0 };
     let one = |node: &Node| match node {

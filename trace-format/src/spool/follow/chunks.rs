@@ -26,7 +26,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of chunks at the start of `known` that deliver nothing more unless chunks are packed.
+    /// Number of chunks at the start of `known` whose segments were all delivered, so that they are read again only after chunks may have
+    /// been packed.
     settled: usize,
 }
 
@@ -287,8 +288,9 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments if DXT_MIN_SIZE is set. A segment's key is then the number of preceding segments that are not too short
-/// ([`Follower::is_short`]). Removing short segments keeps the others in order, and duplicates due to moved segments are adjacent.
+/// Delivers new segments of a chunk if DXT_MIN_SIZE is set, so that the tracer may remove short segments and move later ones to earlier
+/// slots. Instead of the slot, a segment's key has the number of segments before it that are not too short ([`Follower::is_short`]), which
+/// a removal does not change. A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),

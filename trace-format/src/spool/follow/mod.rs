@@ -34,8 +34,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// First sequence number used for scratch buffers (segments that wait to be folded into counters). Scratch buffers follow all chunks of
 /// their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Tolerance in ns for comparing the end of a call with the same time recorded elsewhere: packed blocks contain times at the clock rate
-/// known when they were packed. No HDF5 open is shorter than this.
+/// Tolerance, in ns, for comparing the end of a call with the time since which a data set has its shape: a packed block has times at the
+/// clock rate known when it was packed, so the call that opened the data set may seem to end before the shape's time. No HDF5 open is
+/// shorter than this.
 const ROUNDED_NS: u64 = 100;
 /// Number of attempts to read an unfinished journal record before the record is skipped.
 const MOST_WAITS: u32 = 100;

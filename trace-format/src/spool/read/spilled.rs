@@ -54,7 +54,7 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
-    /// File offset of the window; the field `at` is the position reached in the window.
+    /// File offset of the first byte of the window.
     offset: u64,
     window: Vec<u8>,
     at: usize,

@@ -1,5 +1,5 @@
-//! Folds a thread's waiting segments into counters and profiles. Segments are grouped by stream and by profile, even if streams or profiles
-//! alternate.
+//! Folds the segments in a thread's chunk into counters (per stream) and profiles (per file and layer). Segments are grouped by stream and
+//! by profile, even if streams or profiles alternate.
 
 use crate::buffer::scratch::{SLOTS, Scratch};
 use crate::notes::Note;

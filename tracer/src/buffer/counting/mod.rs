@@ -49,8 +49,9 @@ unsafe impl Record for Chunk {
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks at which the next search for the chunk of an ended thread begins. `CHECK_FROM`: index at which that search starts.
+/// Number of chunks at which the next search for the chunk of an ended thread begins.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
+/// Index of the chunk at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
 /// Number of times that the spool was informed of a chunk's new thread.
 static TOLD: AtomicU32 = AtomicU32::new(0);

@@ -61,8 +61,9 @@ impl Reduced {
 
 /// Reduces the counters of files that several ranks use to one common record. `counted`: this rank's counts, `None` on a rank in trace
 /// mode; then nothing is reduced. `plan`: holds rank 0's files. `notes`: this rank's notes, the same kinds on all ranks. Returns `None` on
-/// all ranks if there are no shared files or something failed. Collective: one call; one more if rank 0 does not have all files; two more
-/// if any files are shared.
+/// all ranks if there are no shared files or something failed. Collective unless there is only one rank: one call; one more if some rank
+/// has files that rank 0 lacks, provided that all ranks can reduce and the plan needed only one broadcast; two more if any files are
+/// shared.
 ///
 /// # Errors
 /// Fails if the last agreement fails on this rank: the other ranks may have reduced its part already.

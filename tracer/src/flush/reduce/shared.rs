@@ -10,7 +10,8 @@ use crate::mpi::World;
 use crate::registry::File;
 use std::collections::BTreeMap;
 
-/// Value that rank 0 contributes for a file that is in its plan but has no counts there. Exceeds any rank + 1, so that the file is not reduced.
+/// Value that rank 0 contributes for a file that is in its plan but that it has not counted. Exceeds any rank + 1, so that the file is not
+/// reduced.
 const NOT_COUNTED: u64 = 1 << 32;
 
 /// Files shared by several ranks, in equal order on all ranks.
@@ -54,7 +55,8 @@ fn files(counted: &Counted) -> BTreeMap<u64, Option<&'static File>> {
 }
 
 /// Finds the files shared by several ranks; returns no files unless all ranks have `tools` and so can reduce. Also returns true if MPI
-/// reported success. Collective: one call, or two if some rank has files that are not in rank 0's plan.
+/// reported success. Collective: one call; a second one if all ranks can reduce, some rank has files that are not in rank 0's plan, and the
+/// plan needed only one broadcast.
 pub(super) fn find(world: &World, counted: Option<&Counted>, plan: &Plan, tools: Option<&Tools>) -> (Shared, bool) {
     let rank = world.rank.unsigned_abs();
     let files = counted.map(files).unwrap_or_default();

@@ -4,8 +4,8 @@
 //!     nodes: hashes of node names, no record
 //!     streams: key and counters
 //!     (file, layer) pairs: key, profile and spread
-//!     datatypes: place of the file, counts by kind and extent
-//!     descriptions of files that rank 0 lacks: place and description, each from one rank
+//!     datatypes: index of the file among the shared files, counts by kind and extent
+//!     descriptions of files that rank 0 lacks: index among the shared files and description, each from one rank
 
 use super::described::DESCRIBED;
 use super::operators::Element;
@@ -13,9 +13,10 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Capacity for streams per file that rank 0 lacks. The next constant is the capacity for (file, layer) pairs. Twice the need of a file
-/// that is opened, sought, read, written and closed. Files that do not fit are not reduced: each rank writes its own record.
+/// Capacity for streams per file that rank 0 lacks: more than twice the five streams of a file that is opened, sought, read, written and
+/// closed. Files that do not fit are not reduced: each rank writes its own record.
 const STREAMS_PER_FILE: usize = 12;
+/// Capacity for (file, layer) pairs per file that rank 0 lacks: a file used through more layers may not fit and is then not reduced.
 const PAIRS_PER_FILE: usize = 3;
 
 /// Capacity of a reduction element: number of entries of each kind.

@@ -6,14 +6,16 @@ use super::table::{TABLE_HEAD, Table};
 
 /// Number of 64-bit words per file in the table.
 const USER: usize = 2;
-/// Minimum capacity of a table, in files. The next constant is the maximum.
+/// Minimum capacity of a table, in files.
 const LEAST: usize = 1 << 8;
+/// Maximum capacity of a table, in files.
 const MOST: usize = 1 << 13;
 /// Assumed number of files that only one rank uses, in case rank 0 has hardly any files.
 const SOME: usize = 16;
 
-/// Odd multiplier with well-distributed bits (2^64 over the golden ratio). The next constant is its inverse modulo 2^64.
+/// Odd multiplier with well-distributed bits (2^64 over the golden ratio), with which hashes are scrambled.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Inverse of [`ODD`] modulo 2^64, with which a hash is restored from its sort key.
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
 /// Returns the sort key of a file name's hash. Names with a common prefix share leading hash bits: without scrambling, the files of one
