@@ -2,6 +2,7 @@
 
 mod advice;
 mod checks;
+mod chunks;
 mod counters;
 mod layers;
 mod layouts;
