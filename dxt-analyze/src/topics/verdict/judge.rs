@@ -12,29 +12,60 @@ use super::sentence::{sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
-use crate::model::Class;
+use crate::model::{Class, Run};
 use crate::replay::Work;
+use crate::shared::completeness;
 use crate::shared::ratio::share;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::ledger::view::lead;
+use crate::topics::report::{Job, Options};
+use anyhow::Result;
 use std::cmp::Reverse;
+use std::path::Path;
 
 /// Returns the codes of the findings on the first screen of a page.
 pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
-/// Gives a section's finding the severity and saving of the verdict; findings that the verdict explains otherwise become `Info`.
+/// Gives a finding of a topic the severity and saving of the verdict: its own, if other findings of the same calls come first; those of the
+/// cause with its code and file, if a cause replaces it; else `Info` and no saving.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
-    let same = |weighed: &&Weighed| weighed.finding.is_same(finding);
-    match verdict.findings.iter().find(same) {
-        Some(weighed) => *finding = weighed.finding.clone(),
-        None => {
-            finding.severity = Severity::Info;
-            finding.about = finding.accused();
-        }
+    let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
+    if let Some(weighed) = verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
+        *finding = weighed.finding.clone();
+        return;
     }
+    let replaces = |other: &&Finding| {
+        let files = (&other.about.file, &finding.about.file);
+        superseded(finding.code)
+            && other.code == finding.code
+            && (files.0 == files.1 || files.0.is_none() || files.1.is_none())
+    };
+    let priced = all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces));
+    (finding.severity, finding.saving) =
+        priced.map_or((Severity::Info, finding.saving), |other| (other.severity, other.saving));
+    finding.about = finding.accused();
+}
+
+/// Gives the findings of a command on `run` the severities and savings of the run's report; `layout`: file with stripe layouts. Does nothing if
+/// all findings are at `Info`.
+///
+/// # Errors
+/// Returns an error if the layouts are invalid.
+pub(crate) fn price(run: &Run, layout: Option<&Path>, findings: &mut [Finding]) -> Result<()> {
+    let is_priced = |finding: &Finding| !completeness::CODES.contains(&finding.code);
+    if findings.iter().all(|finding| finding.severity == Severity::Info || !is_priced(finding)) {
+        return Ok(());
+    }
+    let options = Options::findings_only(layout);
+    let job = Job::new(run, &options)?;
+    let verdict = verdict(&crate::topics::whole(&job)?);
+    findings.iter_mut().filter(|finding| is_priced(finding)).for_each(|finding| give_weight(finding, &verdict));
+    // The order of equal severities stays.
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+    Ok(())
 }
 
 /// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
@@ -159,7 +190,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
     let one_stripe = super::one_stripe::hint(cube, &facts);
-    let stated = stated(&verdict);
+    let stated = stated(&verdict, least);
     let sentence = sentence(&verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
     (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict
