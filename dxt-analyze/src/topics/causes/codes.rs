@@ -187,6 +187,12 @@ codes! {
          byte, as in memory.",
         "Keep such data in memory, or reuse one file.",
         "own rule: temporary data need no storage";
+    STANDARD_OUTPUT = "DXT-V038",
+        "Writes to standard output or standard error wait for their reader: no storage is involved.",
+        "All writes on `<stdout>` or `<stderr>`: the tracer records those that take >= 1 ms on a pipe, a socket or a \
+         terminal. Saving: their time.",
+        "Print less, let one rank print, or redirect the output to a file.",
+        "own rule: pipe(7), a full pipe blocks its writer";
     HDF5_AMPLIFIED = "DXT-V024",
         "HDF5 moves far more bytes of a file than the program requests.",
         "Reported if, with moved = bytes that HDF5 reads and writes of a file through MPI-IO (else by system calls) and \

@@ -20,7 +20,7 @@ const CLEARLY: f64 = 0.5;
 const NOTHING: f64 = 0.001;
 
 /// Findings that explain why calls are long or ranks arrive late.
-const WHY: [Code; 2] = [Code::ASKED_AGAIN, Code::POLLED];
+const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
 
 /// Calls of a process on a file up to which they are not repeated: those of opening and closing it.
 const ONCE: u64 = 2;
