@@ -8,6 +8,7 @@ mod layers;
 mod layouts;
 mod ldms;
 mod papers;
+mod printing;
 mod sums;
 mod timeline;
 
