@@ -29,24 +29,29 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
-/// Gives a finding of a topic the severity and saving of the verdict: its own, if other findings of the same calls come first; those of the
-/// cause with its code and file, if a cause replaces it; else `Info` and no saving.
+/// Gives a section's finding the severity and saving of the verdict; findings that the verdict explains otherwise become `Info`.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
-    let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
-    if let Some(weighed) = verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
-        *finding = weighed.finding.clone();
-        return;
+    match verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
+        Some(weighed) => *finding = weighed.finding.clone(),
+        None => {
+            finding.severity = Severity::Info;
+            finding.about = finding.accused();
+        }
     }
+}
+
+/// Returns the finding of the verdict whose severity and saving a command's finding gets, if the verdict does not list it: the same one among
+/// duplicates of a finding, with its price alone; or the cause that replaces it, of the same code, file and unit.
+fn priced<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
+    let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     let replaces = |other: &&Finding| {
-        let files = (&other.about.file, &finding.about.file);
-        superseded(finding.code)
-            && other.code == finding.code
-            && (files.0 == files.1 || files.0.is_none() || files.1.is_none())
+        let (mine, theirs) = (finding.accused(), other.accused());
+        let same_unit =
+            mine.rank == theirs.rank && mine.ost == theirs.ost && (mine.rank.is_some() || mine.node == theirs.node);
+        let same_file = mine.file == theirs.file || mine.file.is_none() || theirs.file.is_none();
+        superseded(finding.code) && other.code == finding.code && same_unit && same_file
     };
-    let priced = all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces));
-    (finding.severity, finding.saving) =
-        priced.map_or((Severity::Info, finding.saving), |other| (other.severity, other.saving));
-    finding.about = finding.accused();
+    all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces))
 }
 
 /// Gives the findings of a command on `run` the severities and savings of the run's report; `layout`: file with stripe layouts. Does nothing if
@@ -62,7 +67,13 @@ pub(crate) fn price(run: &Run, layout: Option<&Path>, findings: &mut [Finding]) 
     let options = Options::findings_only(layout);
     let job = Job::new(run, &options)?;
     let verdict = verdict(&crate::topics::whole(&job)?);
-    findings.iter_mut().filter(|finding| is_priced(finding)).for_each(|finding| give_weight(finding, &verdict));
+    for finding in findings.iter_mut().filter(|finding| is_priced(finding)) {
+        let same = priced(finding, &verdict);
+        give_weight(finding, &verdict);
+        if let Some(same) = same {
+            (finding.severity, finding.saving) = (same.severity, same.saving);
+        }
+    }
     // The order of equal severities stays.
     findings.sort_by_key(|finding| Reverse(finding.severity));
     Ok(())
