@@ -37,8 +37,8 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
     let Some(chunks) = &of.chunks else {
         let times = of.moved as f64 / of.asked as f64;
         let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
-        let verb = if of.written > 0 { "moves" } else { "reads" };
-        let title = format!("HDF5 {verb} {times} times the requested bytes of {}", of.file);
+        let does = if of.written > 0 { "moves" } else { "reads" };
+        let title = format!("HDF5 {does} {times} times the requested bytes of {}", of.file);
         let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
                     (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
         let sentence = format!(
