@@ -69,15 +69,18 @@ thresholds! {
     io_matters_share: f64 = 0.05, "ratio",
         "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
+    hdf5_amplification: f64 = 2.0, "ratio",
+        "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
+        "ours: every byte is moved again";
     high_run_share: f64 = 0.1, "ratio",
         "Minimum saving for severity `high`, as a share of the run time.",
         "ours: a tenth of the node hours";
     warn_run_share: f64 = 0.02, "ratio",
         "Minimum saving for severity `warn`, as a share of the run time.",
         "ours: about the usual variation between runs of one program";
-    least_saving_ns: u64 = 1_000_000, "ns",
+    least_saving_ns: u64 = 50_000_000, "ns",
         "Minimum saving for a severity above `info`, regardless of the run time.",
-        "ours: a millisecond does not matter, and so short a run is not measured precisely";
+        "ours: five ticks of a kernel's 100 Hz clock; nobody waits for less, and so short a run is not measured precisely";
     least_run_share: f64 = 0.01, "ratio",
         "Minimum saving for a finding on the first screen, as a share of the run time.",
         "ours";

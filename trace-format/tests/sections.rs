@@ -1,8 +1,8 @@
 //! Tests of metadata sections that are omitted if empty: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse, DimensionDef,
-    HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, Selection, ViewDef, WholeDef,
+    ChunkDef, Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse,
+    DimensionDef, HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, Selection, ViewDef, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
@@ -50,6 +50,7 @@ fn sample() -> Process {
             },
             DataSetDef::default(),
         ],
+        chunks: vec![ChunkDef { data_set: 0, shape: vec![1 << 20, 64], cache_bytes: 1 << 20 }],
         heat: vec![HeatDef {
             layer: Layer::Stdio,
             writes: true,
@@ -91,7 +92,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14, 15, 17, 18].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15, 17, 18, 20].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -109,6 +110,7 @@ fn bytes_are_those_of_the_specification() {
         section(15, &[2, 0, 4, 2, 0, 251, 0, 1, 0, 9, 2, 3, 1, 0, 5]),
         section(17, &[1, 3, 1, 4, 0, 251, 0, 1, 0, 0, 0, 0, 0, 0, 9]),
         section(18, &[1, 3, 2, 8, 64, 251, 0, 4, 3, 32, 2, 2, 48, 5, 200]),
+        section(20, &[1, 0, 2, 65, 251, 0, 4, 251, 0, 16]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -125,6 +127,7 @@ fn bytes_are_those_of_the_specification() {
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };
     assert_eq!(process.data_sets, [set]);
+    assert_eq!(process.chunks, [ChunkDef { data_set: 0, shape: vec![65, 1024], cache_bytes: 4096 }]);
     let heat = HeatDef { layer: Layer::Mpiio, writes: true, width_ns: 100, first_bin: 7, bytes: vec![0, 256] };
     assert_eq!(process.heat, [heat]);
     let order = Order { known: 9, consecutive: 4, sequential: 8 };

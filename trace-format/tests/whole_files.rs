@@ -6,9 +6,9 @@ use common::{Rank, read};
 use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
-    ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, FileDef, FileKind,
-    HintDef, HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note, Process,
-    ProcessInfo, SharedName, StreamDef, ThreadDef, ViewDef,
+    ChunkDef, ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, FileDef,
+    FileKind, HintDef, HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note,
+    Process, ProcessInfo, SharedName, StreamDef, ThreadDef, ViewDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -92,6 +92,7 @@ prop_compose! {
         extents in few((any::<u32>(), 0..4_u32, any::<[u64; 10]>())),
         views in few((any::<(u32, u64, u64, u64, i64, i64, u64)>(), few(any::<(u64, u64)>()))),
         data_sets in few((any::<u32>(), bytes(), any::<u32>(), few(any::<u64>()), few(any::<(u32, [u64; 6], u64)>()))),
+        chunks in few((any::<u32>(), few(any::<u64>()), any::<u64>())),
     ) -> Process {
         let origin = |asked| if asked { HintOrigin::Asked } else { HintOrigin::InEffect };
         let access = |(stream, selections, elements)| DataSetAccess { stream, selections, elements };
@@ -118,6 +119,9 @@ prop_compose! {
                     let accesses = accesses.into_iter().map(access).collect();
                     DataSetDef { file, path, element_bytes, extent, accesses }
                 })
+                .collect(),
+            chunks: chunks.into_iter()
+                .map(|(data_set, shape, cache_bytes)| ChunkDef { data_set, shape, cache_bytes })
                 .collect(),
             ..Process::default()
         }

@@ -28,9 +28,17 @@ pub(crate) struct Finished {
 impl Details {
     /// Adds the details of one process; `files` maps its file indices to provisional ids, `streams` are its streams sorted by id.
     pub(crate) fn add(&mut self, process: &meta::Process, files: &[FileId], streams: &mut [Stream], ops: &[Op]) {
-        for def in &process.data_sets {
+        let mut chunks = process.chunks.iter().peekable();
+        for (index, def) in (0_u32..).zip(&process.data_sets) {
             let Some(&file) = files.get(def.file as usize) else { continue };
             let number = self.data_set(file, def);
+            while let Some(chunk) = chunks.next_if(|chunk| chunk.data_set <= index) {
+                let set = &mut self.data_sets[number as usize];
+                let known = chunk.cache_bytes > 0 && (set.cache_bytes == 0 || chunk.cache_bytes < set.cache_bytes);
+                if chunk.data_set == index && (set.chunk.is_empty() || known) {
+                    (set.chunk, set.cache_bytes) = (chunk.shape.clone(), chunk.cache_bytes);
+                }
+            }
             for access in &def.accesses {
                 let Ok(index) = streams.binary_search_by_key(&access.stream, |stream| stream.id) else { continue };
                 streams[index].data_set = Some(number);

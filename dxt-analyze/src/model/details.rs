@@ -24,6 +24,10 @@ pub struct DataSet {
     pub element_bytes: u32,
     /// Largest extent seen, in elements per dimension, slowest dimension first.
     pub extent: Vec<u64>,
+    /// Elements of a chunk per dimension, slowest first; empty if unknown or if the data set has no chunks.
+    pub chunk: Vec<u64>,
+    /// Smallest chunk cache of a process, in bytes; 0 if unknown.
+    pub cache_bytes: u64,
     /// Selections and elements of read calls.
     pub reads: Selected,
     /// Selections and elements of write calls.

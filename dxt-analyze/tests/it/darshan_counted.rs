@@ -2,7 +2,7 @@
 //! over all ranks, and rejected values. The logs are those of the project, those in the folder named by `DXT_DARSHAN_LOGS`, and some
 //! written by the tests.
 
-use crate::common::facts::has;
+use crate::common::facts::{assert_quiet, brief, has, of_code};
 use crate::common::{json, logs, run, text};
 use darshan_log::counters::{float_names, int_names};
 use darshan_log::write::{DxtVersion, Writer};
@@ -425,6 +425,35 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
 
 /// Records reduced over all ranks name the slowest rank, which is found as the cause, whether it moves all bytes (inside MPI-IO or not) or
 /// is only slower.
+/// In one record of all ranks, a call or two of each rank are no calls that one process repeats.
+#[test]
+fn calls_that_each_rank_makes_once_are_not_repeated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.darshan");
+    let report = |ranks: i64, opens: f64, syncs: f64| {
+        let fields = [
+            ("POSIX_OPENS", opens),
+            ("POSIX_FSYNCS", syncs),
+            ("POSIX_WRITES", ranks as f64),
+            ("POSIX_BYTES_WRITTEN", ranks as f64 * 8e6),
+            ("POSIX_SIZE_WRITE_1M_4M", ranks as f64),
+            ("POSIX_F_META_TIME", ranks as f64 * 3.0),
+            ("POSIX_F_WRITE_TIME", ranks as f64 * 0.1),
+            ("POSIX_F_OPEN_START_TIMESTAMP", 1.0),
+            ("POSIX_F_WRITE_START_TIMESTAMP", 1.0),
+            ("POSIX_F_WRITE_END_TIMESTAMP", 9.0),
+            ("POSIX_F_CLOSE_END_TIMESTAMP", 9.5),
+        ];
+        written(&path, &job(ranks), &[record(Module::Posix, -1, &fields)], &[], false);
+        json(&["report", "--format", "json", text(&path)], 0)
+    };
+    let opens = |report: &Value| ["DXT-C034", "DXT-C035"].iter().for_each(|code| assert_quiet(report, code));
+    opens(&report(16, 32.0, 0.0));
+    assert_quiet(&report(256, 256.0, 256.0), "DXT-C032");
+    let again = report(16, 1600.0, 0.0);
+    assert!(of_code(&again, "DXT-C035").is_some_and(|found| found["severity"] == "high"), "{}", brief(&again));
+}
+
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;

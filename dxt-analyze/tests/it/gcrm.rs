@@ -68,7 +68,7 @@ fn outliers_are_exactly_the_fourteen_slow_writes() {
         assert!((1.4e9..1.6e9).contains(&median), "{median}");
     }
     assert_eq!(
-        json(&["outliers", "--format", "json", "--fail-on", "high", &path], 4)["findings"][0]["code"],
+        json(&["outliers", "--format", "json", "--fail-on", "info", &path], 4)["findings"][0]["code"],
         "DXT-O001"
     );
     let by_time = json(&["outliers", "--format", "json", "--metric", "duration", &path], 0);
@@ -96,7 +96,8 @@ fn stripes_names_the_falsely_shared_stripes() {
     assert_eq!(file["crossing"], 0);
     assert_eq!(file["stripes"][0]["ranks"], serde_json::json!(["0", "1", "2", "3", "4"]));
     let finding = assert_found(&found, "DXT-S003", &serde_json::json!({"file": "/scratch/gcrm.nc"}));
-    assert_eq!(finding["severity"], "high");
+    // The report explains the same writes by the lack of collective calls.
+    assert_eq!(finding["severity"], "info");
     assert!(finding["hint"].as_str().unwrap().contains("H5Pset_alignment"));
     let text = stdout(&["stripes", "--layout", &layout, &path], 0);
     assert!(text.contains("False sharing") && text.contains("0 1 2 3 4"), "{text}");
@@ -114,6 +115,6 @@ fn ranks_of_one_node_share_without_passing_locks() {
     let sharing = &found["files"][0]["sharing"];
     assert_eq!((&sharing["shared_stripes"], &sharing["stripes_between_nodes"]), (&4.into(), &0.into()));
     let finding = assert_found(&found, "DXT-S005", &serde_json::json!({"file": "/scratch/gcrm.nc"}));
-    assert_eq!(finding["severity"], "warn");
+    assert_eq!(finding["severity"], "info");
     assert_eq!(of_code(&found, "DXT-S003"), None);
 }

@@ -53,6 +53,17 @@ pub struct DataSetAccess {
     pub elements: u64,
 }
 
+/// Storage of a chunked data set, as of its last open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkDef {
+    /// Index of the data set in the process's table of data sets.
+    pub data_set: u32,
+    /// Number of elements of a chunk per dimension, slowest first.
+    pub shape: Vec<u64>,
+    /// Size of the cache that HDF5 keeps for the data set's chunks, in bytes; 0 if unknown.
+    pub cache_bytes: u64,
+}
+
 /// Data set (array) inside a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetDef {

@@ -14,7 +14,7 @@ mod views;
 mod whole;
 
 pub use communicators::{CommunicatorDef, WORLD};
-pub use data_sets::{DataSetAccess, DataSetDef, Selection};
+pub use data_sets::{ChunkDef, DataSetAccess, DataSetDef, Selection};
 pub use job::{Job, JobInfo, Mount, Mpi, SharedName};
 pub use memory::{MemoryCost, MemoryDef, MemoryUse};
 pub use mpi_io::{Combiner, DatatypeExtents, DatatypeRole, DatatypeUse, HintDef, HintOrigin, extent_bin};

@@ -2,7 +2,7 @@
 
 use super::codec;
 use super::communicators::CommunicatorDef;
-use super::data_sets::DataSetDef;
+use super::data_sets::{ChunkDef, DataSetDef};
 use super::memory::MemoryDef;
 use super::mpi_io::{DatatypeExtents, DatatypeUse, HintDef};
 use super::views::ViewDef;
@@ -33,6 +33,7 @@ mod tag {
     pub(super) const MEMORY: u16 = 16;
     pub(super) const DATATYPE_EXTENTS: u16 = 17;
     pub(super) const VIEWS: u16 = 18;
+    pub(super) const CHUNKS: u16 = 20;
 }
 
 /// Clock with which the times of segments were read.
@@ -303,6 +304,9 @@ pub struct Process {
     /// Data sets (HDF5) inside the files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
+    /// Chunk shapes and cache sizes of chunked data sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<ChunkDef>,
     /// Totals and patterns of accesses that are not stored as segments, per file and layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfileDef>,
@@ -341,6 +345,7 @@ impl Process {
         let heat: usize = self.heat.iter().map(|def| size_of_val(def.bytes.as_slice())).sum();
         let sets = |set: &DataSetDef| set.path.len() + size_of_val(set.accesses.as_slice());
         let sets: usize = self.data_sets.iter().map(sets).sum();
+        let chunks: usize = self.chunks.iter().map(|chunk| size_of_val(chunk.shape.as_slice())).sum();
         let lists = [
             size_of_val(self.threads.as_slice()),
             size_of_val(self.files.as_slice()),
@@ -352,6 +357,7 @@ impl Process {
             size_of_val(self.datatype_extents.as_slice()),
             size_of_val(self.views.as_slice()),
             size_of_val(self.data_sets.as_slice()),
+            size_of_val(self.chunks.as_slice()),
             size_of_val(self.profiles.as_slice()),
             size_of_val(self.reduction.spreads.as_slice()),
             size_of_val(self.heat.as_slice()),
@@ -362,7 +368,7 @@ impl Process {
         ];
         let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
         let dimensions: usize = self.views.iter().map(|view| size_of_val(view.dimensions.as_slice())).sum();
-        (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets) as u64
+        (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets + chunks) as u64
     }
 
     /// Encodes the process block as a list of tagged sections.
@@ -393,6 +399,7 @@ impl Process {
         }
         codec::list_section(tag::DATATYPE_EXTENTS, &self.datatype_extents, &mut out);
         codec::list_section(tag::VIEWS, &self.views, &mut out);
+        codec::list_section(tag::CHUNKS, &self.chunks, &mut out);
         out
     }
 
@@ -431,6 +438,7 @@ impl Process {
                     process.datatype_extents = codec::value("extents of datatypes", bytes, offset, meter)?;
                 }
                 tag::VIEWS => process.views = codec::value("file views", bytes, offset, meter)?,
+                tag::CHUNKS => process.chunks = codec::value("chunks of data sets", bytes, offset, meter)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,

@@ -152,6 +152,7 @@ pub(crate) fn process(process: &mut Process) {
         datatype_extents: _,
         views: _,
         data_sets,
+        chunks: _,
         profiles: _,
         reduction: _,
         heat: _,

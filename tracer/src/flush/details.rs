@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::columns::TickScale;
 use trace_format::meta::{
-    DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, HintDef, MemoryCost, MemoryDef, MemoryUse,
-    Process, StreamDef, ViewDef,
+    ChunkDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, HintDef, MemoryCost, MemoryDef,
+    MemoryUse, Process, StreamDef, ViewDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
@@ -127,12 +127,16 @@ fn add_data_sets(process: &mut Process) {
         selections: one.selections(),
         elements: one.elements(),
     };
-    let mut sets = Vec::new();
+    let (mut sets, mut chunks) = (Vec::new(), Vec::new());
     for set in registry::data_sets() {
         let mut accesses: Vec<DataSetAccess> =
             set.uses().filter(|one| file_of.contains_key(&one.stream())).map(access).collect();
         let Some(&file) = accesses.first().and_then(|first| file_of.get(&first.stream)) else { continue };
         accesses.sort_by_key(|access| access.stream);
+        let (shape, cache_bytes) = set.chunks();
+        if !shape.is_empty() {
+            chunks.push(ChunkDef { data_set: sets.len() as u32, shape, cache_bytes });
+        }
         sets.push(DataSetDef {
             file,
             path: set.path.to_vec(),
@@ -141,5 +145,5 @@ fn add_data_sets(process: &mut Process) {
             accesses,
         });
     }
-    process.data_sets = sets;
+    (process.data_sets, process.chunks) = (sets, chunks);
 }

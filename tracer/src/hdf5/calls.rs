@@ -19,6 +19,8 @@ pub(crate) const MAX_RANK: usize = 32;
 const TYPE_DATA_SET: c_int = 5;
 /// Transfer mode of collective I/O (`H5FD_MPIO_COLLECTIVE`).
 const COLLECTIVE: c_int = 1;
+/// Layout of a data set stored in chunks (`H5D_CHUNKED`).
+const CHUNKED: c_int = 2;
 
 /// Shape of a data space and its selection.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,17 @@ pub(crate) struct Shape {
     pub(crate) rank: usize,
     /// Size of each dimension, in elements.
     pub(crate) extent: [u64; MAX_RANK],
+}
+
+/// Chunks of a data set and the cache that HDF5 keeps for them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunks {
+    /// Number of dimensions (rank in the HDF5 sense).
+    pub(crate) rank: usize,
+    /// Size of a chunk per dimension, in elements.
+    pub(crate) shape: [u64; MAX_RANK],
+    /// Size of the chunk cache, in bytes; 0 if unknown.
+    pub(crate) cache_bytes: u64,
 }
 
 macro_rules! calls {
@@ -69,6 +82,12 @@ calls! {
     h5s_get_simple_extent_dims = H5Sget_simple_extent_dims(id: Hid, dims: *mut u64, most: *mut u64) -> c_int;
     h5s_get_simple_extent_npoints = H5Sget_simple_extent_npoints(id: Hid) -> i64;
     h5p_get_dxpl_mpio = H5Pget_dxpl_mpio(id: Hid, mode: *mut c_int) -> c_int;
+    h5d_get_create_plist = H5Dget_create_plist(id: Hid) -> Hid;
+    h5d_get_access_plist = H5Dget_access_plist(id: Hid) -> Hid;
+    h5p_get_layout = H5Pget_layout(id: Hid) -> c_int;
+    h5p_get_chunk = H5Pget_chunk(id: Hid, most: c_int, shape: *mut u64) -> c_int;
+    h5p_get_chunk_cache = H5Pget_chunk_cache(id: Hid, slots: *mut usize, bytes: *mut usize, preemption: *mut f64) -> c_int;
+    h5p_close = H5Pclose(id: Hid) -> c_int;
 }
 
 impl Library {
@@ -131,6 +150,32 @@ impl Library {
         };
         let elements = u64::try_from(self.h5s_get_select_npoints(space)).unwrap_or(0);
         Some(self.extent(space, selection, elements))
+    }
+
+    /// Returns the chunks of a data set and its chunk cache; `None` if the data set is not stored in chunks.
+    pub(crate) fn chunks(&self, data_set: Hid) -> Option<Chunks> {
+        let mut chunks = Chunks { rank: 0, shape: [0; MAX_RANK], cache_bytes: 0 };
+        let creation = self.h5d_get_create_plist(data_set);
+        if creation < 0 {
+            return None;
+        }
+        if self.h5p_get_layout(creation) == CHUNKED {
+            let rank = self.h5p_get_chunk(creation, MAX_RANK as c_int, chunks.shape.as_mut_ptr());
+            chunks.rank = usize::try_from(rank).unwrap_or(0).min(MAX_RANK);
+        }
+        self.h5p_close(creation);
+        if chunks.rank == 0 {
+            return None;
+        }
+        let access = self.h5d_get_access_plist(data_set);
+        if access >= 0 {
+            let mut bytes = 0_usize;
+            if self.h5p_get_chunk_cache(access, std::ptr::null_mut(), &raw mut bytes, std::ptr::null_mut()) >= 0 {
+                chunks.cache_bytes = bytes as u64;
+            }
+            self.h5p_close(access);
+        }
+        Some(chunks)
     }
 
     fn extent(&self, space: Hid, selection: Selection, elements: u64) -> Shape {

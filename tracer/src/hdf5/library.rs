@@ -49,7 +49,8 @@ functions! {
     // Functions that the tracer calls; `addresses_for` relies on the first one.
     H5get_libversion, H5Iget_type, H5Iget_name, H5Fget_name, H5Dget_space, H5Dget_type, H5Tget_size, H5Tclose, H5Sclose,
     H5Sget_select_type, H5Sget_select_npoints, H5Sis_regular_hyperslab, H5Sget_simple_extent_ndims,
-    H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio,
+    H5Sget_simple_extent_dims, H5Sget_simple_extent_npoints, H5Pget_dxpl_mpio, H5Dget_create_plist,
+    H5Dget_access_plist, H5Pget_layout, H5Pget_chunk, H5Pget_chunk_cache, H5Pclose,
 }
 
 /// Maximum number of HDF5 copies remembered, including copies loaded again at another address. Each call of a further copy leaks a record.

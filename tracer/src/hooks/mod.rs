@@ -8,6 +8,7 @@ mod hdf5;
 mod loading;
 mod mpi;
 mod posix;
+mod printing;
 mod process;
 mod signals;
 mod stdio;

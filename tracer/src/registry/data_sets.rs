@@ -41,6 +41,10 @@ pub(crate) struct DataSet {
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
+    /// Number of dimensions of the chunks, 0 if the data set has none; their shape in elements, and the size of their cache in bytes.
+    chunk_rank: AtomicU32,
+    chunk: [AtomicU64; MAX_RANK],
+    chunk_cache_bytes: AtomicU64,
     /// Shape of the data set at its last open, as written to the spool's journal: [number of dimensions + 1 (0 if unknown), number of
     /// elements, end time in clock ticks of the call that first found this shape (0 if no open was seen)].
     opened: [AtomicU64; 3],
@@ -149,6 +153,9 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
             element_bytes: AtomicU32::new(0),
             rank: AtomicU32::new(0),
             extent: [const { AtomicU64::new(0) }; MAX_RANK],
+            chunk_rank: AtomicU32::new(0),
+            chunk: [const { AtomicU64::new(0) }; MAX_RANK],
+            chunk_cache_bytes: AtomicU64::new(0),
             opened: [const { AtomicU64::new(0) }; 3],
             uses: AtomicPtr::new(std::ptr::null_mut()),
             next: head,
@@ -175,6 +182,21 @@ impl DataSet {
     pub(crate) fn extent(&self) -> impl Iterator<Item = u64> {
         let rank = self.rank.load(Ordering::Relaxed) as usize;
         self.extent.iter().take(rank).map(|size| size.load(Ordering::Relaxed))
+    }
+
+    /// Returns the shape of a chunk in elements, empty without chunks, and the size of the chunk cache in bytes.
+    pub(crate) fn chunks(&self) -> (Vec<u64>, u64) {
+        let rank = self.chunk_rank.load(Ordering::Relaxed) as usize;
+        let shape = self.chunk.iter().take(rank).map(|size| size.load(Ordering::Relaxed)).collect();
+        (shape, self.chunk_cache_bytes.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_chunks(&self, shape: &[u64], cache_bytes: u64) {
+        for (place, &size) in self.chunk.iter().zip(shape) {
+            place.store(size, Ordering::Relaxed);
+        }
+        self.chunk_cache_bytes.store(cache_bytes, Ordering::Relaxed);
+        self.chunk_rank.store(shape.len().min(MAX_RANK) as u32, Ordering::Relaxed);
     }
 
     pub(crate) fn set_extent(&self, sizes: &[u64]) {
@@ -315,6 +337,8 @@ mod tests {
         set.set_opened(7, 0, 1);
         assert!(set.has_shape());
         set.set_extent(&[4, 5]);
+        set.set_chunks(&[2, 5], 1 << 20);
+        assert_eq!(set.chunks(), (vec![2, 5], 1 << 20));
         assert_eq!(set.extent().collect::<Vec<_>>(), [4, 5]);
     }
 }

@@ -17,6 +17,9 @@ use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 /// Path of the pseudo-file of MPI collective calls.
 pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
+/// Paths of the pseudo-files of standard output and standard error, by descriptor number: their writes that wait for a reader.
+pub(crate) const STANDARD_PATHS: [&[u8]; 3] = [b"", b"<stdout>", b"<stderr>"];
+
 const BUCKETS: usize = 1 << 14;
 
 // SAFETY: a record is found only once it is complete.
@@ -39,7 +42,12 @@ fn names_per_file() -> usize {
 
 /// Returns a file's name in the form that may leave the process. Names defined by the tracer identify nobody and stay as they are.
 fn reported(path: &'static [u8]) -> Option<&'static [u8]> {
-    if !anonymize::is_on() || path == others::PATH || path == others::UNCERTAIN_PATH || path == MPI_PATH {
+    if !anonymize::is_on()
+        || path == others::PATH
+        || path == others::UNCERTAIN_PATH
+        || path == MPI_PATH
+        || STANDARD_PATHS.contains(&path)
+    {
         return Some(path);
     }
     PATHS.keep_made(anonymize::path_bytes(path), |place| anonymize::path_into(path, place))

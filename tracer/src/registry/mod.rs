@@ -22,8 +22,8 @@ use crate::spool::journal;
 pub(crate) use accesses::{ByLayer, Counting};
 pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
 pub(crate) use file::{
-    condensed, definition as file_definition, files, find as find_file, find_by as find_file_by, find_or_add,
-    uncertain as uncertain_file,
+    STANDARD_PATHS, condensed, definition as file_definition, files, find as find_file, find_by as find_file_by,
+    find_or_add, uncertain as uncertain_file,
 };
 pub(crate) use folded::Adder;
 pub(crate) use layouts::read_layout;

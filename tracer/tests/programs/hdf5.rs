@@ -7,7 +7,7 @@ use crate::harness::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use trace_format::meta::Selection;
+use trace_format::meta::{ChunkDef, Selection};
 
 /// Accesses to each data set, by process, path, operation and mode: calls per selection type, number of elements, element size, and extent
 /// at the end.
@@ -205,6 +205,16 @@ fn h5py_that_loads_its_own_hdf5() {
     ops.retain(|op| matches!(op.name.as_str(), "read" | "write"));
     assert_same(Order::Thread, &log, &ops);
     assert_eq!(reported(&traces, &file), selected(&scratch));
+    let chunks = traces.processes.iter().flat_map(|process| {
+        let path = |chunk: &ChunkDef| &process.block.data_sets[chunk.data_set as usize].path;
+        process
+            .block
+            .chunks
+            .iter()
+            .map(move |chunk| (path(chunk).as_slice(), chunk.shape.as_slice(), chunk.cache_bytes))
+    });
+    // The program opens its file with h5py's default cache of 1 MiB.
+    assert_eq!(chunks.collect::<Vec<_>>(), [(&b"/packed"[..], &[10][..], 1 << 20)]);
 }
 
 /// Under a limit on address space, the spool's journal has room for some 200,000 records. Data set sizes must take no room needed for file names.

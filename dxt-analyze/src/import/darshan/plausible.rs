@@ -64,6 +64,9 @@ impl Bounds {
         if self.start_unix_ns == 0 && job.start_sec != 0 {
             wrong.push(format!("a start {} s after 1970", job.start_sec));
         }
+        if job.run_time == 0.0 && job.start_sec == 0 && self.nprocs.is_some() {
+            wrong.push("neither a start nor a run time".into());
+        }
         let what = format!(
             "the job record is implausible ({}): ranks and times are taken from the other records",
             wrong.join(", ")

@@ -1,7 +1,7 @@
 //! A finding and the calls that it explains.
 
 use crate::cube::Cube;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::FileId;
 use crate::replay::Savings;
 use crate::words::Words;
@@ -26,6 +26,8 @@ pub struct Claim {
     pub range: Option<(f64, f64)>,
     /// Upper bound of the severity: `Warn` if the calls may be necessary.
     pub at_most: Severity,
+    /// Severity and saving of the finding if no other is fixed before, once known.
+    pub alone: Option<(Severity, Option<Saving>)>,
 }
 
 impl Claim {
@@ -41,6 +43,7 @@ impl Claim {
             is_load: false,
             range: None,
             at_most: Severity::High,
+            alone: None,
         }
     }
 

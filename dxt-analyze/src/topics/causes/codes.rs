@@ -187,11 +187,20 @@ codes! {
          byte, as in memory.",
         "Keep such data in memory, or reuse one file.",
         "own rule: temporary data need no storage";
+    STANDARD_OUTPUT = "DXT-V038",
+        "Writes to standard output or standard error wait for their reader: no storage is involved.",
+        "All writes on `<stdout>` or `<stderr>`: the tracer records those that take >= 1 ms on a pipe, a socket or a \
+         terminal. Saving: their time.",
+        "Print less, let one rank print, or redirect the output to a file.",
+        "own rule: pipe(7), a full pipe blocks its writer";
     HDF5_AMPLIFIED = "DXT-V024",
-        "HDF5 reads far more bytes of a file than the program requests.",
-        "Reported if, with moved = bytes that HDF5 reads of a file from MPI-IO (else by system calls) and requested = \
-         bytes of the elements read from its datasets, (1) moved >= 2 x requested; (2) moved - requested >= 1 MiB. \
-         Saving: time of HDF5's system calls that read x (1 - requested / moved).",
+        "HDF5 moves far more bytes of a file than the program requests.",
+        "Reported if, with moved = bytes that HDF5 reads and writes of a file through MPI-IO (else by system calls) and \
+         needed = bytes of the chunks of its data sets, once for each direction and each time that the program transfers \
+         as many elements, (1) moved >= hdf5_amplification x needed; (2) moved - needed >= traffic_min_bytes. Chunks of a \
+         data set that the run creates need not be read to be written. If chunks are not on record, or each is moved \
+         once: moved = bytes read, needed = bytes of the elements read. Saving: time of HDF5's system calls of each \
+         direction x (1 - needed / moved). Chunks that a call crosses: system calls per call of the program.",
         "Read whole chunks or rows; make the chunk cache hold all chunks that a selection crosses; shape chunks as \
          they are read.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";

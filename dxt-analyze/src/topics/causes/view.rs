@@ -19,6 +19,7 @@ use crate::render::{Part, Report, View};
 use crate::scan::{Lost, scan, together};
 use crate::shared::completeness::Completeness;
 use crate::topics::Outcome;
+use crate::topics::verdict;
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -123,7 +124,9 @@ impl<'a> CausesReport<'a> {
 pub fn causes(args: &Args) -> Result<Causes> {
     let run = crate::session::open(&args.inputs)?;
     let layouts = certain(crate::session::layouts(&run, args.options.layout.as_deref())?);
-    Ok(causes_of(&run, &layouts).result)
+    let mut causes = causes_of(&run, &layouts).result;
+    verdict::price(&run, args.options.layout.as_deref(), &mut causes.findings)?;
+    Ok(causes)
 }
 
 /// Analyses a loaded run.

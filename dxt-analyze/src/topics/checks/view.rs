@@ -17,6 +17,7 @@ use crate::topics::checks::gaps::{Gap, Slots, Timeline, phases};
 use crate::topics::checks::result::{Amount, Checks, Condition, Verdict};
 use crate::topics::checks::walk::{self, Walk};
 use crate::topics::checks::{Measured, calls, counted, judge};
+use crate::topics::verdict;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -42,7 +43,9 @@ pub struct ChecksReport {
 /// Returns an error if the inputs cannot be loaded.
 pub fn checks(args: &Args) -> Result<ChecksReport> {
     let run = crate::session::open(&args.inputs)?;
-    Ok(checks_of(&run, &args.options))
+    let mut report = checks_of(&run, &args.options);
+    verdict::price(&run, None, &mut report.result.findings)?;
+    Ok(report)
 }
 
 /// Runs all checks on a loaded run.

@@ -14,6 +14,7 @@ use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::layers::pass::Pass;
 use crate::topics::layers::result::Layers;
+use crate::topics::verdict;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -34,7 +35,9 @@ pub struct LayersReport {
 /// Returns an error if the inputs or the layouts cannot be loaded.
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
-    layers_of(&run, &args.options)
+    let mut report = layers_of(&run, &args.options)?;
+    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    Ok(report)
 }
 
 /// Breaks the MPI-IO and HDF5 calls of a loaded run down into the calls made inside them.

@@ -26,6 +26,7 @@ use crate::topics::outliers::units::work::{self, with_missing};
 use crate::topics::outliers::units::{Met, UnitGroup, UnitKind, UnitRow, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};
 use crate::topics::timeline::args::BINS;
+use crate::topics::verdict;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -48,7 +49,9 @@ pub struct OutliersReport {
 /// Fails if nothing can be loaded or the layouts are invalid.
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
-    outliers_of(&run, &args.options)
+    let mut report = outliers_of(&run, &args.options)?;
+    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    Ok(report)
 }
 
 /// Compares operations, ranks, nodes, storage targets or files within a loaded run.

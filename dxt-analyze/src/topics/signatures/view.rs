@@ -13,6 +13,7 @@ use crate::scan::{Lost, scan};
 use crate::shared::ratio::share;
 use crate::text::units;
 use crate::topics::Outcome;
+use crate::topics::verdict;
 use anyhow::Result;
 use iosig::Limits;
 use serde::Serialize;
@@ -56,7 +57,9 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     }
     let (signed, apart, lost) = recognised(&run);
     args.files.write(&run, &signed, &args.options)?;
-    Ok(whole(&run, &signed, apart, &lost, &args.options))
+    let mut report = whole(&run, &signed, apart, &lost, &args.options);
+    verdict::price(&run, args.layout.as_deref(), &mut report.findings)?;
+    Ok(report)
 }
 
 /// Builds the report. Reads the trace again for the verification, if requested, and for advice that needs a replay.

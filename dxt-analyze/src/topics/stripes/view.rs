@@ -20,6 +20,7 @@ use crate::topics::stripes::trials::plan::{self, Candidate, Plan};
 use crate::topics::stripes::trials::replay::{Replay, Wanted};
 use crate::topics::stripes::trials::result::{FileTrials, results};
 use crate::topics::stripes::{advice, conflicts, overlap};
+use crate::topics::verdict;
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -41,7 +42,9 @@ pub struct StripesReport {
 /// Fails if nothing can be loaded or the layouts are invalid.
 pub fn stripes(args: &Args) -> Result<StripesReport> {
     let run = crate::session::open(&args.inputs)?;
-    stripes_of(&run, &args.options)
+    let mut report = stripes_of(&run, &args.options)?;
+    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    Ok(report)
 }
 
 /// Audits the stripes of a loaded run's files.

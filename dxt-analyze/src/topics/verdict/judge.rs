@@ -12,13 +12,17 @@ use super::sentence::{sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
-use crate::model::Class;
+use crate::model::{Class, Run};
 use crate::replay::Work;
+use crate::shared::completeness;
 use crate::shared::ratio::share;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::ledger::view::lead;
+use crate::topics::report::{Job, Options};
+use anyhow::Result;
 use std::cmp::Reverse;
+use std::path::Path;
 
 /// Returns the codes of the findings on the first screen of a page.
 pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
@@ -27,14 +31,52 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
 
 /// Gives a section's finding the severity and saving of the verdict; findings that the verdict explains otherwise become `Info`.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
-    let same = |weighed: &&Weighed| weighed.finding.is_same(finding);
-    match verdict.findings.iter().find(same) {
+    match verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
         Some(weighed) => *finding = weighed.finding.clone(),
         None => {
             finding.severity = Severity::Info;
             finding.about = finding.accused();
         }
     }
+}
+
+/// Returns the finding of the verdict whose severity and saving a command's finding gets, if the verdict does not list it: the same one among
+/// duplicates of a finding, with its price alone; or the cause that replaces it, of the same code, file and unit.
+fn priced<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
+    let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
+    let replaces = |other: &&Finding| {
+        let (mine, theirs) = (finding.accused(), other.accused());
+        let same_unit =
+            mine.rank == theirs.rank && mine.ost == theirs.ost && (mine.rank.is_some() || mine.node == theirs.node);
+        let same_file = mine.file == theirs.file || mine.file.is_none() || theirs.file.is_none();
+        superseded(finding.code) && other.code == finding.code && same_unit && same_file
+    };
+    all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces))
+}
+
+/// Gives the findings of a command on `run` the severities and savings of the run's report; `layout`: file with stripe layouts. Does nothing if
+/// all findings are at `Info`.
+///
+/// # Errors
+/// Returns an error if the layouts are invalid.
+pub(crate) fn price(run: &Run, layout: Option<&Path>, findings: &mut [Finding]) -> Result<()> {
+    let is_priced = |finding: &Finding| !completeness::CODES.contains(&finding.code);
+    if findings.iter().all(|finding| finding.severity == Severity::Info || !is_priced(finding)) {
+        return Ok(());
+    }
+    let options = Options::findings_only(layout);
+    let job = Job::new(run, &options)?;
+    let verdict = verdict(&crate::topics::whole(&job)?);
+    for finding in findings.iter_mut().filter(|finding| is_priced(finding)) {
+        let same = priced(finding, &verdict);
+        give_weight(finding, &verdict);
+        if let Some(same) = same {
+            (finding.severity, finding.saving) = (same.severity, same.saving);
+        }
+    }
+    // The order of equal severities stays.
+    findings.sort_by_key(|finding| Reverse(finding.severity));
+    Ok(())
 }
 
 /// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
@@ -159,7 +201,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
     let one_stripe = super::one_stripe::hint(cube, &facts);
-    let stated = stated(&verdict);
+    let stated = stated(&verdict, least);
     let sentence = sentence(&verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
     (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict

@@ -4,9 +4,7 @@ use super::result::Verdict;
 use super::weigh::is_contrast;
 use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
-
-/// Percentage of the run time below which a saving is not stated.
-const NOTHING: f64 = 0.5;
+use crate::thresholds::Thresholds;
 
 /// Least share of the run time with asynchronous operations in flight that is mentioned.
 const BACKGROUND: f64 = 0.05;
@@ -16,13 +14,14 @@ fn percent(verdict: &Verdict, ns: u64) -> f64 {
     crate::shared::ratio::share(ns, verdict.run_ns) * 100.0
 }
 
-/// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
-pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
+/// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times. A saving below
+/// `least.least_run_share` is not stated.
+pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v Finding> {
     if verdict.untimed || !verdict.io_matters {
         return None;
     }
     let worth = |finding: &Finding| {
-        finding.saving.is_some_and(|saving| percent(verdict, saving.saves_ns) >= NOTHING)
+        finding.saving.is_some_and(|saving| saving.saves_ns as f64 >= verdict.run_ns as f64 * least.least_run_share)
             || finding.severity > Severity::Info
     };
     // A finding at info is less than the largest unexplained part of the time: it is not stated if that part is large.
@@ -33,7 +32,9 @@ pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
     };
     // Damage of the trace is stated elsewhere.
     let first = verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code != Code::DAMAGED);
-    first.filter(|first| worth(first) && !small(first))
+    // Alternating I/O and computing are stated as nothing unusual, which needs all calls.
+    let unknown = |finding: &Finding| verdict.lower_bounds && finding.code == Code::BY_TURNS;
+    first.filter(|first| worth(first) && !small(first) && !unknown(first))
 }
 
 /// Returns `I/O is not the bottleneck`, or the finding that costs most; with mapped files, missing single calls and a file of `one_stripe` where
@@ -52,21 +53,22 @@ pub(crate) fn sentence(
     if !verdict.io_matters {
         let most = verdict.io_share * 100.0;
         // Page faults of mapped files are no calls.
-        let (what, it) = if mapped.is_some() { ("I/O calls are", "they take") } else { ("I/O is", "it takes") };
-        let sentence = if verdict.background_share >= BACKGROUND {
+        let sentence = if verdict.lower_bounds {
+            format!(
+                "The cost of I/O is unknown: I/O takes at least {most:.1} % of the run time, and some calls were not recorded."
+            )
+        } else if verdict.background_share >= BACKGROUND {
             format!(
                 "The program spends only {most:.1} % of the run time in I/O calls; asynchronous operations are in flight for {:.0} % of the run time, and \
                  whether the program waits for these operations is not recorded.",
                 (verdict.background_share * 100.0).min(100.0)
             )
-        } else if verdict.lower_bounds {
-            format!(
-                "The cost of I/O is unknown: I/O takes at least {most:.1} % of the run time, and some calls were not recorded."
-            )
+        } else if mapped.is_some() {
+            format!("The cost of I/O is unknown: calls take {most:.1} % of the run time.")
         } else if most < 0.1 {
-            format!("{what} not the bottleneck: {it} less than 0.1 % of the run time.")
+            "I/O is not the bottleneck: it takes less than 0.1 % of the run time.".into()
         } else {
-            format!("{what} not the bottleneck: {it} at most {most:.1} % of the run time.")
+            format!("I/O is not the bottleneck: it takes at most {most:.1} % of the run time.")
         };
         return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
     }
@@ -84,18 +86,26 @@ pub(crate) fn sentence(
                 percent(verdict, saves)
             )
         }
-        None => nothing(verdict, calls_on_record) + &one_stripe.unwrap_or_default(),
+        None => {
+            let whole = !verdict.lower_bounds && mapped.is_none();
+            let sentence = nothing(verdict, calls_on_record, whole);
+            sentence + &mapped.map_or_else(String::new, unseen) + &one_stripe.unwrap_or_default()
+        }
     }
 }
 
-/// States that nothing stands out, and the class of calls with most time.
-fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
+/// States that nothing stands out, and the class of calls with most time. `whole`: true if all reads and writes are on record, so that a cause
+/// would show.
+fn nothing(verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
     let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
     let what = largest.map_or_else(
         || "I/O takes time".to_owned(),
         |rest| format!("{} take {:.0} % of the time in I/O", rest.largest, rest.largest_share * 100.0),
     );
-    if calls_on_record {
+    if !whole {
+        let why = if verdict.lower_bounds { ", and some calls were not recorded" } else { "" };
+        format!("The calls on record show no cause: {what}{why}.")
+    } else if calls_on_record {
         format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
     } else {
         format!(

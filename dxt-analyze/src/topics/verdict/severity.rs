@@ -48,6 +48,7 @@ pub(super) fn weighed(card: Card, reported: bool, facts: &Facts<'_, '_>) -> Weig
     if !damaged && (!reported || saves(&finding) == 0) {
         finding.severity = Severity::Info;
     }
+    also.iter_mut().for_each(|other| other.severity = other.severity.min(finding.severity));
     let commands = of_card(facts, &finding, &also);
     for finding in also.iter_mut().chain([&mut finding]) {
         finding.about = finding.accused();

@@ -2,12 +2,13 @@
 
 use crate::cube::Cube;
 use crate::findings::{Code, Finding, Severity};
+use crate::model::{ProcessId, StreamIx};
 use crate::replay::Work;
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::price::price;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Overlap in explained time above which a finding duplicates an earlier one.
 const THE_SAME: f64 = 0.5;
@@ -19,7 +20,10 @@ const CLEARLY: f64 = 0.5;
 const NOTHING: f64 = 0.001;
 
 /// Findings that explain why calls are long or ranks arrive late.
-const WHY: [Code; 2] = [Code::ASKED_AGAIN, Code::POLLED];
+const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
+
+/// Calls of a process on a file up to which they are not repeated: those of opening and closing it.
+const ONCE: u64 = 2;
 
 /// Findings about small requests, and about requests out of order.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
@@ -35,11 +39,16 @@ pub(crate) struct Card {
 /// Returns cards by weight, and the unexplained time in calls by cell, ns.
 pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
     let run_ns = cube.run.length_ns();
+    claims.retain_mut(|claim| !is_once_each(cube, claim));
     let mut left: Vec<f64> = cube.cells.iter().map(|cell| cell.sums.time_ns as f64).collect();
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
-    claims.iter_mut().for_each(|claim| claim.finding.saving = None);
+    // Prices of the claims alone, for those that the calls of others include.
+    claims.par_iter_mut().for_each(|claim| {
+        price(cube, &phases, &slots, claim);
+        claim.alone = Some((claim.finding.severity, claim.finding.saving));
+    });
     while !claims.is_empty() {
         claims.par_iter_mut().for_each(|claim| {
             let mut has_changed = claim.finding.saving.is_none();
@@ -105,7 +114,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             claim.waiting_ns = (claim.waiting_ns - best.waiting_ns).max(0.0);
             claim.finding.saving = None;
         }
-        let also = same.into_iter().map(|claim| Finding { severity: Severity::Info, ..claim.finding }).collect();
+        let most = best.finding.severity;
+        let also = same.into_iter().map(|claim| alone(claim, most)).collect();
         cards.push(Card { finding: best.finding, also });
         explained.push(mine);
     }
@@ -119,12 +129,51 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         };
         let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
         match same.and_then(|at| cards.get_mut(at)) {
-            Some(card) => card.also.push(Finding { severity: Severity::Info, ..claim.finding }),
+            Some(card) => card.also.push(alone(claim, card.finding.severity)),
             None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
             None => cards.push(Card { finding: claim.finding, also: Vec::new() }),
         }
     }
     (cards, left)
+}
+
+/// Findings about calls on a file that a process repeats.
+const REPEATED: [Code; 7] = [
+    Code::REPEATED_OPENS,
+    Code::OPEN_PER_ACCESS,
+    Code::HDF5_REOPENED,
+    Code::HDF5_FLUSHED,
+    Code::SYNC_PER_WRITE,
+    Code::REWRITTEN,
+    Code::ASKED_AGAIN,
+];
+
+/// True if the claim takes calls that many ranks make once or twice each, summed in one record of a log, for repeated calls of one process.
+/// Otherwise its savings leave one call to each of the ranks of a record.
+fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
+    if !REPEATED.contains(&claim.finding.code) {
+        return false;
+    }
+    // By process and stream: calls, and ranks that make them.
+    let mut all: BTreeMap<(ProcessId, StreamIx), (u64, u64)> = BTreeMap::new();
+    let key = |index: u32| cube.cells.get(index as usize).map(|cell| (cell, (cell.process, cell.stream)));
+    for (cell, key) in claim.savings.iter().filter_map(|(index, _)| key(*index)) {
+        let ranks = cube.run.process(cell.process).map_or(1, |process| cube.run.ranks_of(process, cell.file, None));
+        let of = all.entry(key).or_insert((0, ranks));
+        of.0 = of.0.saturating_add(cell.sums.calls);
+    }
+    for (index, ns) in &mut claim.savings {
+        if let Some((calls, ranks)) = key(*index).and_then(|(_, key)| all.get(&key)).filter(|(_, ranks)| *ranks > 1) {
+            *ns *= 1.0 - *ranks as f64 / (*calls).max(*ranks) as f64;
+        }
+    }
+    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(ONCE))
+}
+
+/// Returns the finding of a claim with its price without other findings, at most as severe as the finding that explains its calls.
+fn alone(claim: Claim, most: Severity) -> Finding {
+    let (severity, saving) = claim.alone.unwrap_or((Severity::Info, None));
+    Finding { severity: severity.min(most), saving, ..claim.finding }
 }
 
 fn time(cube: &Cube<'_>, index: u32) -> f64 {

@@ -6,19 +6,66 @@ use crate::text::units as show;
 use crate::words::Words;
 use crate::words::common::{LostOn, each_ns};
 
-/// Formats the finding that HDF5 reads `moved` bytes of a file to serve `calls` reads of `asked` bytes in total.
-pub(crate) fn hdf5_amplified(file: &str, (asked, moved): (u64, u64), calls: u64, time_ns: u64, about: About) -> Words {
-    let times = moved as f64 / asked as f64;
-    let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
-    let title = format!("HDF5 reads {times} times the requested bytes of {file}");
-    let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
-                (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
+/// Transfers of a file for which HDF5 moves more bytes than the program requests.
+pub(crate) struct Amplified<'a> {
+    pub(crate) file: &'a str,
+    /// Bytes that the program requests, and bytes that HDF5 moves for them.
+    pub(crate) asked: u64,
+    pub(crate) moved: u64,
+    /// Bytes of `moved` that are written.
+    pub(crate) written: u64,
+    /// Transfers of the program; next field: time of the system calls for them, ns.
+    pub(crate) calls: u64,
+    pub(crate) time_ns: u64,
+    pub(crate) chunks: Option<TooManyChunks>,
+}
+
+/// Chunks of a call that HDF5's cache cannot hold.
+pub(crate) struct TooManyChunks {
+    pub(crate) held: u64,
+    pub(crate) touched: u64,
+    /// Bytes of a chunk, of the cache, and of a cache that would hold all chunks of a call.
+    pub(crate) bytes: u64,
+    pub(crate) cache_bytes: u64,
+    pub(crate) wanted_bytes: u64,
+}
+
+/// Formats the finding that HDF5 moves more bytes of a file than the program requests.
+pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
+    let (asked, moved) = (show::bytes(of.asked), show::bytes(of.moved));
+    let calls = show::counted(of.calls, "call");
+    let Some(chunks) = &of.chunks else {
+        let times = of.moved as f64 / of.asked as f64;
+        let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
+        let does = if of.written > 0 { "moves" } else { "reads" };
+        let title = format!("HDF5 {does} {times} times the requested bytes of {}", of.file);
+        let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
+                    (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
+        let sentence = format!(
+            "{asked} requested in {calls}, {moved} {} for these calls in {}: chunks are {} repeatedly, or whole rows for few elements",
+            if of.written > 0 { "moved" } else { "read" },
+            show::duration(of.time_ns),
+            if of.written > 0 { "moved" } else { "read" },
+        );
+        return Words::new(title, hint).with(sentence, about);
+    };
+    let title = format!(
+        "HDF5 moves {moved} for {asked} of {}: its cache holds {} of the {} that a call crosses",
+        of.file,
+        show::count(chunks.held),
+        show::counted(chunks.touched, "chunk")
+    );
+    let hint = "make the chunk cache hold all chunks of a call (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped \
+                like the calls (h5repack -l CHUNK)";
     let sentence = format!(
-        "{} requested in {}, {} read for these calls in {}: chunks are read repeatedly, or whole rows for few elements",
-        show::bytes(asked),
-        show::counted(calls, "call"),
-        show::bytes(moved),
-        show::duration(time_ns)
+        "{asked} requested in {calls}; HDF5 reads {} and writes {} for them in {}: each call loads chunks of {} that a cache of {} has dropped; {} \
+         would hold those of a call",
+        show::bytes(of.moved.saturating_sub(of.written)),
+        show::bytes(of.written),
+        show::duration(of.time_ns),
+        show::bytes(chunks.bytes),
+        show::bytes(chunks.cache_bytes),
+        show::bytes(chunks.wanted_bytes)
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -107,6 +154,13 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     use crate::findings::Code;
     use crate::words::common::lost_sample;
     let (about, file) = (About::default, "/scratch/out.h5");
+    let amplified = |moved, written, known: bool| {
+        let chunks =
+            TooManyChunks { held: 2, touched: 40, bytes: 400 << 10, cache_bytes: 1 << 20, wanted_bytes: 16 << 20 };
+        let chunks = known.then_some(chunks);
+        let of = Amplified { file, asked: 1 << 20, moved, written, calls: 40, time_ns: 2_000_000_000, chunks };
+        hdf5_amplified(&of, about())
+    };
     let flushed = |file: Option<&str>| {
         let files = if file.is_some() { 1 } else { 4 };
         let lost = if file.is_some() { None } else { lost_sample() };
@@ -118,8 +172,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         hdf5_metadata(&of, about(), lost_sample())
     };
     vec![
-        (Code::HDF5_AMPLIFIED, hdf5_amplified(file, (1 << 20, 5 << 20), 40, 2_000_000_000, about())),
-        (Code::HDF5_AMPLIFIED, hdf5_amplified(file, (1 << 20, 50 << 20), 40, 2_000_000_000, about())),
+        (Code::HDF5_AMPLIFIED, amplified(5 << 20, 0, false)),
+        (Code::HDF5_AMPLIFIED, amplified(50 << 20, 20 << 20, false)),
+        (Code::HDF5_AMPLIFIED, amplified(61 << 30, 30 << 30, true)),
         (Code::HDF5_FLUSHED, flushed(Some(file))),
         (Code::HDF5_FLUSHED, flushed(None)),
         (Code::HDF5_METADATA, metadata(Class::Read)),

@@ -271,6 +271,46 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
     of.words(title, hint, lost)
 }
 
+/// Writes to standard output or standard error that wait for their reader.
+pub(crate) struct StandardOutput<'a> {
+    /// `standard output` or `standard error`.
+    pub(crate) name: &'a str,
+    /// Processes that wait, as the subject of a sentence; next field: true if there is one.
+    pub(crate) who: String,
+    pub(crate) one: bool,
+    pub(crate) calls: u64,
+    pub(crate) bytes: u64,
+    pub(crate) time_ns: u64,
+}
+
+/// Returns ranks in words, such as `ranks 1 to 3`; `processes` without ranks, or `name` if there is one.
+pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String {
+    match (ranks, processes) {
+        (_, 1) => name,
+        ([first, .., last], _) if ranks.len() == processes && last - first + 1 == processes as i32 => {
+            format!("ranks {first} to {last}")
+        }
+        _ if ranks.len() == processes => show::counted(processes as u64, "rank"),
+        _ => show::counted(processes as u64, "process"),
+    }
+}
+
+/// Formats the finding that processes wait for the reader of standard output or standard error.
+pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
+    let title = format!(
+        "{} {} for {}: {} of {} in all {} {}",
+        of.who,
+        if of.one { "waits" } else { "wait" },
+        of.name,
+        show::counted(of.calls, "write"),
+        show::bytes(of.bytes),
+        show::agree(of.calls, "takes", "take"),
+        show::duration(of.time_ns)
+    );
+    let hint = "print less, let one rank print, or redirect the output to a file: the reader (a terminal, the launcher, a program behind a pipe) is too slow";
+    Words::new(title, hint).with("the writes go to a pipe, a socket or a terminal, not to storage", About::default())
+}
+
 /// Formats the finding that many processes read one block of a file; `range` is the block's start and end, bytes.
 pub(crate) fn common_reads(file: &str, range: (u64, u64), processes: u64, calls: u64, about: About) -> Words {
     let title = format!(
@@ -351,7 +391,23 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         Uncached { class, calls: 4000, bytes: 4000 << 12, time_ns: 8e9, flags }
     };
     let (through, direct) = (stream_flags::THROUGH, stream_flags::DIRECT);
+    let printed = |ranks: &[i32], processes: usize, calls: u64| {
+        let who = ranks_or(ranks, processes, "pid 4711".into());
+        let name = if calls == 1 { "standard error" } else { "standard output" };
+        standard_output(&StandardOutput {
+            name,
+            who,
+            one: processes == 1,
+            calls,
+            bytes: 4096 * calls,
+            time_ns: 3_000_000_000,
+        })
+    };
     vec![
+        (Code::STANDARD_OUTPUT, printed(&[1, 2, 3], 3, 40)),
+        (Code::STANDARD_OUTPUT, printed(&[1, 3], 2, 40)),
+        (Code::STANDARD_OUTPUT, printed(&[], 2, 40)),
+        (Code::STANDARD_OUTPUT, printed(&[], 1, 1)),
         (Code::ALIASING, aliasing(file, 0.8, 16, 6.3, about())),
         (Code::FEW_TARGETS, queued(1, false, QueueCost::Times(6.2), None, false)),
         (Code::FEW_TARGETS, queued(1, true, QueueCost::Times(6.2), None, false)),

@@ -2,10 +2,10 @@
 
 use super::{
     BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
-    report, report_of, saves_ms, sentence,
+    report, report_of, saves_ms, sentence, trace_of,
 };
 use crate::common::facts::{assert_quiet, assert_saves_ms, assert_stated, brief, of_code, says};
-use crate::common::{self, Builder, process};
+use crate::common::{self, Builder, process, put};
 use serde_json::json;
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
@@ -296,19 +296,32 @@ fn processes_of_one_parent_share_its_work_and_those_of_others_do_not() {
 
 #[test]
 fn writes_and_computing_by_turns_are_worth_knowing_and_no_more() {
-    let mut one = process(-1, "n");
-    for step in 0..10_u64 {
-        for call in 0..5_u64 {
-            let at = (step * 100 + 50 + call * 10) * MS;
-            one.write("/out/all", ((step * 5 + call) << 20) as i64, 1 << 20, at, at + 10 * MS);
+    let alternating = |rank: i32| {
+        let mut one = process(rank, "n");
+        for step in 0..10_u64 {
+            for call in 0..5_u64 {
+                let at = (step * 100 + 50 + call * 10) * MS;
+                one.write("/out/all", ((step * 5 + call) << 20) as i64, 1 << 20, at, at + 10 * MS);
+            }
         }
-    }
-    let found = report(vec![one], 1000);
+        one
+    };
+    let found = report(vec![alternating(-1)], 1000);
     let finding = assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
     assert_saves_ms(finding, 428.0..=472.0);
     assert_eq!(finding["severity"], "info");
     let said = "Nothing stands out; writes alternate with computing 10 times and could overlap.";
     assert!(sentence(&found).starts_with(said) && !sentence(&found).contains("Fixing"), "{}", sentence(&found));
+    // Of a job with another rank, whose calls are unknown, nobody can say so.
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &trace_of(vec![(alternating(0), 1000)], 2));
+    let found = common::json(&["report", "--format", "json", &path], 3);
+    let said = "The calls on record show no cause: ";
+    assert!(
+        sentence(&found).starts_with(said) && sentence(&found).contains("some calls were not recorded"),
+        "{}",
+        sentence(&found)
+    );
 }
 
 #[test]
@@ -317,6 +330,7 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     one.add("/scratch/mesh", MMAP, 0, 0, 6 << 20, MS, 2 * MS);
     let found = report(vec![one], 1000);
     assert_eq!(found["verdict"]["io_matters"], false);
+    assert!(sentence(&found).starts_with("The cost of I/O is unknown: calls take"), "{}", sentence(&found));
     assert!(sentence(&found).ends_with("1 mapped file (6.00 MiB) are not recorded."), "{}", sentence(&found));
 }
 

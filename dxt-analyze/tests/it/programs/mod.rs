@@ -2,11 +2,13 @@
 
 mod advice;
 mod checks;
+mod chunks;
 mod counters;
 mod layers;
 mod layouts;
 mod ldms;
 mod papers;
+mod printing;
 mod sums;
 mod timeline;
 

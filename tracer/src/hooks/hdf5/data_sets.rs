@@ -38,6 +38,9 @@ fn learn(library: &Library, id: Hid, named: bool, opened: Option<u64>) -> Option
             set.set_opened(end, shape.rank, shape.elements);
         }
     }
+    if let Some(chunks) = library.chunks(id) {
+        set.set_chunks(&chunks.shape[..chunks.rank], chunks.cache_bytes);
+    }
     Hdf5Id { library: library.id(), id }.remember(Hdf5Object::DataSet(set));
     Some(set)
 }

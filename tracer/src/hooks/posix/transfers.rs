@@ -4,7 +4,7 @@
 
 use crate::errno;
 use crate::handles::{self, Description, Manner, Placed, Target};
-use crate::hooks::admission;
+use crate::hooks::{admission, printing};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call};
@@ -123,7 +123,9 @@ fn at_position_with(
     call: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     let Some(thread) = admission::thread() else { return call() };
-    let Some(target) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else {
+        return printing::waiting(thread, number, op, call, |moved| *moved as i64);
+    };
     let description = target.description;
     let mover = description.moving();
     let timer = Call::begin(thread);

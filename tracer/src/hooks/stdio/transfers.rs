@@ -5,7 +5,7 @@ use super::fields::{self, Fields};
 use super::positions::{self, Before};
 use crate::errno;
 use crate::handles::{self, Description, Placed, Target, Used};
-use crate::hooks::admission;
+use crate::hooks::{admission, printing};
 use crate::ops::Op;
 use crate::record::Call;
 use crate::tls::Thread;
@@ -58,7 +58,10 @@ pub(super) fn transferring<T>(
     moved: impl FnOnce(&T) -> Moved,
 ) -> T {
     let Some(thread) = admission::thread() else { return call() };
-    let Some(target) = target_of(stream) else { return call() };
+    let Some(target) = target_of(stream) else {
+        let number = if stream.is_null() { -1 } else { fields::number_of(stream) };
+        return printing::waiting(thread, number, op, call, |result| moved(result).least());
+    };
     let description = target.description;
     let mover = description.turn();
     let before = positions::before(stream, description, op.writes());

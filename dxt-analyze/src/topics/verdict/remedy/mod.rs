@@ -216,6 +216,8 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
         Code::METADATA_RATE,
     ]) {
         out.extend(program::metadata(facts, file, code));
+    } else if is(&[Code::HDF5_AMPLIFIED]) {
+        out.extend(program::chunk_cache(facts, file));
     } else if is(&[Code::LONG_COLLECTIVE]) {
         out.extend(program::first_call(facts, file));
     } else if is(&[Code::FOLDED]) {

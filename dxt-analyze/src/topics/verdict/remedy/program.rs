@@ -5,6 +5,7 @@ use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::units;
+use crate::topics::causes::shape::hdf5_amplified;
 use crate::topics::signatures::advice::OneCall;
 
 /// Bytes of a large request: most file systems reach their full rate at about this size.
@@ -126,7 +127,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         return collective(facts, Some(file));
     }
     if of.hdf5 {
-        return chunks(facts, file).into_iter().collect();
+        return chunks(facts, file, None).into_iter().collect();
     }
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
     let size = units::size_option(LARGE);
@@ -172,8 +173,25 @@ fn c_size() -> String {
     format!("{} << 20", LARGE >> 20)
 }
 
-/// Advises chunks of about `CHUNK` bytes: the fastest dimensions whole, slower ones cut.
-fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
+/// Advises a cache for all chunks of a call, or chunks shaped like the calls.
+pub(super) fn chunk_cache(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
+    let of = file.and_then(|file| Some((file, hdf5_amplified::chunks(facts.cube, file)?)));
+    let Some((file, of)) = of.filter(|(_, of)| of.exceed_cache()) else { return Vec::new() };
+    let bytes = of.wanted_bytes();
+    let why = format!("{} of {} that a call crosses", units::counted(of.touched, "chunk"), units::bytes(of.bytes));
+    let larger = if facts.is_python() {
+        source(&[&format!("h5py.File(name, mode, rdcc_nbytes={bytes})")], why)
+    } else {
+        source(&[&format!("H5Pset_chunk_cache(dapl, 12421, {bytes}, H5D_CHUNK_CACHE_W0_DEFAULT);")], why)
+    };
+    let reshaped = chunks(facts, file, of.along());
+    std::iter::once(larger)
+        .chain(reshaped.map(|one| Remedy { only_if: Some("other calls run the same way"), ..one }))
+        .collect()
+}
+
+/// Advises chunks of about `CHUNK` bytes: dimension `along`, else the fastest ones, whole, the others cut.
+fn chunks(facts: &Facts<'_, '_>, file: FileId, along: Option<usize>) -> Option<Remedy> {
     let volume = |set: &crate::model::details::DataSet| {
         set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
     };
@@ -181,17 +199,15 @@ fn chunks(facts: &Facts<'_, '_>, file: FileId) -> Option<Remedy> {
         facts.run.data_sets.iter().filter(|set| set.file == file && set.element_bytes > 0 && !set.extent.is_empty());
     let set = sets.max_by_key(|set| volume(set)).filter(|set| volume(set) > CHUNK)?;
     let mut room = CHUNK / u64::from(set.element_bytes).max(1);
-    let mut shape: Vec<String> = set
-        .extent
-        .iter()
-        .rev()
-        .map(|extent| {
-            let of = (*extent).min(room).max(1);
-            room /= of;
-            of.to_string()
-        })
-        .collect();
-    shape.reverse();
+    let mut shape = set.extent.clone();
+    let order = along.into_iter().chain((0..shape.len()).rev().filter(|at| Some(*at) != along));
+    for at in order.collect::<Vec<_>>() {
+        if let Some(extent) = shape.get_mut(at) {
+            *extent = (*extent).min(room).max(1);
+            room /= *extent;
+        }
+    }
+    let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
     let why =
         format!("chunks of about {} for the largest data set of {}", units::bytes(CHUNK), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
