@@ -4,7 +4,7 @@
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
-use crate::handles;
+use crate::handles::{self, Placed};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
@@ -12,7 +12,7 @@ use crate::ops::{
     MPIIO_WAIT, Op,
 };
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::registry::Datatype;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -30,7 +30,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     let result = thread.mpi.run(call);
     let thread = tls::current_now();
     if result == SUCCESS {
-        timer.again().kept(clock::of_call(), file.file(), &MPIIO_SUBMIT);
+        timer.again().finish(file.file(), &MPIIO_SUBMIT, End::at(clock::of_call()));
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
@@ -67,8 +67,9 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         }
         file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
-        Call::since(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
-        timer.kept(end, file.file(), &MPIIO_WAIT);
+        let moved = End { at: end, placed: Placed::at(begin.in_file), length: bytes };
+        Call::since(thread, start).finish(file.file(), op, moved);
+        timer.finish(file.file(), &MPIIO_WAIT, End::at(end));
     } else if start != 0 {
         failed(Call::since(thread, start), file, op, begin.in_file, result);
     }
