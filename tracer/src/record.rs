@@ -98,12 +98,6 @@ impl End {
     pub(crate) const fn at(at: u64) -> Self {
         Self { at, placed: Placed::at(NO_OFFSET), length: 0 }
     }
-
-    /// Makes the end of a call that returns now, like [`Self::at`].
-    #[inline(always)]
-    pub(crate) fn now() -> Self {
-        Self::at(clock::of_call())
-    }
 }
 
 impl Call {
@@ -136,14 +130,13 @@ impl Call {
 
     /// Records the call as operation `op` on `file`.
     #[inline(always)]
-    pub(crate) fn finish(self, file: &'static File, op: &'static Op, end: End) {
-        let End { at, placed, length } = end;
+    pub(crate) fn finish(self, file: &'static File, op: &'static Op, End { at, placed, length }: End) {
         if placed.marks != 0 {
-            return self.finish_flagged::<true>(file, op, at, placed, length);
+            return self.flagged::<true>(file, op, at, placed, length);
         }
         let thread = tls::current_now();
         if thread.mpi.raw() | thread.hdf5.raw() != 0 {
-            return self.finish_flagged::<false>(file, op, at, placed, length);
+            return self.flagged::<false>(file, op, at, placed, length);
         }
         let Some(stream) = registry::stream_of(file, op, Within::NOTHING, 0) else {
             return count_without_stream(op);
@@ -154,16 +147,9 @@ impl Call {
     /// Records a call whose stream has flags: for a call inside an MPI or HDF5 call, and those in `placed.marks` if `MARKED`. In counters
     /// mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. [`End`] does
     /// not fit into registers.
-    #[cold]
     #[inline(never)]
-    fn finish_flagged<const MARKED: bool>(
-        self,
-        file: &'static File,
-        op: &'static Op,
-        at: u64,
-        Placed { offset, mut marks }: Placed,
-        length: u64,
-    ) {
+    fn flagged<const MARKED: bool>(self, file: &'static File, op: &'static Op, at: u64, placed: Placed, length: u64) {
+        let Placed { offset, mut marks } = placed;
         if MARKED {
             if marks & stream_flags::ESTIMATED != 0 {
                 Note::Estimated.count();
@@ -232,6 +218,13 @@ impl Call {
             (false, _) => &thread.io,
         };
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
+    }
+
+    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait. Not
+    /// inlined, since many MPI functions call it.
+    #[inline(never)]
+    pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
+        self.finish(file, op, End::at(end));
     }
 }
 

@@ -41,11 +41,10 @@ impl Call {
         errno.restore();
     }
 
-    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation, whose file at its submission was `sent`.
-    /// `op` is of class Wait.
+    /// Records blocking time like [`Self::kept`]. `sent` is the file of the asynchronous operation, as found at its submission.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
-            Sent::To(file) => self.finish(file, op, End::at(end)),
+            Sent::To(file) => self.kept(end, file, op),
             Sent::Uncertain => self.end_uncertain_with(end, op, 0, 0),
             Sent::Untold | Sent::If(..) => {}
         }

@@ -109,7 +109,7 @@ fn watching(
         true
     });
     if let Some(file) = waited_for {
-        timer.finish(file.file(), &MPIIO_WAIT, End::at(end));
+        timer.kept(end, file.file(), &MPIIO_WAIT);
     }
     errno.restore();
     result

@@ -101,7 +101,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let (result, outer) = outermost(call);
     if outer && result == SUCCESS {
         if let Some(file) = handles::find_mpi_file(open) {
-            timer.finish(file.file(), &MPIIO_CLOSE, End::now());
+            timer.finish(file.file(), &MPIIO_CLOSE, End::at(crate::clock::of_call()));
         }
         handles::remove_mpi_file(open);
     } else if outer && let Some(file) = handles::find_mpi_file(open) {

@@ -49,7 +49,7 @@ fn submitting(
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
             timer.again().finish(file.file(), op, End { at: end, placed: Placed::at(in_file), length: asked });
         }
-        timer.finish(file.file(), &MPIIO_SUBMIT, End::at(end));
+        timer.kept(end, file.file(), &MPIIO_SUBMIT);
     } else if result != SUCCESS {
         failed(timer, file, op, begin.in_file, result);
     }

@@ -30,7 +30,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     let result = thread.mpi.run(call);
     let thread = tls::current_now();
     if result == SUCCESS {
-        timer.again().finish(file.file(), &MPIIO_SUBMIT, End::at(clock::of_call()));
+        timer.again().kept(clock::of_call(), file.file(), &MPIIO_SUBMIT);
         let in_file = if matches!(place, Where::Shared) { thread.nested_offset.get() } else { begin.in_file };
         file.split.in_view.store(begin.in_view, Ordering::Relaxed);
         file.split.in_file.store(in_file, Ordering::Relaxed);
@@ -69,7 +69,7 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
         let moved = End { at: end, placed: Placed::at(begin.in_file), length: bytes };
         Call::since(thread, start).finish(file.file(), op, moved);
-        timer.finish(file.file(), &MPIIO_WAIT, End::at(end));
+        timer.kept(end, file.file(), &MPIIO_WAIT);
     } else if start != 0 {
         failed(Call::since(thread, start), file, op, begin.in_file, result);
     }

@@ -66,7 +66,11 @@ fn mapping(
         }
         Some(Some(file)) if failed => timer.failed(file, &POSIX_MMAP, offset),
         Some(Some(file)) => {
-            timer.finish(file, &POSIX_MMAP, End { placed: Placed::at(offset), length: length as u64, ..End::now() });
+            timer.finish(
+                file,
+                &POSIX_MMAP,
+                End { at: clock::of_call(), placed: Placed::at(offset), length: length as u64 },
+            );
             if !mappings::add(address as usize, length, offset, file) {
                 Note::Map.count();
             }

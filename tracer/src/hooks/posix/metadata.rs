@@ -47,7 +47,7 @@ pub(super) fn on_descriptor(
     let timer = Call::begin(thread);
     let result = call();
     match (target.used().map(Used::file), result) {
-        (Some(file), 0) => timer.finish(file, op, End { placed: Placed::at(offset), length, ..End::now() }),
+        (Some(file), 0) => timer.finish(file, op, End { at: clock::of_call(), placed: Placed::at(offset), length }),
         (Some(file), _) => timer.failed(file, op, offset),
         (None, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
     }
@@ -61,7 +61,7 @@ fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, cal
     let timer = Call::begin(thread);
     let result = call();
     match (target.used().map(Used::file), result) {
-        (Some(file), 0) => timer.finish(file, op, End { placed: Placed::at(offset), length, ..End::now() }),
+        (Some(file), 0) => timer.finish(file, op, End { at: clock::of_call(), placed: Placed::at(offset), length }),
         (Some(file), error) => timer.failed_with(error, file, op, offset),
         (None, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
     }

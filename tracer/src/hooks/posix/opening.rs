@@ -167,7 +167,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        timer.finish(file, &POSIX_CLOSE, End::now());
+        timer.finish(file, &POSIX_CLOSE, End::at(clock::of_call()));
     } else {
         timer.failed(file, &POSIX_CLOSE, NO_OFFSET);
     }

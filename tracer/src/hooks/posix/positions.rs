@@ -27,7 +27,7 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     };
     if position >= 0 {
         description.moved_to(&mover, position);
-        timer.finish(file, &POSIX_SEEK, End { placed: Placed::at(position), ..End::now() });
+        timer.finish(file, &POSIX_SEEK, End { placed: Placed::at(position), ..End::at(clock::of_call()) });
     } else {
         timer.failed(file, &POSIX_SEEK, NO_OFFSET);
     }

@@ -152,7 +152,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        timer.finish(file, &STDIO_CLOSE, End::now());
+        timer.finish(file, &STDIO_CLOSE, End::at(crate::clock::of_call()));
     } else {
         timer.failed(file, &STDIO_CLOSE, NO_OFFSET);
     }
@@ -201,7 +201,7 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
         return result;
     };
     if result == 0 {
-        timer.finish(file, &STDIO_SYNC, End::now());
+        timer.finish(file, &STDIO_SYNC, End::at(crate::clock::of_call()));
         // fflush(3) empties the buffer but does not move the stream.
         positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
     } else {
