@@ -83,6 +83,23 @@ pub(crate) struct Call {
     start: u64,
 }
 
+/// End of a call that has succeeded.
+pub(crate) struct End {
+    /// Time after the call, in clock ticks.
+    pub(crate) at: u64,
+    pub(crate) placed: Placed,
+    /// Bytes transferred.
+    pub(crate) length: u64,
+}
+
+impl End {
+    /// Makes the end of a call at time `at` (clock ticks), without offset, flags and bytes.
+    #[inline(always)]
+    pub(crate) const fn at(at: u64) -> Self {
+        Self { at, placed: Placed::at(NO_OFFSET), length: 0 }
+    }
+}
+
 impl Call {
     #[inline(always)]
     pub(crate) fn begin(_thread: &'static Thread) -> Self {
@@ -111,72 +128,45 @@ impl Call {
         self.start
     }
 
-    /// Records the call as operation `op` on `file`, with `length` bytes at `offset`; the end time is now.
+    /// Records the call as operation `op` on `file`.
     #[inline(always)]
-    pub(crate) fn end(self, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let end = clock::of_call();
-        self.end_at(end, file, op, offset, length);
-    }
-
-    /// Records the call like [`Self::end`], with end time `end` in clock ticks.
-    #[inline(always)]
-    pub(crate) fn end_at(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
+    pub(crate) fn finish(self, file: &'static File, op: &'static Op, End { at, placed, length }: End) {
+        if placed.marks != 0 {
+            return self.flagged::<true>(file, op, at, placed, length);
+        }
         let thread = tls::current_now();
         if thread.mpi.raw() | thread.hdf5.raw() != 0 {
-            return self.end_inside(end, file, op, offset, length);
+            return self.flagged::<false>(file, op, at, placed, length);
         }
-        let Some(stream) = registry::stream_of(file, op, Within::NOTHING) else {
+        let Some(stream) = registry::stream_of(file, op, Within::NOTHING, 0) else {
             return count_without_stream(op);
         };
-        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        append(thread, Segment { offset: placed.offset, word: pack(stream, length), start: self.start, end: at });
     }
 
-    /// Records the call like [`Self::end_at`]. Flags in `placed.marks` mark an estimated offset or special open flags of the file.
-    #[inline(always)]
-    pub(crate) fn end_placed(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
-        if placed.marks == 0 {
-            self.end_at(end, file, op, placed.offset, length);
-        } else {
-            self.end_marked(end, file, op, placed, length);
-        }
-    }
-
-    /// Records a call with flags in `placed.marks` (estimated offset, special open flags) in a stream with these flags. Counters mode has
-    /// no streams of their own for calls with estimated offsets (a note counts them) or for appending calls, so that the order of all calls
-    /// is known.
-    #[cold]
+    /// Records a call whose stream has flags: for a call inside an MPI or HDF5 call, and those in `placed.marks` if `MARKED`. In counters
+    /// mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. [`End`] does
+    /// not fit into registers.
     #[inline(never)]
-    fn end_marked(self, end: u64, file: &'static File, op: &'static Op, placed: Placed, length: u64) {
+    fn flagged<const MARKED: bool>(self, file: &'static File, op: &'static Op, at: u64, placed: Placed, length: u64) {
         let Placed { offset, mut marks } = placed;
-        if marks & stream_flags::ESTIMATED != 0 {
-            Note::Estimated.count();
-        }
-        if buffer::counting::is_on() {
-            marks &= !(stream_flags::ESTIMATED | stream_flags::APPENDED);
+        if MARKED {
+            if marks & stream_flags::ESTIMATED != 0 {
+                Note::Estimated.count();
+            }
+            if buffer::counting::is_on() {
+                marks &= !(stream_flags::ESTIMATED | stream_flags::APPENDED);
+            }
             if marks == 0 {
-                return self.end_at(end, file, op, offset, length);
+                return self.finish(file, op, End { at, placed: Placed::at(offset), length });
             }
         }
         let thread = tls::current_now();
         let within = within(thread);
-        let Some(stream) = registry::marked_stream_of(file, op, within, marks) else {
+        let Some(stream) = registry::stream_of(file, op, within, if MARKED { marks } else { 0 }) else {
             return without_stream(thread, file, op, offset);
         };
-        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
-        if within.mpi() {
-            note_nested(thread, file, op, offset);
-        }
-    }
-
-    /// Records a call that was made inside an MPI or HDF5 call, in a stream that is flagged as nested.
-    #[inline(never)]
-    fn end_inside(self, end: u64, file: &'static File, op: &'static Op, offset: i64, length: u64) {
-        let thread = tls::current_now();
-        let within = within(thread);
-        let Some(stream) = registry::stream_of(file, op, within) else {
-            return without_stream(thread, file, op, offset);
-        };
-        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end });
+        append(thread, Segment { offset, word: pack(stream, length), start: self.start, end: at });
         if within.mpi() {
             note_nested(thread, file, op, offset);
         }
@@ -230,15 +220,11 @@ impl Call {
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
     }
 
-    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait.
+    /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait. Not
+    /// inlined, since many MPI functions call it.
+    #[inline(never)]
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
-        self.end_at(end, file, op, NO_OFFSET, 0);
-    }
-
-    /// Records an operation without offset and length like [`Self::end`].
-    #[inline(always)]
-    pub(crate) fn end_plain(self, file: &'static File, op: &'static Op) {
-        self.end(file, op, NO_OFFSET, 0);
+        self.finish(file, op, End::at(end));
     }
 }
 

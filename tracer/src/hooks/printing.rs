@@ -4,12 +4,11 @@
 
 use crate::handles;
 use crate::ops::Op;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::registry::{Identity, STANDARD_PATHS};
 use crate::tls::Thread;
 use crate::{clock, errno};
 use libc::c_int;
-use trace_format::segment::NO_OFFSET;
 
 /// Minimum duration of a recorded write, in ns: a pipe with room takes some microseconds.
 const LONG_NS: u64 = 1_000_000;
@@ -39,7 +38,7 @@ pub(super) fn waiting<T>(
             && has_reader(number)
             && let Some(file) = handles::file_of(path, Identity::default())
         {
-            timer.end_at(end, file, op, NO_OFFSET, length as u64);
+            timer.finish(file, op, End { length: length as u64, ..End::at(end) });
         }
         errno.restore();
     }

@@ -1,6 +1,6 @@
 //! Records calls whose file is known only afterwards or not at all: another thread changed the descriptor, or the call is asynchronous.
 
-use super::Call;
+use super::{Call, End};
 use crate::errno;
 use crate::handles::Sent;
 use crate::handles::pending::Pending;
@@ -33,7 +33,7 @@ impl Call {
                     if op.is_data() || [&POSIX_SEEK, &STDIO_SEEK].iter().any(|seek| std::ptr::eq(op, *seek)) {
                         crate::handles::doubt_positions();
                     }
-                    self.end_at(end, file, op, NO_OFFSET, length);
+                    self.finish(file, op, End { length, ..End::at(end) });
                 }
                 Err(_) => self.failed_with(error, file, op, NO_OFFSET),
             }
@@ -56,7 +56,7 @@ impl Call {
         match (pending.to, u64::try_from(result)) {
             (Sent::To(file), Ok(moved)) => {
                 let length = if op.is_data() { moved } else { pending.length };
-                self.end_placed(end, file, op, pending.placed(), length);
+                self.finish(file, op, End { at: end, placed: pending.placed(), length });
             }
             (Sent::To(file), Err(_)) => self.failed_with(-result as i32, file, op, pending.offset),
             (Sent::Uncertain, _) => self.end_uncertain_with(end, op, result, -result as i32),

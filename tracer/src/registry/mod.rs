@@ -34,8 +34,8 @@ pub(crate) use others::{condensed as other_files_record, estimate as other_files
 pub(crate) use paths::{Verdict, judge};
 pub(crate) use records::{File, Identity, Plain, Stream};
 pub(crate) use stream::{
-    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of,
-    marked_id_of as marked_stream_of, settle_counts, streams, take_counts, taken_counts,
+    Within, by_id as stream_by_id, failed_id_of as failed_stream_of, id_of as stream_of, settle_counts, streams,
+    take_counts, taken_counts,
 };
 pub(crate) use strides::Strides;
 pub(crate) use sync_points::{failed_id_of_sync_point as failed_sync_stream_of, id_of as sync_stream_of};

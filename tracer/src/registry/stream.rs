@@ -98,32 +98,23 @@ pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
     STREAMS.get(id.0 as usize)
 }
 
-/// Returns the ID of the stream of `op` on `file`, created if absent; `None` if the table is full. `within`: libraries that the call is nested in.
+/// Returns the ID of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table is
+/// full. `within`: libraries that the calls are nested in.
 #[inline(always)]
-pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within) -> Option<StreamId> {
-    if let Some(place) = op.frequent() {
-        let id = file.frequent[within.place(place)].load(Ordering::Relaxed);
-        if id != 0 {
-            return Some(StreamId(id - 1));
-        }
+pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
+    let add = || find_or_add(file, op, marks | within.flags(), 0);
+    let Some(place) = op.frequent().filter(|_| marks == 0) else { return add() };
+    let known = &file.frequent[within.place(place)];
+    match known.load(Ordering::Relaxed) {
+        0 => add().inspect(|id| known.store(id.0 + 1, Ordering::Relaxed)),
+        id => Some(StreamId(id - 1)),
     }
-    let id = find_or_add(file, op, within.flags(), 0)?;
-    if let Some(place) = op.frequent() {
-        file.frequent[within.place(place)].store(id.0 + 1, Ordering::Relaxed);
-    }
-    Some(id)
 }
 
 /// Returns the ID of the stream of failed calls of `op` on `file` with `errno`, created if absent; `None` if the table is full.
 #[cold]
 pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
-}
-
-/// Returns the ID of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table is full.
-#[cold]
-pub(crate) fn marked_id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
-    find_or_add(file, op, marks | within.flags(), 0)
 }
 
 /// Creates a stream of `op` on `file` outside of the file's list of streams, for an HDF5 data set, which has its own list.

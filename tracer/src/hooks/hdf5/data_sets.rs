@@ -6,10 +6,10 @@ use super::{hooks, outermost};
 use crate::handles::{self, Hdf5Id, Hdf5Object, PATH_BYTES};
 use crate::hdf5::{Hid, Library};
 use crate::ops::{HDF5_CLOSE, HDF5_CLOSE_DATA_SET, HDF5_CREATE_DATA_SET, HDF5_OPEN_DATA_SET, Op};
+use crate::record::End;
 use crate::registry::{self, DataSet};
 use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use trace_format::segment::NO_OFFSET;
 
 /// State of a data set just opened: determines which HDF5 queries about it are possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,7 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
         done.then(|_, timer, end| {
             match object.find() {
                 Some(Hdf5Object::DataSet(set)) => timer.end_on(end, set, &HDF5_CLOSE_DATA_SET, None),
-                Some(Hdf5Object::File(file)) => timer.end_at(end, file, &HDF5_CLOSE, NO_OFFSET, 0),
+                Some(Hdf5Object::File(file)) => timer.finish(file, &HDF5_CLOSE, End::at(end)),
                 None => return,
             }
             object.forget();

@@ -5,9 +5,9 @@ use super::{hooks, outermost};
 use crate::handles::{self, Hdf5Id, Hdf5Object, PATH_BYTES};
 use crate::hdf5::{Hid, Library};
 use crate::ops::{HDF5_CLOSE, HDF5_CREATE, HDF5_OPEN, HDF5_SYNC, Op};
+use crate::record::End;
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int, c_uint};
-use trace_format::segment::NO_OFFSET;
 
 /// Returns the recorded file with the HDF5 file name `name`, by its canonical path.
 pub(super) fn file_named(name: &CStr) -> Option<&'static File> {
@@ -32,7 +32,7 @@ fn opening(library: &Library, op: &'static Op, name: *const c_char, call: impl F
             let name = unsafe { CStr::from_ptr(name) };
             if let Some(file) = file_named(name) {
                 Hdf5Id { library: library.id(), id }.remember(Hdf5Object::File(file));
-                timer.end_at(end, file, op, NO_OFFSET, 0);
+                timer.finish(file, op, End::at(end));
             }
         });
     }
@@ -45,7 +45,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     if let Some(done) = done.filter(|_| result >= 0) {
         done.then(|_, timer, end| {
             if let Some(Hdf5Object::File(file)) = object.find() {
-                timer.end_at(end, file, &HDF5_CLOSE, NO_OFFSET, 0);
+                timer.finish(file, &HDF5_CLOSE, End::at(end));
             }
             object.forget();
         });
@@ -64,7 +64,7 @@ fn flushing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
                 None => thread.while_asking(|| file_of_object(library, id)),
             };
             if let Some(file) = file {
-                timer.end_at(end, file, &HDF5_SYNC, NO_OFFSET, 0);
+                timer.finish(file, &HDF5_SYNC, End::at(end));
             }
         });
     }

@@ -6,12 +6,12 @@
 use super::extent::{Begin, moved_bytes, status_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
-use crate::handles::{Held, MpiRequest, no_mpi_requests};
+use crate::handles::{Held, MpiRequest, Placed, no_mpi_requests};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, World, world};
 use crate::ops::MPIIO_WAIT;
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::tls::Thread;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -151,7 +151,8 @@ fn completed(thread: &'static Thread, world: &World, request: &MpiRequest, statu
     let reported = status.map_or(what.asked, |status| status_bytes(world, status));
     let begin = Begin { in_view: what.in_view, in_file: what.in_file };
     let bytes = thread.mpi.run(|| moved_bytes(what.file.handle(), what.file, what.op, begin, reported));
-    Call::since(thread, what.start).end_at(end, what.file.file(), what.op, what.in_file, bytes);
+    let end = End { at: end, placed: Placed::at(what.in_file), length: bytes };
+    Call::since(thread, what.start).finish(what.file.file(), what.op, end);
 }
 
 /// Returns the integer that a call stored at `place`; `None` if `place` is null or the value is negative (MPI_UNDEFINED).

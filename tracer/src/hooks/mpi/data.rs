@@ -5,7 +5,7 @@
 use super::extent::{OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
-use crate::handles;
+use crate::handles::{self, Placed};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
@@ -13,7 +13,7 @@ use crate::ops::{
     MPIIO_WRITE_ORDERED, MPIIO_WRITE_SHARED, Op,
 };
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
@@ -44,7 +44,7 @@ fn transferring(
         }
         file.count_datatype(op, world.datatype(datatype));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
-        timer.end_at(end, file.file(), op, begin.in_file, bytes);
+        timer.finish(file.file(), op, End { at: end, placed: Placed::at(begin.in_file), length: bytes });
     } else {
         failed(timer, file, op, begin.in_file, result);
     }

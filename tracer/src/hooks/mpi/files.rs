@@ -3,12 +3,12 @@
 
 use super::hints;
 use super::init_finalize::{ERR_OTHER, outermost};
-use crate::handles::{self, MpiFile, PATH_BYTES};
+use crate::handles::{self, MpiFile, PATH_BYTES, Placed};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, api, world};
 use crate::ops::{MPIIO_CLOSE, MPIIO_DELETE, MPIIO_OPEN, MPIIO_SET_VIEW, MPIIO_SYNC, Op};
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::registry::{File, Identity};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::Ordering;
@@ -83,7 +83,7 @@ fn opening(
             // SAFETY: the call succeeded, so the handle is valid.
             let handle = unsafe { handle.read() };
             handles::add_mpi_file(handle, file);
-            timer.end_at(end, file, &MPIIO_OPEN, NO_OFFSET, 0);
+            timer.finish(file, &MPIIO_OPEN, End::at(end));
             hints::note(thread, comm, info, handle, file);
         }
         errno.restore();
@@ -101,7 +101,7 @@ fn closing(handle: *mut Handle, call: impl FnOnce() -> c_int) -> c_int {
     let (result, outer) = outermost(call);
     if outer && result == SUCCESS {
         if let Some(file) = handles::find_mpi_file(open) {
-            timer.end_plain(file.file(), &MPIIO_CLOSE);
+            timer.finish(file.file(), &MPIIO_CLOSE, End::at(crate::clock::of_call()));
         }
         handles::remove_mpi_file(open);
     } else if outer && let Some(file) = handles::find_mpi_file(open) {
@@ -119,7 +119,7 @@ fn deleting(name: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     if result == SUCCESS {
         let (end, errno) = (crate::clock::of_call(), crate::errno::save());
         if let Some(file) = path.and_then(|(path, length)| handles::file_of(&path[..length], Identity::default())) {
-            timer.end_at(end, file, &MPIIO_DELETE, NO_OFFSET, 0);
+            timer.finish(file, &MPIIO_DELETE, End::at(end));
         }
         errno.restore();
     } else {
@@ -144,7 +144,7 @@ pub(super) fn on_file(
     {
         let (end, errno) = (crate::clock::of_call(), crate::errno::save());
         let (offset, length) = crate::tls::current_now().mpi.run(|| place(file));
-        timer.end_at(end, file.file(), op, offset, length);
+        timer.finish(file.file(), op, End { at: end, placed: Placed::at(offset), length });
         errno.restore();
     } else if outer && let Some(file) = handles::find_mpi_file(handle) {
         failed(timer, file, op, NO_OFFSET, result);

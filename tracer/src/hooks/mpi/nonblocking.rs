@@ -5,7 +5,7 @@ use super::completion::request_at;
 use super::extent::{Where, asked_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
-use crate::handles::{self, Submitted};
+use crate::handles::{self, Placed, Submitted};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
@@ -13,7 +13,7 @@ use crate::ops::{
     MPIIO_SUBMIT, Op,
 };
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
@@ -47,7 +47,7 @@ fn submitting(
         let request = request_at(world, request, 0);
         // Record now: the operation is complete, or there is no room to remember the request.
         if request == world.abi.request_null || !handles::add_mpi_request(request, submitted) {
-            timer.again().end_at(end, file.file(), op, in_file, asked);
+            timer.again().finish(file.file(), op, End { at: end, placed: Placed::at(in_file), length: asked });
         }
         timer.kept(end, file.file(), &MPIIO_SUBMIT);
     } else if result != SUCCESS {

@@ -4,7 +4,7 @@
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
-use crate::handles;
+use crate::handles::{self, Placed};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};
 use crate::ops::{
@@ -12,7 +12,7 @@ use crate::ops::{
     MPIIO_WAIT, Op,
 };
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::registry::Datatype;
 use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
@@ -67,7 +67,8 @@ fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnc
         }
         file.count_datatype(op, Datatype::from_raw(file.split.datatype.load(Ordering::Relaxed)));
         let bytes = thread.mpi.run(|| moved_bytes(handle, file, op, begin, status_bytes(world, status)));
-        Call::since(thread, start).end_at(end, file.file(), op, begin.in_file, bytes);
+        let moved = End { at: end, placed: Placed::at(begin.in_file), length: bytes };
+        Call::since(thread, start).finish(file.file(), op, moved);
         timer.kept(end, file.file(), &MPIIO_WAIT);
     } else if start != 0 {
         failed(Call::since(thread, start), file, op, begin.in_file, result);

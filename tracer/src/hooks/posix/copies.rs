@@ -7,7 +7,7 @@ use crate::handles::{self, Description, Placed, Target};
 use crate::hooks::admission;
 use crate::ops::{Op, POSIX_COPY_READ, POSIX_COPY_WRITE};
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{self, Call};
 use libc::{c_int, c_uint, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -70,7 +70,8 @@ pub(super) fn copying(ends: impl FnOnce() -> [End; 2], call: impl FnOnce() -> ss
                     Placed::at(behind.saturating_sub(result as i64))
                 }
             };
-            timer.again().end_placed(after, used.file(), end.op, placed.by(manner), result as u64);
+            let moved = record::End { at: after, placed: placed.by(manner), length: result as u64 };
+            timer.again().finish(used.file(), end.op, moved);
         } else {
             let offset = if mover.is_some() { description.position(writes) } else { NO_OFFSET };
             mover.into_iter().for_each(|mover| description.settle(mover));

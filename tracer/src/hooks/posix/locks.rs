@@ -3,11 +3,11 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::errno;
-use crate::handles::{self, Target, Used};
+use crate::handles::{self, Placed, Target, Used};
 use crate::hooks::admission;
 use crate::ops::{Op, POSIX_LOCK, POSIX_UNLOCK};
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -34,7 +34,7 @@ fn locking(
     let error = if result == 0 { 0 } else { errno.value() };
     if let Some((op, (offset, length))) = op_of(&target, error) {
         match (target.used().map(Used::file), error) {
-            (Some(file), 0) => timer.end_at(end, file, op, offset, length),
+            (Some(file), 0) => timer.finish(file, op, End { at: end, placed: Placed::at(offset), length }),
             (Some(file), error) => timer.failed_with(error, file, op, offset),
             (None, error) => timer.end_uncertain_with(end, op, result.min(0).into(), error),
         }

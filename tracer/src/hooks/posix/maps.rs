@@ -4,12 +4,13 @@
 
 use crate::clock;
 use crate::errno;
-use crate::handles::{self, Used, mappings};
+use crate::handles::mappings::{self, Mapping};
+use crate::handles::{self, Placed, Used};
 use crate::hooks::admission;
 use crate::notes::Note;
 use crate::ops::{POSIX_MMAP, POSIX_MREMAP, POSIX_MSYNC, POSIX_MUNMAP};
 use crate::real::{Slot, slot};
-use crate::record::Call;
+use crate::record::{Call, End};
 use libc::{c_int, c_long, c_void, off_t, size_t};
 
 static MMAP: Slot = slot!("mmap");
@@ -27,6 +28,11 @@ fn mapped(result: c_long) -> *mut c_void {
 /// Rounds a length in bytes up to whole pages, as the kernel does for mappings.
 fn whole_pages(length: size_t) -> size_t {
     length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
+}
+
+/// Makes the end of a call at time `at` (clock ticks) on the mapped range `part`.
+fn end_of(part: &Mapping, at: u64) -> End {
+    End { at, placed: Placed::at(part.offset), length: part.length as u64 }
 }
 
 type Mmap = unsafe extern "C" fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void;
@@ -60,7 +66,11 @@ fn mapping(
         }
         Some(Some(file)) if failed => timer.failed(file, &POSIX_MMAP, offset),
         Some(Some(file)) => {
-            timer.end(file, &POSIX_MMAP, offset, length as u64);
+            timer.finish(
+                file,
+                &POSIX_MMAP,
+                End { at: clock::of_call(), placed: Placed::at(offset), length: length as u64 },
+            );
             if !mappings::add(address as usize, length, offset, file) {
                 Note::Map.count();
             }
@@ -145,7 +155,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
         for part in found.iter() {
-            timer.again().end_at(end, part.file, &POSIX_MUNMAP, part.offset, part.length as u64);
+            timer.again().finish(part.file, &POSIX_MUNMAP, end_of(part, end));
         }
     } else {
         if aligned {
@@ -182,7 +192,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     let (end, errno) = (crate::clock::of_call(), errno::save());
     for part in found.iter() {
         match result {
-            0 => timer.again().end_at(end, part.file, &POSIX_MSYNC, part.offset, part.length as u64),
+            0 => timer.again().finish(part.file, &POSIX_MSYNC, end_of(part, end)),
             _ => timer.again().failed(part.file, &POSIX_MSYNC, part.offset),
         }
     }
@@ -232,7 +242,7 @@ pub(crate) unsafe extern "C" fn mremap(
         let range = if bytes == 0 { now } else { range };
         let followed = found.as_ref().is_none_or(|found| {
             found.moved((start, range), (address as usize, now), |part| {
-                timer.again().end_at(end, part.file, &POSIX_MREMAP, part.offset, part.length as u64);
+                timer.again().finish(part.file, &POSIX_MREMAP, end_of(part, end));
             })
         });
         if !followed {

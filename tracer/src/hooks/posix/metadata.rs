@@ -5,7 +5,7 @@
 use super::naming::changing;
 use crate::clock;
 use crate::errno;
-use crate::handles::{self, Used};
+use crate::handles::{self, Placed, Used};
 use crate::hooks::admission;
 use crate::ops::{
     Op, POSIX_ACCESS, POSIX_ALLOCATE, POSIX_CHMOD, POSIX_CHOWN, POSIX_LINK, POSIX_MKDIR, POSIX_OPENDIR, POSIX_RENAME,
@@ -13,7 +13,7 @@ use crate::ops::{
 };
 use crate::process::seems_own as is_own;
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
 use trace_format::segment::NO_OFFSET;
 
@@ -25,7 +25,7 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
         if let Some(file) = handles::named(at, name) {
-            timer.end_at(end, file, op, NO_OFFSET, length);
+            timer.finish(file, op, End { length, ..End::at(end) });
         }
     } else if let Some(file) = handles::failed_name(at, name, errno.value()) {
         timer.failed_with(errno.value(), file, op, NO_OFFSET);
@@ -47,7 +47,7 @@ pub(super) fn on_descriptor(
     let timer = Call::begin(thread);
     let result = call();
     match (target.used().map(Used::file), result) {
-        (Some(file), 0) => timer.end(file, op, offset, length),
+        (Some(file), 0) => timer.finish(file, op, End { at: clock::of_call(), placed: Placed::at(offset), length }),
         (Some(file), _) => timer.failed(file, op, offset),
         (None, _) => timer.end_uncertain(clock::of_call(), op, result.min(0).into()),
     }
@@ -61,7 +61,7 @@ fn returning_error(number: c_int, op: &'static Op, offset: i64, length: u64, cal
     let timer = Call::begin(thread);
     let result = call();
     match (target.used().map(Used::file), result) {
-        (Some(file), 0) => timer.end(file, op, offset, length),
+        (Some(file), 0) => timer.finish(file, op, End { at: clock::of_call(), placed: Placed::at(offset), length }),
         (Some(file), error) => timer.failed_with(error, file, op, offset),
         (None, error) => timer.end_uncertain_with(clock::of_call(), op, (-error).into(), error),
     }

@@ -10,7 +10,7 @@ use crate::hooks::admission;
 use crate::ops::{POSIX_CLOSE, POSIX_DUP, POSIX_OPEN};
 use crate::process::seems_own as is_own_process;
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::{self, Call, End};
 use crate::{clock, errno, lifecycle, own_directories, registry, say};
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t};
 use trace_format::meta::LayoutMoment;
@@ -59,7 +59,7 @@ fn opening_as(
         if handles::has_own_table() {
             timer.end_uncertain(end, &POSIX_OPEN, 0);
         } else if let Some(opened) = handles::opened(number, found, Manner::of_opening(flags())) {
-            timer.end_at(end, opened.file, &POSIX_OPEN, NO_OFFSET, 0);
+            timer.finish(opened.file, &POSIX_OPEN, End::at(end));
         }
         errno.restore();
     } else {
@@ -129,7 +129,7 @@ fn duplicating_as(old: c_int, new: Option<c_int>, call: impl FnOnce() -> c_int) 
     }
     match file {
         Some(file) if number < 0 => timer.failed_with(errno.value(), file, &POSIX_DUP, NO_OFFSET),
-        Some(file) if number != old => timer.end_at(end, file, &POSIX_DUP, NO_OFFSET, 0),
+        Some(file) if number != old => timer.finish(file, &POSIX_DUP, End::at(end)),
         None if target.is_some() && number != old => timer.end_uncertain(end, &POSIX_DUP, number.min(0).into()),
         _ => {}
     }
@@ -169,7 +169,7 @@ pub(super) fn closing(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        timer.end_plain(file, &POSIX_CLOSE);
+        timer.finish(file, &POSIX_CLOSE, End::at(clock::of_call()));
     } else {
         timer.failed(file, &POSIX_CLOSE, NO_OFFSET);
     }

@@ -4,11 +4,11 @@
 use super::metadata::on_descriptor;
 use crate::clock;
 use crate::errno;
-use crate::handles::{self, Used};
+use crate::handles::{self, Placed, Used};
 use crate::hooks::admission;
 use crate::ops::{Op, POSIX_DATA_SYNC, POSIX_SEEK, POSIX_SYNC};
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -27,7 +27,7 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     };
     if position >= 0 {
         description.moved_to(&mover, position);
-        timer.end(file, &POSIX_SEEK, position, 0);
+        timer.finish(file, &POSIX_SEEK, End { placed: Placed::at(position), ..End::at(clock::of_call()) });
     } else {
         timer.failed(file, &POSIX_SEEK, NO_OFFSET);
     }

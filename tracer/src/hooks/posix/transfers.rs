@@ -7,7 +7,7 @@ use crate::handles::{self, Description, Manner, Placed, Target};
 use crate::hooks::{admission, printing};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
-use crate::record::{self, Call};
+use crate::record::{self, Call, End};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -69,10 +69,10 @@ pub(super) fn at_offset(
         let timer = timer.with_memory(memory.address());
         // Flags that do not apply to the call, such as O_APPEND to reads, change nothing either.
         if used.is_plain() || used.manner(op.writes()) == Manner::PLAIN {
-            timer.end_at(end, used.file(), op, offset, result as u64);
+            timer.finish(used.file(), op, End { at: end, placed: Placed::at(offset), length: result as u64 });
         } else {
             let placed = placed(target, offset, result, used.manner(op.writes()));
-            timer.end_placed(end, used.file(), op, placed, result as u64);
+            timer.finish(used.file(), op, End { at: end, placed, length: result as u64 });
         }
     } else {
         timer.failed(used.file(), op, offset);
@@ -139,7 +139,8 @@ fn at_position_with(
     if result >= 0 {
         let manner = Manner::of_transfer(used.manner(true), op, flags);
         let placed = description.moved(mover, target, result as i64, manner.appends()).by(manner);
-        timer.with_memory(memory.address()).end_placed(end, used.file(), op, placed, result as u64);
+        let end = End { at: end, placed, length: result as u64 };
+        timer.with_memory(memory.address()).finish(used.file(), op, end);
     } else {
         let offset = description.position(op.writes());
         Description::settle(description, mover);
@@ -189,7 +190,8 @@ fn at_offset_with(
     let (manner, offset) = Manner::of_operation(used.manner(true), op, flags, offset);
     if result >= 0 {
         let placed = placed(target, offset, result, manner);
-        timer.with_memory(memory.address()).end_placed(end, used.file(), op, placed, result as u64);
+        let end = End { at: end, placed, length: result as u64 };
+        timer.with_memory(memory.address()).finish(used.file(), op, end);
     } else {
         timer.failed(used.file(), op, offset);
     }

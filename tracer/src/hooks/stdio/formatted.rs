@@ -11,7 +11,7 @@ use crate::handles;
 use crate::hooks::admission;
 use crate::ops::{POSIX_WRITE, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
-use crate::record::Call;
+use crate::record::{Call, End};
 use libc::{FILE, c_char, c_int, c_void};
 
 type List = *mut c_void;
@@ -45,7 +45,7 @@ fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if let Ok(length) = u64::try_from(result) {
         let manner = used.manner(true);
         let placed = description.moved(mover, target, result.into(), manner.appends()).by(manner);
-        timer.end_placed(end, used.file(), &POSIX_WRITE, placed, length);
+        timer.finish(used.file(), &POSIX_WRITE, End { at: end, placed, length });
     } else {
         let offset = description.position(true);
         description.settle(mover);

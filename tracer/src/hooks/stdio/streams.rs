@@ -4,12 +4,12 @@
 use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::target_of;
-use crate::handles::{self, Asked, Manner, Opened, Trust, Used};
+use crate::handles::{self, Asked, Manner, Opened, Placed, Trust, Used};
 use crate::hooks::admission;
 use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
-use crate::record::{self, Call};
+use crate::record::{self, Call, End};
 use crate::{errno, lifecycle, registry, say};
 use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
@@ -110,7 +110,7 @@ fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *m
             // Other processes may share the standard descriptors without having asked for their numbers.
             let alone = origin == Origin::New && number > libc::STDERR_FILENO;
             description.stream().trust(if alone { Trust::Alone } else { Trust::Others });
-            timer.end_at(end, file, &STDIO_OPEN, NO_OFFSET, 0);
+            timer.finish(file, &STDIO_OPEN, End::at(end));
         }
         errno.restore();
     } else {
@@ -152,7 +152,7 @@ fn closing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     let timer = Call::begin(thread);
     let result = call();
     if result == 0 {
-        timer.end_plain(file, &STDIO_CLOSE);
+        timer.finish(file, &STDIO_CLOSE, End::at(crate::clock::of_call()));
     } else {
         timer.failed(file, &STDIO_CLOSE, NO_OFFSET);
     }
@@ -177,7 +177,7 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     if result == 0 {
         let end = crate::clock::of_call();
         let Before { offset, .. } = positions::before(stream, description, false);
-        timer.end_at(end, file, &STDIO_SEEK, offset, 0);
+        timer.finish(file, &STDIO_SEEK, End { placed: Placed::at(offset), ..End::at(end) });
         positions::remember(stream, description, &mover, offset);
     } else {
         timer.failed(file, &STDIO_SEEK, NO_OFFSET);
@@ -201,7 +201,7 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
         return result;
     };
     if result == 0 {
-        timer.end_plain(file, &STDIO_SYNC);
+        timer.finish(file, &STDIO_SYNC, End::at(crate::clock::of_call()));
         // fflush(3) empties the buffer but does not move the stream.
         positions::remember(stream, description, &mover, known.unwrap_or(NO_OFFSET));
     } else {

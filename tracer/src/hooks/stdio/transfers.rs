@@ -7,7 +7,7 @@ use crate::errno;
 use crate::handles::{self, Description, Placed, Target, Used};
 use crate::hooks::{admission, printing};
 use crate::ops::Op;
-use crate::record::Call;
+use crate::record::{Call, End};
 use crate::tls::Thread;
 use libc::FILE;
 
@@ -81,9 +81,10 @@ pub(super) fn transferring<T>(
     };
     if let Some(length) = known {
         if description.is_plain(used) {
-            timer.end_at(end, used.file(), op, before.offset, length);
+            timer.finish(used.file(), op, End { at: end, placed: Placed::at(before.offset), length });
         } else {
-            timer.end_placed(end, used.file(), op, placed(description, used, op, before.offset), length);
+            let placed = placed(description, used, op, before.offset);
+            timer.finish(used.file(), op, End { at: end, placed, length });
         }
         if before.offset >= 0 {
             positions::remember(stream, description, &mover, before.offset + length as i64);
@@ -133,7 +134,8 @@ fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'sta
     let behind = if call.offset >= 0 { call.offset + length as i64 } else { call.offset };
     let timer = Call::since(call.thread, call.start);
     if length > 0 || !failed {
-        timer.again().end_placed(call.end, used.file(), op, placed(description, used, op, call.offset), length);
+        let placed = placed(description, used, op, call.offset);
+        timer.again().finish(used.file(), op, End { at: call.end, placed, length });
     }
     if failed {
         let error = if errno.value() == 0 { libc::EIO } else { errno.value() };
