@@ -2,8 +2,8 @@
 
 use trace_format::meta::{
     Combiner, CommunicatorDef, CpuSample, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse,
-    DimensionDef, HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, ProcessorDef, Selection, ThreadTimes, ViewDef,
-    WholeDef,
+    DimensionDef, HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, ProcessorDef, Selection, ThreadTimes,
+    ViewDef, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;

@@ -86,11 +86,15 @@ mod tests {
 
     #[test]
     fn sums_come_back_and_never_fall() {
-        let sample = |time_ns, run_ns| CpuSample { time_ns, run_ns, wait_ns: run_ns / 2, voluntary: 1, involuntary: time_ns };
+        let sample =
+            |time_ns, run_ns| CpuSample { time_ns, run_ns, wait_ns: run_ns / 2, voluntary: 1, involuntary: time_ns };
         let times = ThreadTimes::of_sums(7, true, [sample(5, 100), sample(9, 130), sample(8, 120), sample(20, 140)]);
         assert_eq!(times.samples[1], CpuSample { time_ns: 4, run_ns: 30, wait_ns: 15, voluntary: 0, involuntary: 4 });
         let sums: Vec<CpuSample> = times.sums().collect();
         assert_eq!(sums, [sample(5, 100), sample(9, 130), sample(9, 130), sample(20, 140)]);
-        assert!(ThreadTimes { samples: vec![CpuSample { time_ns: u64::MAX, ..sample(1, 1) }; 3], ..times }.sums().count() == 3);
+        assert!(
+            ThreadTimes { samples: vec![CpuSample { time_ns: u64::MAX, ..sample(1, 1) }; 3], ..times }.sums().count()
+                == 3
+        );
     }
 }

@@ -11,9 +11,7 @@ use crate::columns::TickScale;
 use crate::counters::{Counters, Previous};
 use crate::error::{Error, Result};
 use crate::frame::IndexEntry;
-use crate::meta::{
-    ClockSource, CpuSample, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadTimes,
-};
+use crate::meta::{ClockSource, CpuSample, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadTimes};
 use crate::read::Source;
 use crate::write::{Encoder, Region, adopt};
 use std::collections::{BTreeMap, BTreeSet};
