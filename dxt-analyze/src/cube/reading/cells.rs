@@ -2,6 +2,7 @@
 //! HDF5) has a cell of its own beside theirs.
 
 use super::at_work::{self, AtWork};
+use super::cpu_waits::CallsWithout;
 use super::depths::{self, Depths};
 use super::parts::Parts;
 use super::role::all_meet;
@@ -98,7 +99,23 @@ impl<'a> Cells<'a> {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
+            usual_ns: usual.map_or(0, |usual| usual.median_ns as u64),
         }
+    }
+
+    /// Returns how much of the time of a block's calls was no wait for a processor.
+    fn without_waits(&self, block: &Block<'_>, looked_at: &[bool]) -> CallsWithout {
+        let mut out = CallsWithout::new(block);
+        if !out.is_empty() {
+            for stretch in block.stretches().filter(|of| looked_at.get(of.stream.index()).is_some_and(|&is| is)) {
+                let Some(stream) = block.process.stream(stretch.stream) else { continue };
+                for row in stretch.rows() {
+                    let usual_ns = self.like(stream, size_class(row.length)).usual_ns;
+                    out.add(&row, stream.within(), usual_ns);
+                }
+            }
+        }
+        out
     }
 }
 
@@ -110,6 +127,8 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
+    /// Median duration, ns; 0 if unknown.
+    usual_ns: u64,
 }
 
 #[inline]
@@ -249,6 +268,7 @@ impl Analysis for Cells<'_> {
             }
             partial.cells.entry(coarse(key, merged, whole)).or_default().add(&sums);
         };
+        let without = self.without_waits(block, looked_at);
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
                 // MPI's own synchronizing calls have a mark that no stream number has.
@@ -292,7 +312,7 @@ impl Analysis for Cells<'_> {
                     size,
                     target: target(placed.as_ref(), &row),
                 };
-                let duration = row.duration_ns();
+                let duration = without.duration(&row, stream.within(), like.usual_ns);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let above = logs - like.log;
