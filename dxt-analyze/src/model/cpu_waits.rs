@@ -88,7 +88,11 @@ mod tests {
     #[test]
     fn waits_are_no_longer_than_their_interval() {
         let sample = |time_ns, wait_ns| CpuSample { time_ns, run_ns: 10, wait_ns, voluntary: 0, involuntary: 1 };
-        let known = ThreadTimes { tid: 9, knows_waits: 1, samples: vec![sample(5, 100), sample(20, 50), sample(0, 1), sample(40, 10)] };
+        let known = ThreadTimes {
+            tid: 9,
+            knows_waits: 1,
+            samples: vec![sample(5, 100), sample(20, 50), sample(0, 1), sample(40, 10)],
+        };
         let unknown = ThreadTimes { tid: 3, knows_waits: 0, samples: known.samples.clone() };
         let of = CpuWaits::of(ProcessorDef { cpus: vec![1], threads: vec![known, unknown] }, 1000);
         assert_eq!(of.threads().count(), 1);
