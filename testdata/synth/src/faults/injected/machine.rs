@@ -77,3 +77,11 @@ pub(in super::super) fn slow_metadata(each_ns: f64) -> Fault {
         job.metadata_ns = each_ns;
     })
 }
+
+pub(in super::super) fn few_cpus(share: f64) -> Fault {
+    fault(
+        format!("each process gets {:.0} % of a CPU and waits for it the rest of the time", share * 100.0),
+        vec![Right::codes(&[CPU_WAIT]).with("processes")],
+        move |job| job.cpu_share = Some(share),
+    )
+}
