@@ -28,6 +28,9 @@ const FEWEST: usize = 16;
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
 
+/// Fewest calls of a kind for their median to be without waits for a processor, which hit few calls.
+const MANY: u64 = 8;
+
 /// Fewest threads of a process, including that of MPI's own calls, for calls to be kept by thread.
 const FEWEST_THREADS: usize = 3;
 
@@ -99,7 +102,7 @@ impl<'a> Cells<'a> {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
-            usual_ns: usual.map_or(0, |usual| usual.median_ns as u64),
+            least_ns: usual.filter(|usual| usual.calls >= MANY).map_or(0, |usual| usual.median_ns as u64),
         }
     }
 
@@ -110,8 +113,8 @@ impl<'a> Cells<'a> {
             for stretch in block.stretches().filter(|of| looked_at.get(of.stream.index()).is_some_and(|&is| is)) {
                 let Some(stream) = block.process.stream(stretch.stream) else { continue };
                 for row in stretch.rows() {
-                    let usual_ns = self.like(stream, size_class(row.length)).usual_ns;
-                    out.add(&row, stream.within(), usual_ns);
+                    let least_ns = self.like(stream, size_class(row.length)).least_ns;
+                    out.add(&row, stream.within(), least_ns);
                 }
             }
         }
@@ -127,8 +130,8 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
-    /// Median duration, ns; 0 if unknown.
-    usual_ns: u64,
+    /// Median duration of [`MANY`] calls or more, ns, which no wait for a processor is part of; 0 for fewer.
+    least_ns: u64,
 }
 
 #[inline]
@@ -312,7 +315,7 @@ impl Analysis for Cells<'_> {
                     size,
                     target: target(placed.as_ref(), &row),
                 };
-                let duration = without.duration(&row, stream.within(), like.usual_ns);
+                let duration = without.duration(&row, stream.within(), like.least_ns);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let above = logs - like.log;

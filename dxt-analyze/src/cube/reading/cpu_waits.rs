@@ -1,9 +1,9 @@
 //! Takes waits for a processor out of the times of calls, so that a busy node is not mistaken for slow storage.
 //!
-//! A sample interval says how long its thread waited, not when. Calls that take `c` of an interval of length `l` get `wait * c / l` of its wait: first
-//! their time above the usual duration of their peers, in proportion, since a processor is taken away for milliseconds and few calls are hit;
-//! then, if the wait is longer than that, the rest of their time. A call that spans intervals loses the waiting part of each, as do calls
-//! with inner calls. Calls of libraries and their inner calls are separate sums.
+//! A sample interval says how long its thread waited, not when. Calls that take `c` of an interval of length `l` lose `wait * c / l`, in proportion
+//! to their time above the median of their peers, which is the least that is left of them: a processor is taken away for milliseconds, so few
+//! calls are hit. A call that spans intervals loses the waiting part of each, as do calls with inner calls. Calls of libraries and their inner
+//! calls are separate sums.
 
 use crate::model::{Interval, Within};
 use crate::scan::{Block, Row};
@@ -27,17 +27,14 @@ struct Calls {
 #[derive(Clone, Copy, Default)]
 struct Sums {
     time_ns: u64,
-    /// Part of `time_ns` above the usual duration.
+    /// Part of `time_ns` above the least.
     excess_ns: u64,
 }
 
 impl Sums {
-    /// Returns the parts of the calls' excess and of their other time that are waits, if the thread waits for a `part` of its time.
-    fn waiting(&self, part: f64) -> (f64, f64) {
-        let (time, excess) = (self.time_ns as f64, self.excess_ns as f64);
-        let of_excess = (time * part / excess.max(1.0)).min(1.0);
-        let of_rest = (time * part - excess * of_excess) / (time - excess).max(1.0);
-        (of_excess, of_rest.clamp(0.0, 1.0))
+    /// Returns the part of the calls' excess that is a wait, if the thread waits for a `part` of its time.
+    fn waiting(&self, part: f64) -> f64 {
+        (self.time_ns as f64 * part / self.excess_ns.max(1) as f64).min(1.0)
     }
 }
 
@@ -68,33 +65,32 @@ impl CallsWithout {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Adds a call whose peers usually take `usual_ns`.
-    pub(super) fn add(&mut self, row: &Row, within: Within, usual_ns: u64) {
+    /// Adds a call that takes `least_ns` without a wait.
+    pub(super) fn add(&mut self, row: &Row, within: Within, least_ns: u64) {
         let (begin, end) = self.times(row);
         let Some(calls) = self.at(end).and_then(|at| self.intervals.get_mut(at)) else { return };
         if begin >= calls.of.begin {
             let sums = &mut calls.sums[place(within)];
             let duration = row.duration_ns();
             sums.time_ns = sums.time_ns.saturating_add(duration);
-            sums.excess_ns = sums.excess_ns.saturating_add(duration.saturating_sub(usual_ns));
+            sums.excess_ns = sums.excess_ns.saturating_add(duration.saturating_sub(least_ns));
         }
     }
 
     /// Returns the duration of a call without its waits for a processor, ns.
     #[inline]
-    pub(super) fn duration(&self, row: &Row, within: Within, usual_ns: u64) -> u64 {
+    pub(super) fn duration(&self, row: &Row, within: Within, least_ns: u64) -> u64 {
         let duration = row.duration_ns();
-        if self.intervals.is_empty() { duration } else { self.without(row, within, usual_ns) }
+        if self.intervals.is_empty() { duration } else { self.without(row, within, least_ns) }
     }
 
-    fn without(&self, row: &Row, within: Within, usual_ns: u64) -> u64 {
+    fn without(&self, row: &Row, within: Within, least_ns: u64) -> u64 {
         let (duration, (begin, end)) = (row.duration_ns(), self.times(row));
         if let Some(calls) = self.at(end).and_then(|at| self.intervals.get(at))
             && begin >= calls.of.begin
         {
-            let (of_excess, of_rest) = calls.sums[place(within)].waiting(calls.of.waiting());
-            let excess = duration.saturating_sub(usual_ns);
-            let waits = excess as f64 * of_excess + (duration - excess) as f64 * of_rest;
+            let waiting = calls.sums[place(within)].waiting(calls.of.waiting());
+            let waits = duration.saturating_sub(least_ns) as f64 * waiting;
             return duration.saturating_sub(waits as u64);
         }
         let first = self.intervals.partition_point(|calls| calls.of.end <= begin);
@@ -134,10 +130,14 @@ mod tests {
         // The calls take 520 ns, of which 416 ns are waits: 416 / 490 of the excess.
         let times: Vec<u64> = calls.iter().map(|(row, usual)| without.duration(row, Within::Nothing, *usual)).collect();
         assert_eq!(times, [10, 84, 10]);
-        // Without any excess, all calls wait alike.
+        // Without peers, a call loses the part of its time that its thread waits.
+        let mut without = of(&[(0, 1000, 800)]);
+        without.add(&row(0, 500), Within::Nothing, 0);
+        assert_eq!(without.duration(&row(0, 500), Within::Nothing, 0), 100);
+        // Time up to that of the peers is no wait.
         let mut without = of(&[(0, 1000, 800)]);
         without.add(&row(0, 500), Within::Nothing, 500);
-        assert_eq!(without.duration(&row(0, 500), Within::Nothing, 500), 100);
+        assert_eq!(without.duration(&row(0, 500), Within::Nothing, 500), 500);
     }
 
     #[test]

@@ -290,7 +290,7 @@ codes! {
         "Processes were ready to run but waited for a processor.",
         "Reported if, over intervals between two samples of a thread in which run + wait >= 0.5 x length, waits / \
          length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other saving: calls \
-         with time c in an interval of length l lose wait x c / l, first from their time above their peers' median. \
+         with time c in an interval of length l lose wait x c / l of their time above the median of >= 8 peers. \
          Saving: waits / length of all processes x time of the run with such intervals. Traces without samples have \
          no such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",

@@ -1,8 +1,8 @@
 //! Faults of the machine: slow ranks, nodes and OSTs, an overloaded OST, a slow time period, slow single calls.
 
 use super::codes::{
-    FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT, SLOW_NODE,
-    SLOW_OPERATIONS, SLOW_RANK, SLOW_TARGET, STALL, TIME_IMBALANCE,
+    CPU_WAIT, FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT,
+    SLOW_NODE, SLOW_OPERATIONS, SLOW_RANK, SLOW_TARGET, STALL, TIME_IMBALANCE,
 };
 use super::{Fault, fault, numbers};
 use crate::faults::job::{Job, Stall, Window};
