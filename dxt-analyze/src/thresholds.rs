@@ -84,6 +84,9 @@ thresholds! {
     least_run_share: f64 = 0.01, "ratio",
         "Minimum saving for a finding on the first screen, as a share of the run time.",
         "ours";
+    cpu_wait_share: f64 = 0.05, "ratio",
+        "Minimum share of its time that a process waits for a processor, for a finding.",
+        "ours: as for io_matters_share";
     uncovered_share: f64 = 0.3, "ratio",
         "Minimum share of the time in I/O that calls of one kind take, without a finding on them, to be reported.",
         "ours";

@@ -1,8 +1,9 @@
 //! Tests of metadata sections that are omitted if empty: hints, datatypes, data sets, communicators, mounts.
 
 use trace_format::meta::{
-    ChunkDef, Combiner, CommunicatorDef, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole, DatatypeUse,
-    DimensionDef, HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, Selection, ViewDef, WholeDef,
+    ChunkDef, Combiner, CommunicatorDef, CpuSample, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole,
+    DatatypeUse, DimensionDef, HeatDef, HintDef, HintOrigin, Job, Mount, Order, Process, ProcessorDef, Selection,
+    ThreadTimes, ViewDef, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
@@ -70,6 +71,17 @@ fn sample() -> Process {
             CommunicatorDef { number: 0, size: 1 << 20, rank: 70_000, first: 0, members: u64::MAX, remote_size: 0 },
             CommunicatorDef { number: 7, size: 2, rank: 0, first: -1, members: 0, remote_size: 3 },
         ],
+        processor: ProcessorDef {
+            cpus: vec![0b11, 0, 0x80],
+            threads: vec![ThreadTimes {
+                tid: 70_000,
+                knows_waits: 1,
+                samples: vec![
+                    CpuSample { time_ns: 1 << 40, run_ns: 7, wait_ns: 8, voluntary: 9, involuntary: 10 },
+                    CpuSample::default(),
+                ],
+            }],
+        },
         ..Process::default()
     }
 }
@@ -92,7 +104,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14, 15, 17, 18, 20].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15, 17, 18, 19, 20].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -110,6 +122,7 @@ fn bytes_are_those_of_the_specification() {
         section(15, &[2, 0, 4, 2, 0, 251, 0, 1, 0, 9, 2, 3, 1, 0, 5]),
         section(17, &[1, 3, 1, 4, 0, 251, 0, 1, 0, 0, 0, 0, 0, 0, 9]),
         section(18, &[1, 3, 2, 8, 64, 251, 0, 4, 3, 32, 2, 2, 48, 5, 200]),
+        section(19, &[2, 3, 128, 1, 9, 1, 2, 5, 6, 7, 8, 0, 251, 0, 1, 0, 4, 0, 1]),
         section(20, &[1, 0, 2, 65, 251, 0, 4, 251, 0, 16]),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
@@ -123,6 +136,10 @@ fn bytes_are_those_of_the_specification() {
     let sizes = (8, 64, 512, -2, 32);
     let (etype_bytes, size, extent, first, block) = sizes;
     assert_eq!(process.views, [ViewDef { file: 3, calls: 2, etype_bytes, size, extent, first, block, dimensions }]);
+    let first = CpuSample { time_ns: 5, run_ns: 6, wait_ns: 7, voluntary: 8, involuntary: 0 };
+    let samples = vec![first, CpuSample { time_ns: 256, run_ns: 0, wait_ns: 4, voluntary: 0, involuntary: 1 }];
+    let threads = vec![ThreadTimes { tid: 9, knows_waits: 1, samples }];
+    assert_eq!(process.processor, ProcessorDef { cpus: vec![3, 128], threads });
     let access = DataSetAccess { stream: 9, selections: [0, 1, 2, 0, 0, 0], elements: 200 };
     let set =
         DataSetDef { file: 0, path: b"/x".to_vec(), element_bytes: 8, extent: vec![5, 256], accesses: vec![access] };

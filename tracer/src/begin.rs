@@ -3,9 +3,9 @@
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, SYNC_POINTS, THREADS};
 use crate::spool::{self, Sizes, journal};
-use crate::{buffer, clock, describe, late_calls, memory, mpi, registry};
+use crate::{buffer, clock, cpu_times, describe, late_calls, memory, mpi, registry};
 use std::sync::atomic::Ordering;
-use trace_format::meta::{Process, ThreadDef};
+use trace_format::meta::{Process, ProcessorDef, ThreadDef};
 
 /// Returns the size of the arena (memory) for segments of I/O calls, in bytes.
 pub(crate) fn arena_bytes() -> usize {
@@ -75,7 +75,8 @@ pub(crate) fn say_who() {
     // Mounts are left out: reading them takes longer than the rest of the start, so only traces store them.
     journal::job(&describe::job(Vec::new(), Vec::new()).encode());
     let info = describe::process("", &clock::calibrate());
-    journal::process(&Process { info, ..Process::default() }.encode());
+    let processor = ProcessorDef { cpus: cpu_times::cpus(), threads: Vec::new() };
+    journal::process(&Process { info, processor, ..Process::default() }.encode());
     if let Some(ticks) = mpi::sync_ticks() {
         spool::set_sync(ticks);
     }

@@ -16,6 +16,7 @@ mod buffer;
 mod built_in;
 mod clock;
 mod config;
+mod cpu_times;
 mod describe;
 mod directory;
 mod end_of_recording;

@@ -11,8 +11,8 @@ use crate::real;
 use crate::record::{self, State};
 use crate::say::say;
 use crate::{
-    anonymize, begin, blocking, buffer, clock, end_of_recording, errno, flush, gate, handles, job, memory, mpi,
-    own_directories, process, registry, say, seccomp, secure, signals, spool, stack, state, sys, threads, tls,
+    anonymize, begin, blocking, buffer, clock, cpu_times, end_of_recording, errno, flush, gate, handles, job, memory,
+    mpi, own_directories, process, registry, say, seccomp, secure, signals, spool, stack, state, sys, threads, tls,
     without_tls,
 };
 pub(crate) use choice::is_wanted;
@@ -174,6 +174,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         registry::prepare((1 << 20) / scale);
     }
     record::THREADS.prepare((1 << 20) / scale);
+    cpu_times::prepare(scale);
     handles::prepare(scale);
     threads::prepare();
     gate::prepare();

@@ -13,7 +13,7 @@ use crate::registry::{self, DataSet, File, Transfer, Within};
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
-use crate::{clock, config, errno, gate, late_calls, state, without_tls};
+use crate::{clock, config, cpu_times, errno, gate, late_calls, state, without_tls};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -218,6 +218,9 @@ impl Call {
             (false, _) => &thread.io,
         };
         append_to(thread, lane, Segment { offset: number, word: pack(stream, 0), start: self.start, end });
+        if end >= thread.next_sample.get() {
+            sample(thread);
+        }
     }
 
     /// Records the time until `end` as blocked in submitting or completing an asynchronous operation on `file`. `op` is of class Wait. Not
@@ -226,6 +229,13 @@ impl Call {
     pub(crate) fn kept(self, end: u64, file: &'static File, op: &'static Op) {
         self.finish(file, op, End::at(end));
     }
+}
+
+/// Takes a sample of the thread's use of the processors.
+#[cold]
+#[inline(never)]
+fn sample(thread: &Thread) {
+    thread.while_busy(|| cpu_times::sample(thread));
 }
 
 /// True if segments of MPI collective calls are currently stored in a separate arena.
@@ -360,6 +370,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
             return 0;
         }
         spool::note_clock();
+        cpu_times::sample(thread);
         return buffer::counting::next(lane);
     }
     if lane.index.get() == 0 {
@@ -382,6 +393,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         return 0;
     }
     spool::note_clock();
+    cpu_times::sample(thread);
     if std::ptr::eq(lane, &raw const thread.often) {
         return buffer::scratch_full(lane, false);
     }
@@ -410,6 +422,7 @@ pub(crate) fn start_empty() {
     buffer::start_empty([&ARENA, &SYNC_POINTS]);
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.
     unsafe { THREADS.clear() };
+    cpu_times::start_empty();
     crate::handles::pending::forget_all();
     crate::handles::rings::forget_all();
     notes::forget();

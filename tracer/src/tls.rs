@@ -72,6 +72,10 @@ pub(crate) struct Thread {
     pub(crate) owner: Cell<u32>,
     /// Id of the descriptor table that the thread uses, the process's or its own (`handles/tables.rs`); 0 if not determined yet.
     pub(crate) table: Cell<u32>,
+    /// Address of the thread's samples of its use of the processors, or 0 ([`crate::cpu_times`]).
+    pub(crate) cpu_times: Cell<usize>,
+    /// Time in ticks before which no such sample is due.
+    pub(crate) next_sample: Cell<u64>,
 }
 
 const _: () = assert!(std::mem::offset_of!(Thread, io) == 0 && std::mem::offset_of!(Lane, cursor) == 0);
@@ -126,6 +130,8 @@ impl Thread {
             scope: Cell::new(0),
             owner: Cell::new(0),
             table: Cell::new(0),
+            cpu_times: Cell::new(0),
+            next_sample: Cell::new(0),
         }
     }
 
@@ -135,6 +141,8 @@ impl Thread {
         self.sync_points.forget_chunk();
         self.often.forget_chunk();
         self.waiting.set(0);
+        self.cpu_times.set(0);
+        self.next_sample.set(0);
     }
 
     /// Runs a short piece of the tracer's own work with signals blocked. Otherwise a signal handler would see the work half done, or leave
@@ -238,7 +246,7 @@ const _: fn() = || {
     <Thread as NotSync<_>>::holds();
 };
 
-const BLOCK_BYTES: usize = 256;
+const BLOCK_BYTES: usize = 320;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
 #[cfg(target_arch = "x86_64")]

@@ -3,6 +3,7 @@
 pub mod class;
 pub mod content;
 pub mod converted;
+mod cpu_waits;
 pub(crate) mod details;
 mod file;
 pub mod filters;
@@ -19,6 +20,7 @@ pub mod users;
 mod workers;
 
 pub use class::{CLASSES, Class};
+pub use cpu_waits::{CpuWaits, Interval};
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
 pub use ids::{FileId, ProcessId, StreamIx};
 pub use manner::Manner;

@@ -1,6 +1,7 @@
 //! Loaded job: the tables that segments refer to, merged over all files and processes. Segments stay on disk; the scan reads their blocks.
 
 use super::ProcessId;
+use super::cpu_waits::CpuWaits;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::shape::Shape;
@@ -110,6 +111,8 @@ pub struct Process {
     pub heat: Vec<HeatDef>,
     /// Memory alignment of the reads and writes that no access profile in `profiles` covers.
     pub memory: MemoryDef,
+    /// Time in which the threads waited for a processor.
+    pub cpu: CpuWaits,
     /// True if no call has a segment by design: `DXT_ENABLE=counters`.
     pub counters_only: bool,
     /// True if only POSIX and MPI-IO reads and writes have segments, by design (Darshan DXT).

@@ -162,6 +162,7 @@ fn cut_to(process: &mut Process, window: (u64, u64)) -> u64 {
         overlaps(start, end, window)
     });
     process.memory = trace_format::meta::MemoryDef::default();
+    process.cpu = super::CpuWaits::default();
     process.profiles.clear();
     process.whole.clear();
     process.reduction.spreads.clear();

@@ -3,7 +3,7 @@
 
 use crate::common::{Builder, job, json, op, process, put, trace};
 use serde_json::Value;
-use trace_format::meta::{ThreadDef, stream_flags};
+use trace_format::meta::{CpuSample, ThreadDef, ThreadTimes, stream_flags};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{Segment, StreamId};
 
@@ -38,7 +38,8 @@ fn ledger(mut processes: Vec<Builder>, run_ms: u64) -> Value {
     found
 }
 
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
+    "cpu_wait_ns",
     "no_io_ns",
     "read_ns",
     "write_ns",
@@ -153,4 +154,23 @@ fn what_a_rank_does_behind_mpi_finalize_is_its_own() {
     assert_eq!(found["rows"].as_array().unwrap().len(), 2);
     assert_eq!(parts(row(&found, 0)), [("no_io_ns", 780), ("write_ns", 220)]);
     assert_eq!(found["job"]["write_ns"], 440 * MS);
+}
+
+#[test]
+fn waits_for_a_processor_are_taken_out_of_calls_and_of_the_rest() {
+    let mut one = process(0, "n");
+    one.add(FILE, op::POSIX_WRITE, 0, 0, 100, 20 * MS, 60 * MS);
+    // Waits for half of the first 50 ms, then for all of the next 30 ms, then for nothing.
+    let sample = |ms: u64, wait_ms: u64| CpuSample {
+        time_ns: ms * MS,
+        run_ns: (ms - wait_ms) * MS,
+        wait_ns: wait_ms * MS,
+        ..CpuSample::default()
+    };
+    let samples = [sample(0, 0), sample(50, 25), sample(80, 55), sample(100, 55)];
+    one.process.processor.threads = vec![ThreadTimes::of_sums(1000, true, samples)];
+    let found = ledger(vec![one], 100);
+    // 15 ms of the first interval and 10 ms of the second are in the call.
+    assert_eq!(parts(row(&found, 0)), [("cpu_wait_ns", 55), ("no_io_ns", 30), ("write_ns", 15)]);
+    assert_eq!(found["io_share"], 0.15);
 }

@@ -10,6 +10,7 @@ mod memory;
 mod metered;
 mod mpi_io;
 mod process;
+mod processor;
 mod views;
 mod whole;
 
@@ -22,6 +23,7 @@ pub use process::{
     ClockSource, FileDef, FileKind, HeatDef, LayoutDef, LayoutMoment, LayoutSource, Missing, Note, Process,
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
+pub use processor::{CpuSample, ProcessorDef, ThreadTimes};
 pub use views::{DimensionDef, ViewDef};
 pub use whole::{Order, WholeDef};
 

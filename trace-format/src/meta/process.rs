@@ -5,6 +5,7 @@ use super::communicators::CommunicatorDef;
 use super::data_sets::{ChunkDef, DataSetDef};
 use super::memory::MemoryDef;
 use super::mpi_io::{DatatypeExtents, DatatypeUse, HintDef};
+use super::processor::ProcessorDef;
 use super::views::ViewDef;
 use super::whole::WholeDef;
 use crate::coded::coded;
@@ -33,6 +34,7 @@ mod tag {
     pub(super) const MEMORY: u16 = 16;
     pub(super) const DATATYPE_EXTENTS: u16 = 17;
     pub(super) const VIEWS: u16 = 18;
+    pub(super) const PROCESSOR: u16 = 19;
     pub(super) const CHUNKS: u16 = 20;
 }
 
@@ -325,6 +327,9 @@ pub struct Process {
     /// Memory alignment of the buffers of reads and writes.
     #[serde(skip_serializing_if = "MemoryDef::is_none")]
     pub memory: MemoryDef,
+    /// Use of the processors by the threads.
+    #[serde(skip_serializing_if = "ProcessorDef::is_none")]
+    pub processor: ProcessorDef,
 }
 
 impl Reduction {
@@ -345,6 +350,7 @@ impl Process {
         let heat: usize = self.heat.iter().map(|def| size_of_val(def.bytes.as_slice())).sum();
         let sets = |set: &DataSetDef| set.path.len() + size_of_val(set.accesses.as_slice());
         let sets: usize = self.data_sets.iter().map(sets).sum();
+        let samples: usize = self.processor.threads.iter().map(|of| size_of_val(of.samples.as_slice())).sum();
         let chunks: usize = self.chunks.iter().map(|chunk| size_of_val(chunk.shape.as_slice())).sum();
         let lists = [
             size_of_val(self.threads.as_slice()),
@@ -365,10 +371,21 @@ impl Process {
             size_of_val(self.communicators.as_slice()),
             size_of_val(self.memory.streams.as_slice()),
             size_of_val(self.memory.costs.as_slice()),
+            size_of_val(self.processor.cpus.as_slice()),
+            size_of_val(self.processor.threads.as_slice()),
         ];
         let info = size_of::<Self>() + self.info.exe.len() + self.info.node.len() + self.info.ended_by.len();
         let dimensions: usize = self.views.iter().map(|view| size_of_val(view.dimensions.as_slice())).sum();
-        (info + lists.into_iter().sum::<usize>() + dimensions + paths + layouts + notes + heat + sets + chunks) as u64
+        (info
+            + lists.into_iter().sum::<usize>()
+            + dimensions
+            + paths
+            + layouts
+            + notes
+            + heat
+            + sets
+            + samples
+            + chunks) as u64
     }
 
     /// Encodes the process block as a list of tagged sections.
@@ -399,6 +416,9 @@ impl Process {
         }
         codec::list_section(tag::DATATYPE_EXTENTS, &self.datatype_extents, &mut out);
         codec::list_section(tag::VIEWS, &self.views, &mut out);
+        if !self.processor.is_none() {
+            codec::section(tag::PROCESSOR, &self.processor, &mut out);
+        }
         codec::list_section(tag::CHUNKS, &self.chunks, &mut out);
         out
     }
@@ -437,6 +457,7 @@ impl Process {
                 tag::DATATYPE_EXTENTS => {
                     process.datatype_extents = codec::value("extents of datatypes", bytes, offset, meter)?;
                 }
+                tag::PROCESSOR => process.processor = codec::value("the use of the processors", bytes, offset, meter)?,
                 tag::VIEWS => process.views = codec::value("file views", bytes, offset, meter)?,
                 tag::CHUNKS => process.chunks = codec::value("chunks of data sets", bytes, offset, meter)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,

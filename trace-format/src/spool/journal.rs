@@ -4,7 +4,7 @@
 //! reader that finds no complete record continues 8 bytes further.
 
 use crate::frame::crc;
-use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
+use crate::meta::{CommunicatorDef, CpuSample, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
 
 /// Magic number in the first four bytes of a journal record; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
@@ -37,6 +37,21 @@ pub mod kind {
     pub const DATA_SET_STREAM: u32 = 10;
     /// Shape (extent) of a data set from the time when the data set was opened or created until the next shape record.
     pub const SHAPE: u32 = 11;
+    /// Use of the processors by a thread, at some time.
+    pub const CPU_SAMPLE: u32 = 12;
+}
+
+/// Use of the processors by a thread, as sums since the thread's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSample {
+    /// Thread id in the kernel.
+    pub tid: u32,
+    /// True if `sums.wait_ns` is known.
+    pub knows_waits: bool,
+    /// Time of the sample, in ticks.
+    pub ticks: u64,
+    /// Sums; `time_ns` is not recorded.
+    pub sums: CpuSample,
 }
 
 /// Data set (array inside an HDF5 file), as defined in the journal.
@@ -192,14 +207,28 @@ pub fn shape(shape: Shape) -> [u8; 24] {
     out
 }
 
+/// Encodes the payload of a record of a thread's use of the processors.
+#[must_use]
+pub fn cpu_sample(sample: &ThreadSample) -> [u8; 48] {
+    let ThreadSample { tid, knows_waits, ticks, sums } = sample;
+    let mut out = [0; 48];
+    out[..4].copy_from_slice(&tid.to_le_bytes());
+    out[4..8].copy_from_slice(&u32::from(*knows_waits).to_le_bytes());
+    let values = [*ticks, sums.run_ns, sums.wait_ns, sums.voluntary, sums.involuntary];
+    for (place, value) in out[8..].chunks_exact_mut(8).zip(values) {
+        place.copy_from_slice(&value.to_le_bytes());
+    }
+    out
+}
+
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
     use super::{
         DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
-        Shape, record_bytes,
+        Shape, ThreadSample, record_bytes,
     };
     use crate::frame::crc;
-    use crate::meta::{CommunicatorDef, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
+    use crate::meta::{CommunicatorDef, CpuSample, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
     /// Maximum number of bytes read for failing checksums, as a multiple of the journal's length. A killed process leaves at most one
@@ -316,6 +345,18 @@ pub(super) mod read {
         }
     }
 
+    pub(in crate::spool) fn cpu_sample(payload: &[u8]) -> ThreadSample {
+        let sums = CpuSample {
+            time_ns: 0,
+            run_ns: u64_at(payload, 16),
+            wait_ns: u64_at(payload, 24),
+            voluntary: u64_at(payload, 32),
+            involuntary: u64_at(payload, 40),
+        };
+        let (tid, ticks) = (u32_at(payload, 0), u64_at(payload, 8));
+        ThreadSample { tid, knows_waits: u32_at(payload, 4) != 0, ticks, sums }
+    }
+
     pub(in crate::spool) fn layout(payload: &[u8]) -> LayoutDef {
         LayoutDef {
             file: u32_at(payload, 0),
@@ -395,5 +436,8 @@ mod tests {
         }
         let def = Shape { data_set: 7, dimensions: 2, elements: 1 << 40, since: 1 << 50 };
         assert_eq!(read::shape(&shape(def)), def);
+        let sums = CpuSample { time_ns: 0, run_ns: 1 << 40, wait_ns: 3, voluntary: 4, involuntary: 5 };
+        let def = ThreadSample { tid: 1, knows_waits: true, ticks: 2, sums };
+        assert_eq!(read::cpu_sample(&cpu_sample(&def)), def);
     }
 }

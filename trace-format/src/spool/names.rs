@@ -1,7 +1,7 @@
 //! Definitions of a spool's ids (files, streams, threads, ...), read from the spool's journal.
 
 use super::MOST_NOTES;
-use super::journal::{DataSet, DataSetStream, Shape, kind, read as journal};
+use super::journal::{DataSet, DataSetStream, Shape, ThreadSample, kind, read as journal};
 use crate::error::Result;
 use crate::limits;
 use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, ThreadDef};
@@ -36,6 +36,8 @@ pub struct Names {
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
     /// Shapes of data sets whenever they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
+    /// Threads' uses of the processors, in the order of the journal's records.
+    pub cpu_samples: Vec<ThreadSample>,
     /// Descriptions of events that were not recorded.
     pub notes: Vec<String>,
     /// Number of files whose paths are in memory.
@@ -147,6 +149,9 @@ impl Names {
                     }
                     shapes.push(shape);
                 }
+            }
+            kind::CPU_SAMPLE if self.cpu_samples.len() < limits::SPOOL_CPU_SAMPLES => {
+                self.cpu_samples.push(journal::cpu_sample(payload));
             }
             kind::NOTES => {
                 self.notes = String::from_utf8_lossy(payload).lines().take(MOST_NOTES).map(str::to_owned).collect();

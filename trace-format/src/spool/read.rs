@@ -2,6 +2,7 @@
 
 use super::counters::{self, Counts};
 use super::head::{Clock, Head};
+use super::journal::ThreadSample;
 use super::names::Names;
 use super::parts::{i64_at, u32_at, u64_at};
 use super::scratches::take_back;
@@ -10,7 +11,7 @@ use crate::columns::TickScale;
 use crate::counters::{Counters, Previous};
 use crate::error::{Error, Result};
 use crate::frame::IndexEntry;
-use crate::meta::{ClockSource, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef};
+use crate::meta::{ClockSource, CpuSample, FileDef, Job, LayoutDef, Missing, Note, Process, StreamDef, ThreadTimes};
 use crate::read::Source;
 use crate::write::{Encoder, Region, adopt};
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,6 +114,7 @@ impl Spool {
         let missing = counters.into_iter().map(|(stream, (counters, _))| Missing { stream, counters });
         process.missing = missing.collect();
         process.communicators = journal.communicators.into_values().collect();
+        process.processor.threads = thread_times(journal.cpu_samples, &scale);
         process.notes = self.head.notes(&journal.notes);
         let cut_off = Note { what: CUT_SHORT.to_owned(), count: self.parts.missing_bytes };
         let twice = Note { what: MAY_BE_TWICE.to_owned(), count: uncertain };
@@ -169,6 +171,17 @@ pub const CUT_SHORT: &str =
 
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
+
+/// Returns the threads' uses of the processors. `samples`: in any order.
+fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
+    samples.sort_by_key(|sample| (sample.tid, sample.ticks));
+    let of_thread = |samples: &[ThreadSample]| {
+        let sum = |of: &ThreadSample| CpuSample { time_ns: scale.nanoseconds(of.ticks), ..of.sums };
+        let first = samples.first()?;
+        Some(ThreadTimes::of_sums(first.tid, samples.iter().all(|of| of.knows_waits), samples.iter().map(sum)))
+    };
+    samples.chunk_by(|one, next| one.tid == next.tid).filter_map(of_thread).collect()
+}
 
 /// Adds the streams in `used`, their files and layouts to the process block, and renumbers the files.
 fn describe(

@@ -159,6 +159,7 @@ pub(crate) fn process(process: &mut Process) {
         whole: _,
         communicators: _,
         memory: _,
+        processor: _,
     } = process;
     for HintDef { file: _, origin: _, key, value } in hints {
         if !KNOWN_HINTS.iter().any(|known| key.starts_with(known)) {

@@ -9,7 +9,7 @@ use crate::clock::{self, Calibration};
 use crate::mpi::{self, World};
 use crate::record::THREADS;
 use crate::registry::{self, File};
-use crate::{anonymize, buffer, describe, handles, notes, record, spool};
+use crate::{anonymize, buffer, cpu_times, describe, handles, notes, record, spool};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
@@ -70,6 +70,7 @@ impl Gathered {
         details::add(&mut process);
         details::add_views(&mut process);
         process.memory = details::memory(&process, &memory, &calibration.scale);
+        process.processor = cpu_times::reported(&calibration.scale);
         Self { process, threads, scale: calibration.scale }
     }
 
@@ -87,6 +88,7 @@ impl Gathered {
         let left_out = |file: &File| reduced.is_some_and(|reduced| reduced.has(file));
         counted.describe(&mut process, &calibration.scale, known.unwrap_or_default(), left_out);
         details::add(&mut process);
+        process.processor = cpu_times::reported(&calibration.scale);
         if let Some(reduced) = reduced {
             let details_of = counted.files().filter(|file| reduced.leaves_details_of(file));
             details::add_alone(&mut process, details_of, known.unwrap_or_default());

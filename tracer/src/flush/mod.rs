@@ -23,7 +23,7 @@ use crate::config::{self, Config, FlushMode};
 use crate::mounts::mounts;
 use crate::mpi::World;
 use crate::say::say;
-use crate::{buffer, built_in, describe, job, late_calls, notes, record, registry, spool, stack};
+use crate::{buffer, built_in, cpu_times, describe, job, late_calls, notes, record, registry, spool, stack};
 use collective::NoTrace;
 use counted::Counted;
 use gather::Gathered;
@@ -70,6 +70,7 @@ pub(crate) fn settle(written: bool) {
     notes::settle(written);
     budget::settle(written);
     keep::settle(written);
+    cpu_times::settle(written);
     spool::cut_is_over();
     if written && !buffer::counting::is_on() {
         registry::forget_counts();

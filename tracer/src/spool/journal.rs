@@ -7,7 +7,7 @@ use crate::notes::Note;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use trace_format::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
 use trace_format::spool::journal::{
-    self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, kind, record_bytes, record_header,
+    self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, ThreadSample, kind, record_bytes, record_header,
 };
 
 /// Journals of the process's spool, and of the spool for calls made after its trace: a thread may still add to the first when the second begins.
@@ -50,8 +50,8 @@ pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
 
-/// Divisor of the journal's capacity: data set shapes are added only while less than 1/4 of the journal is used. A program may cause any
-/// number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
+/// Divisor of the journal's capacity: data set shapes and samples of threads are added only while less than 1/4 of the journal is used. A
+/// program may cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
 /// Adds a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost and counted in the notes; its
@@ -61,7 +61,7 @@ fn add(kind: u32, parts: &[&[u8]]) {
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
     let Some(area) = kept else { return };
     let length: usize = parts.iter().map(|part| part.len()).sum();
-    let most = area.capacity() / if kind == kind::SHAPE { SHAPES_PART } else { 1 };
+    let most = area.capacity() / if matches!(kind, kind::SHAPE | kind::CPU_SAMPLE) { SHAPES_PART } else { 1 };
     let Some(at) = area.take(|_| (area.used() < most).then(|| record_bytes(length))) else {
         Note::Definition.count();
         return;
@@ -129,4 +129,9 @@ pub(crate) fn data_set_stream(stream: DataSetStream) {
 /// Adds the shape that a data set had when it was opened.
 pub(crate) fn shape(shape: Shape) {
     add(kind::SHAPE, &[&journal::shape(shape)]);
+}
+
+/// Adds a sample of a thread's use of the processors.
+pub(crate) fn cpu_sample(sample: &ThreadSample) {
+    add(kind::CPU_SAMPLE, &[&journal::cpu_sample(sample)]);
 }

@@ -12,6 +12,7 @@ mod counters_mpi;
 mod counters_spool;
 mod counters_subsets;
 mod coverage;
+mod cpu_times;
 mod darshan_variables;
 mod ends;
 mod exits;

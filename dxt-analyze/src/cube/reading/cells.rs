@@ -2,6 +2,7 @@
 //! HDF5) has a cell of its own beside theirs.
 
 use super::at_work::{self, AtWork};
+use super::cpu_waits::CallsWithout;
 use super::depths::{self, Depths};
 use super::parts::Parts;
 use super::role::all_meet;
@@ -26,6 +27,9 @@ const FEWEST: usize = 16;
 /// Cells that take as much memory as the file parts of one stream, and least number of streams per process with such parts.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
+
+/// Fewest calls of a kind for their median to be without waits for a processor, which hit few calls.
+const MANY: u64 = 8;
 
 /// Fewest threads of a process, including that of MPI's own calls, for calls to be kept by thread.
 const FEWEST_THREADS: usize = 3;
@@ -98,7 +102,23 @@ impl<'a> Cells<'a> {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
+            least_ns: usual.filter(|usual| usual.calls >= MANY).map_or(0, |usual| usual.median_ns as u64),
         }
+    }
+
+    /// Returns how much of the time of a block's calls was no wait for a processor.
+    fn without_waits(&self, block: &Block<'_>, looked_at: &[bool]) -> CallsWithout {
+        let mut out = CallsWithout::new(block);
+        if !out.is_empty() {
+            for stretch in block.stretches().filter(|of| looked_at.get(of.stream.index()).is_some_and(|&is| is)) {
+                let Some(stream) = block.process.stream(stretch.stream) else { continue };
+                for row in stretch.rows() {
+                    let least_ns = self.like(stream, size_class(row.length)).least_ns;
+                    out.add(&row, stream.within(), least_ns);
+                }
+            }
+        }
+        out
     }
 }
 
@@ -110,6 +130,8 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
+    /// Median duration of [`MANY`] calls or more, ns, which no wait for a processor is part of; 0 for fewer.
+    least_ns: u64,
 }
 
 #[inline]
@@ -249,6 +271,7 @@ impl Analysis for Cells<'_> {
             }
             partial.cells.entry(coarse(key, merged, whole)).or_default().add(&sums);
         };
+        let without = self.without_waits(block, looked_at);
         for stretch in block.stretches() {
             if !looked_at.get(stretch.stream.index()).is_some_and(|&is| is) {
                 // MPI's own synchronizing calls have a mark that no stream number has.
@@ -292,7 +315,7 @@ impl Analysis for Cells<'_> {
                     size,
                     target: target(placed.as_ref(), &row),
                 };
-                let duration = row.duration_ns();
+                let duration = without.duration(&row, stream.within(), like.least_ns);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let above = logs - like.log;

@@ -6,11 +6,13 @@
 //! * [`read_before`]: first pass: blocks that are overwritten right after reading.
 //! * [`usual`]: first pass: usual durations of calls of a kind and size.
 //! * [`cells`]: second pass: a [`cell`] per process, time window, stream, size and storage target; [`callers`] of collective calls; [`depths`]:
-//!   calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files.
+//!   calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files;
+//!   [`cpu_waits`]: waits for a processor, which no time of a call includes.
 
 pub mod at_work;
 pub mod callers;
 pub mod cells;
+mod cpu_waits;
 pub mod depths;
 pub mod met;
 pub mod parts;

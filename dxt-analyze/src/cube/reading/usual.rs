@@ -61,6 +61,8 @@ pub struct Usual {
     pub far_ns: u64,
     /// Skew of log durations to the fast side: distance of the 5 % quantile below the median, less that of the 95 % quantile above.
     pub leans: f64,
+    /// Number of calls.
+    pub calls: u64,
 }
 
 /// Least ratio of an outlier's duration to the median.
@@ -111,7 +113,7 @@ fn usual(counts: &[u64]) -> Usual {
     let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
     let far = far.min(alone_from(counts).unwrap_or(f64::INFINITY)).max(median_ns * LEAST_FAR);
     let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
-    Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans }
+    Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, calls: counts.iter().sum() }
 }
 
 /// Returns the duration from which a few calls are [`FAR`] times above all others, regardless of the others' spread, ns.

@@ -40,6 +40,8 @@ struct Looks {
     calls: bool,
     /// True to compute the time with at least one asynchronous operation in flight.
     flights: bool,
+    /// True to compute the waits for a processor.
+    waits: bool,
 }
 
 /// Analysis that computes wall-clock times in calls, and with asynchronous operations in flight.
@@ -55,12 +57,13 @@ impl Busy {
         let looks = |process: &Process| Looks {
             calls: has_threads(process),
             flights: process.streams.iter().any(|stream| goes_on(run, stream)),
+            waits: process.cpu.threads().flatten().any(|of| of.wait_ns > 0),
         };
         Self { of: run.processes.iter().map(looks).collect() }
     }
 
     fn looks_at(&self, process: ProcessId) -> Option<Looks> {
-        self.of.get(process.index()).copied().filter(|looks| looks.calls || looks.flights)
+        self.of.get(process.index()).copied().filter(|looks| looks.calls || looks.flights || looks.waits)
     }
 }
 
@@ -74,6 +77,8 @@ pub struct Times {
     pub calls: ByProcess,
     /// Time with at least one asynchronous operation in flight, ns.
     pub flights: ByProcess,
+    /// Time in calls while threads were sampled, and the part of it in which they waited for a processor, ns, summed over threads.
+    pub cpu_waits: FxHashMap<ProcessId, (u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -82,6 +87,8 @@ struct Now {
     looks: Looks,
     calls: Spans,
     flights: Spans,
+    /// Sums of [`Times::cpu_waits`].
+    cpu_waits: (f64, f64),
 }
 
 /// Partial result of one thread of the analyzer.
@@ -104,6 +111,9 @@ impl Partial {
         if now.looks.calls {
             self.times.calls.insert(now.process, now.calls.time().0);
         }
+        if now.looks.waits {
+            self.times.cpu_waits.insert(now.process, (now.cpu_waits.0 as u64, now.cpu_waits.1 as u64));
+        }
         if now.looks.flights {
             self.times.flights.insert(now.process, now.flights.time().0);
         }
@@ -122,7 +132,7 @@ impl Analysis for Busy {
     }
 
     fn ordered(&self) -> bool {
-        self.of.iter().any(|looks| looks.calls || looks.flights)
+        self.of.iter().any(|looks| looks.calls || looks.flights || looks.waits)
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
@@ -130,13 +140,24 @@ impl Analysis for Busy {
         if partial.now.as_ref().is_none_or(|now| now.process != block.number) {
             partial.end_process();
             let (calls, flights) = (Spans::with_limit(SPANS), Spans::with_limit(SPANS));
-            partial.now = Some(Now { process: block.number, looks, calls, flights });
+            partial.now = Some(Now { process: block.number, looks, calls, flights, cpu_waits: (0.0, 0.0) });
         }
         let Some(now) = &mut partial.now else { return };
-        let streams = &block.process.streams;
+        let (streams, shift) = (&block.process.streams, block.process.shift_ns);
+        let intervals = block.process.cpu.of_thread(block.process.tid(block.thread));
         for row in block.rows() {
             let Some(stream) = streams.get(row.stream.index()) else { continue };
-            if looks.calls && keeps_its_thread(block.run, stream) {
+            let keeps = keeps_its_thread(block.run, stream);
+            if looks.waits && keeps {
+                let (begin, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
+                let first = intervals.partition_point(|of| of.end <= begin);
+                for of in intervals.iter().skip(first).take_while(|of| of.begin < end) {
+                    let both = of.end.min(end).saturating_sub(of.begin.max(begin)) as f64;
+                    now.cpu_waits.0 += both;
+                    now.cpu_waits.1 += both * of.waiting();
+                }
+            }
+            if looks.calls && keeps {
                 now.calls.add(row.start, row.end);
             } else if looks.flights && goes_on(block.run, stream) {
                 now.flights.add(row.start, row.end);
@@ -150,5 +171,6 @@ impl Analysis for Busy {
         // Each process is read by one thread, so no process is in both partial results.
         into.times.calls.extend(other.times.calls);
         into.times.flights.extend(other.times.flights);
+        into.times.cpu_waits.extend(other.times.cpu_waits);
     }
 }

@@ -28,6 +28,9 @@ pub struct Parts {
     pub system_ns: u64,
     /// Time in MPI-IO and HDF5 calls outside of system calls and waiting, ns: exchanging data, copying, the library's own work.
     pub library_ns: u64,
+    /// Time ready to run but waiting for a processor, ns, which no other part includes: waits between two samples of a thread are divided
+    /// over its time in calls and outside of them in proportion.
+    pub cpu_wait_ns: u64,
     /// True if calls may be missing from the trace; their time is then in `no_io_ns`.
     #[serde(skip)]
     pub partial: bool,
@@ -39,7 +42,7 @@ const IN_CALLS: usize = 9;
 impl Parts {
     /// Returns the name and time (ns) of each part; parts in I/O calls come first.
     #[must_use]
-    pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 2] {
+    pub fn named(&self) -> [(&'static str, u64); IN_CALLS + 3] {
         [
             ("reads", self.read_ns),
             ("writes", self.write_ns),
@@ -50,6 +53,7 @@ impl Parts {
             ("MPI-IO and HDF5: waiting for the last rank", self.waiting_ns),
             ("MPI-IO and HDF5: in system calls", self.system_ns),
             ("MPI-IO and HDF5: outside POSIX (communication, locks, copies)", self.library_ns),
+            ("ready, but waiting for a processor", self.cpu_wait_ns),
             ("no I/O: in MPI's collective calls", self.meeting_ns),
             (if self.partial { "not recorded, or no I/O" } else { "no I/O" }, self.no_io_ns),
         ]
@@ -78,7 +82,7 @@ impl Parts {
     /// Returns the sum of all parts, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.io_ns().saturating_add(self.no_io_ns).saturating_add(self.meeting_ns)
+        [self.io_ns(), self.no_io_ns, self.meeting_ns, self.cpu_wait_ns].into_iter().sum::<Sum>().get()
     }
 
     /// Returns the time in I/O calls as a share of the sum of all parts; 0 if the sum is 0.
@@ -107,7 +111,26 @@ impl Parts {
         }
         // MPI synchronization calls are not I/O.
         self.meeting_ns = self.meeting_ns.min(total_ns - busy);
-        self.no_io_ns = total_ns - busy - self.meeting_ns;
+        self.cpu_wait_ns = self.cpu_wait_ns.min(total_ns - busy - self.meeting_ns);
+        self.no_io_ns = total_ns - busy - self.meeting_ns - self.cpu_wait_ns;
+        self
+    }
+
+    /// Takes waits for a processor out of the other parts: `in_calls` is the part of the time in I/O calls, 0 to 1, that was such a wait, and
+    /// `outside_ns` is the wait outside of them.
+    #[must_use]
+    pub fn without_cpu_waits(mut self, in_calls: f64, outside_ns: u64) -> Self {
+        let mut waits = 0_u64;
+        let mut take = |part: &mut u64, share: f64| {
+            let wait = (*part as f64 * share.clamp(0.0, 1.0)) as u64;
+            *part -= wait.min(*part);
+            waits = waits.saturating_add(wait);
+        };
+        self.in_calls().into_iter().for_each(|part| take(part, in_calls));
+        let outside = crate::shared::ratio::share(outside_ns, self.no_io_ns.saturating_add(self.meeting_ns));
+        take(&mut self.no_io_ns, outside);
+        take(&mut self.meeting_ns, outside);
+        self.cpu_wait_ns = self.cpu_wait_ns.saturating_add(waits);
         self
     }
 
@@ -119,6 +142,7 @@ impl Parts {
         }
         self.no_io_ns = self.no_io_ns.saturating_add(other.no_io_ns);
         self.meeting_ns = self.meeting_ns.saturating_add(other.meeting_ns);
+        self.cpu_wait_ns = self.cpu_wait_ns.saturating_add(other.cpu_wait_ns);
     }
 }
 
@@ -141,6 +165,15 @@ mod tests {
             let sum = sums.io_ns();
             prop_assert_eq!(sums.within(sum, sum), sums);
         }
+    }
+
+    #[test]
+    fn waits_for_a_processor_are_in_no_other_part() {
+        let parts = Parts { no_io_ns: 500, meeting_ns: 100, read_ns: 100, write_ns: 300, ..Parts::default() };
+        let without = parts.without_cpu_waits(0.75, 300);
+        let expected = Parts { no_io_ns: 250, meeting_ns: 50, read_ns: 25, write_ns: 75, cpu_wait_ns: 600, ..parts };
+        assert_eq!((without, without.total_ns()), (expected, parts.total_ns()));
+        assert_eq!(parts.without_cpu_waits(2.0, u64::MAX).cpu_wait_ns, parts.total_ns());
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use super::arrivals::Waits;
 use super::busy::{Times, keeps_its_thread};
 use super::parts::Parts;
-use crate::model::{Op, Process, ProcessId, Run, Within};
+use crate::model::{Interval, Op, Process, ProcessId, Run, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
+use crate::shared::ratio::share;
 use crate::shared::totals::StreamTotal;
 use crate::sum::Sum;
 use serde::Serialize;
@@ -123,6 +124,21 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
     process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
 }
 
+/// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over its
+/// threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
+fn cpu_waits(process: &Process, (calls_ns, waits_ns): (u64, u64)) -> (f64, u64) {
+    let (mut sampled, mut waits, mut longest) = (0_u64, 0_u64, 0_u64);
+    for thread in process.cpu.threads() {
+        let length = thread.iter().map(Interval::length_ns).sum::<Sum>().get();
+        sampled = sampled.saturating_add(length);
+        waits = waits.saturating_add(thread.iter().map(|of| of.wait_ns).sum::<Sum>().get());
+        longest = longest.max(length);
+    }
+    let outside = share(waits.saturating_sub(waits_ns), sampled.saturating_sub(calls_ns));
+    let most = longest as f64 * (1.0 - share(calls_ns, sampled));
+    (share(waits_ns, calls_ns), (most * outside) as u64)
+}
+
 impl Ledger {
     /// Creates the ledger from `totals`; `busy` are wall-clock times in calls and with operations in flight, `waits` are waiting times.
     #[must_use]
@@ -149,13 +165,15 @@ impl Ledger {
             let life = lifetime(process, *last);
             let total = life.saturating_mul(stands_for);
             let in_calls = busy.calls.get(&number).copied().unwrap_or(u64::MAX);
+            let parts = parts.within(total, in_calls);
+            let (of_calls, outside_ns) = cpu_waits(process, busy.cpu_waits.get(&number).copied().unwrap_or_default());
             rows.push(ProcessRow {
                 rank: process.rank,
                 node: run.node(process).to_owned(),
                 pid: process.pid,
                 processes: stands_for,
                 run_ns: total,
-                parts: parts.within(total, in_calls),
+                parts: parts.without_cpu_waits(of_calls, outside_ns),
             });
         }
         // Calls that a rank makes after MPI_Finalize count for the rank.

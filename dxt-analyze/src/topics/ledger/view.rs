@@ -184,6 +184,7 @@ fn process_table(rows: &[ProcessRow], top: usize) -> Table {
         .column("Waiting", "waiting_s", |row| Cell::Duration(row.parts.waiting_ns))
         .column("System", "system_s", |row| Cell::Duration(row.parts.system_ns))
         .column("Outside", "library_s", |row| Cell::Duration(row.parts.library_ns))
+        .csv("cpu_wait_s", |row| Cell::Duration(row.parts.cpu_wait_ns))
         .most(top)
         .done()
 }

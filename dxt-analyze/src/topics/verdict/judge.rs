@@ -156,8 +156,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
     }
-    // A straggler that computes is not an I/O problem.
-    let of_io = cards.iter().filter(|card| card.finding.code != Code::LATE_TO_MEET);
+    // A straggler that computes is not an I/O problem, and neither is a busy processor.
+    let of_io = cards.iter().filter(|card| ![Code::LATE_TO_MEET, Code::CPU_WAIT].contains(&card.finding.code));
     let most = of_io.map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
@@ -169,7 +169,8 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    let reported = |card: &Card| io_matters && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
+    let matters = |finding: &Finding| io_matters || finding.code == Code::CPU_WAIT;
+    let reported = |card: &Card| matters(&card.finding) && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
     let mut findings: Vec<Weighed> = cards
         .into_iter()
         .map(|card| (reported(&card), card))

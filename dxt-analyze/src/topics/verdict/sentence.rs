@@ -17,8 +17,13 @@ fn percent(verdict: &Verdict, ns: u64) -> f64 {
 /// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times. A saving below
 /// `least.least_run_share` is not stated.
 pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v Finding> {
-    if verdict.untimed || !verdict.io_matters {
+    if verdict.untimed {
         return None;
+    }
+    if !verdict.io_matters {
+        // Who waits for a processor has another bottleneck than I/O.
+        let waits = verdict.findings.iter().map(|weighed| &weighed.finding).find(|of| of.code == Code::CPU_WAIT);
+        return waits.filter(|of| of.severity > Severity::Info);
     }
     let worth = |finding: &Finding| {
         finding.saving.is_some_and(|saving| saving.saves_ns as f64 >= verdict.run_ns as f64 * least.least_run_share)
@@ -50,7 +55,7 @@ pub(crate) fn sentence(
         return "The cost of I/O is unknown without times of calls: findings are based on counts and bytes only."
             .into();
     }
-    if !verdict.io_matters {
+    if !verdict.io_matters && stated.is_none() {
         let most = verdict.io_share * 100.0;
         // Page faults of mapped files are no calls.
         let sentence = if verdict.lower_bounds {

@@ -216,10 +216,13 @@ fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
         && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// True if the cost of a buffer's rounds is part of `outside`: time outside of system calls.
+/// True if the cost of a buffer's rounds is part of `outside`, time outside of system calls, or a wait for a processor makes ranks late.
 fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
     let codes = (rounds.finding.code, outside.finding.code);
-    codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
+    let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&codes.1);
+    codes.0 == Code::CPU_WAIT && late
+        || codes == (Code::BUFFER_SIZE, Code::COMMUNICATION)
+        || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
 }
 
 /// True if `before` explains most of the time that the claim is about.
@@ -258,7 +261,8 @@ pub(super) fn is_longer(code: Code) -> bool {
 
 /// True for findings about a contrast within the run, which proves them, rather than about another form of its I/O.
 pub(super) fn is_contrast(code: Code) -> bool {
-    const CODES: [Code; 4] = [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD];
+    const CODES: [Code; 5] =
+        [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD, Code::CPU_WAIT];
     is_longer(code) || CODES.contains(&code)
 }
 

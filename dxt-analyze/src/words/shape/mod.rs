@@ -2,6 +2,7 @@
 
 mod again;
 mod balance;
+mod cpu_wait;
 mod files;
 mod hdf5;
 mod late;
@@ -11,6 +12,7 @@ mod waits;
 
 pub(crate) use again::*;
 pub(crate) use balance::*;
+pub(crate) use cpu_wait::*;
 pub(crate) use files::*;
 pub(crate) use hdf5::*;
 pub(crate) use late::*;
@@ -23,6 +25,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     let all = [
         again::samples(),
         balance::samples(),
+        cpu_wait::samples(),
         files::samples(),
         hdf5::samples(),
         late::samples(),

@@ -5,6 +5,7 @@ mod aggregators;
 mod asynchronous;
 mod by_time;
 mod collective;
+mod cpu_wait;
 mod files;
 mod groups;
 mod held_lock;

@@ -2,10 +2,12 @@
 
 use super::calls::{Call, Op, Step};
 use super::job::Job;
+use super::processor::Processor;
 use super::storage::{Request, Storage};
 use super::work::{Who, steps};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
+use trace_format::meta::CpuSample;
 
 /// Start of the first step, in ns since the common epoch of all processes.
 const BEGIN_NS: u64 = 1_000_000;
@@ -29,6 +31,8 @@ pub(super) struct Done {
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
     pub(super) sync_points: Vec<(Op, u64, u64)>,
+    /// Samples of the use of the processors, as sums since the first step.
+    pub(super) cpu: Vec<CpuSample>,
 }
 
 pub(super) struct Outcome {
@@ -49,6 +53,7 @@ struct Agent {
     now: u64,
     inside: Vec<(Call, u64)>,
     doings: Doings,
+    processor: Processor,
 }
 
 /// State of a lock: held or free, and the queue of waiting threads.
@@ -80,6 +85,7 @@ pub(super) fn run(job: &Job) -> Outcome {
             now: BEGIN_NS,
             inside: Vec::new(),
             doings: Doings::default(),
+            processor: Processor::new(job.cpu_share, [job.seed, (who.rank * job.threads + who.thread).into()]),
         })
         .collect();
     let ready = (0..agents.len()).map(|agent| Reverse((BEGIN_NS, agent))).collect();
@@ -91,7 +97,11 @@ pub(super) fn run(job: &Job) -> Outcome {
     }
     assert!(engine.met.is_empty() && engine.awaiting.is_empty(), "a thread waits for ever");
     let end_ns = engine.agents.iter().map(|agent| agent.now).max().unwrap_or(BEGIN_NS);
-    let threads = engine.agents.into_iter().map(|agent| agent.doings).collect();
+    let doings = |mut agent: Agent| {
+        agent.processor.sample(agent.now);
+        Doings { cpu: agent.processor.samples, ..agent.doings }
+    };
+    let threads = engine.agents.into_iter().map(doings).collect();
     Outcome { threads, run_ns: end_ns - BEGIN_NS, end_ns }
 }
 
@@ -101,7 +111,10 @@ impl Engine<'_> {
         let Some(step) = self.next(number) else { return };
         let now = self.agents[number].now;
         match step {
-            Step::Pass(ns) => self.again(number, now + ns as u64),
+            Step::Pass(ns) => {
+                let wait = self.agents[number].processor.runs(ns);
+                self.again(number, now + (ns + wait) as u64);
+            }
             Step::Call(call) | Step::Header(call) => self.serve(number, call, now),
             Step::Enter(call) => {
                 self.agents[number].inside.push((call, now));
@@ -171,7 +184,9 @@ impl Engine<'_> {
         let Who { rank, thread } = agent.who;
         let by = Request { now: from as f64, rank, thread, phase: agent.phase, number: *count };
         let start = agent.now;
-        let end = self.storage.serve(by, &call) as u64;
+        let processor = &mut agent.processor;
+        let end = (self.storage.serve(by, &call) + processor.calls(call.length)) as u64;
+        processor.after_call(end);
         self.record(number, call, start, end);
         self.again(number, end);
     }
@@ -193,6 +208,7 @@ impl Engine<'_> {
             if let Some(op) = call.filter(|_| agent.who.thread == 0) {
                 agent.doings.sync_points.push((op, agent.now, together));
             }
+            agent.processor.sample(together);
             self.again(number, together);
         }
     }

@@ -150,6 +150,7 @@ fn hardly_any() -> Vec<Named> {
         ("small-reads-that-cost-nothing", reads(little.clone())),
         ("syncs-that-cost-nothing", Job { sync_each: true, compute_ns: 20e9, ..own_files(little.clone()) }),
         ("rank-0-that-costs-nothing", Job { only_rank_0: true, bytes: 1 << 20, transfer: 1 << 20, ..little }),
+        ("cpus-of-their-own", Job { cpu_share: Some(1.0), ..usual() }),
     ]
 }
 

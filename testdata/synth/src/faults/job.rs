@@ -118,6 +118,8 @@ pub(super) struct Job {
     /// Fraction of calls that are slow, and the factor by which these calls are slower.
     pub(super) tail: Option<(f64, f64)>,
     pub(super) stall: Option<Stall>,
+    /// Part of a CPU that each thread gets, up to 1; `None` if the trace has no samples of the use of the processors.
+    pub(super) cpu_share: Option<f64>,
     /// Run time of the job without faults, in ns.
     pub(super) undisturbed_ns: f64,
     /// Ranks with slow opens, as (rank, additional ns per open).
@@ -215,6 +217,7 @@ impl Default for Job {
             windows: Vec::new(),
             tail: None,
             stall: None,
+            cpu_share: None,
             undisturbed_ns: 0.0,
             slow_opens: Vec::new(),
             read_ns: 250e3,

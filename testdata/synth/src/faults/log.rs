@@ -1,7 +1,7 @@
 //! Writer of the trace of a simulated job, with tables and segments in the form that the tracer writes.
 
 use super::calls::{Op, table};
-use super::engine::{Done, Outcome};
+use super::engine::{Doings, Done, Outcome};
 use super::job::{Job, Placement};
 use super::work::is_header;
 use crate::lustre::attribute;
@@ -12,7 +12,8 @@ use trace_format::columns::TickScale;
 use trace_format::frame::IndexEntry;
 use trace_format::meta::{
     ClockSource, CommunicatorDef, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment, LayoutSource,
-    Mount, Mpi, Process, ProcessInfo, SharedName, StreamDef, ThreadDef, WORLD, path_hash, stream_flags,
+    Mount, Mpi, Process, ProcessInfo, ProcessorDef, SharedName, StreamDef, ThreadDef, ThreadTimes, WORLD, path_hash,
+    stream_flags,
 };
 use trace_format::segment::NO_OFFSET;
 use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
@@ -105,6 +106,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
         threads.push(tables.sync_points(sync_points));
         tids.push(tids[0]);
     }
+    let processor = processor(job, &tids, &outcome.threads[first..]);
     let process = Process {
         info: ProcessInfo {
             rank: rank as i32,
@@ -124,10 +126,22 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
         files: tables.files,
         streams: tables.streams,
         layouts: tables.layouts,
+        processor,
         communicators: Vec::from_iter(job.shown.then(|| world(job, rank))),
         ..Process::default()
     };
     (process, threads)
+}
+
+/// Returns the samples of the threads with the kernel ids `tids`, and the CPUs of their node.
+fn processor(job: &Job, tids: &[u32], doings: &[Doings]) -> ProcessorDef {
+    let Some(share) = job.cpu_share else { return ProcessorDef::default() };
+    let threads = tids.iter().zip(doings).take(job.threads as usize);
+    let times = |(tid, doings): (&u32, &Doings)| ThreadTimes::of_sums(*tid, true, doings.cpu.iter().copied());
+    let of_node = f64::from(job.ranks.div_ceil(job.nodes) * job.threads);
+    let cpus = (of_node * share).round().max(1.0) as usize;
+    let byte = |at: usize| if cpus >= (at + 1) * 8 { u8::MAX } else { (1_u8 << (cpus - at * 8)) - 1 };
+    ProcessorDef { cpus: (0..cpus.div_ceil(8)).map(byte).collect(), threads: threads.map(times).collect() }
 }
 
 /// Returns the definition of `MPI_COMM_WORLD` for the trace of one rank.

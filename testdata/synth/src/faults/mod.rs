@@ -18,6 +18,7 @@ mod healthy;
 mod injected;
 mod job;
 mod log;
+mod processor;
 mod random;
 mod real;
 mod score;

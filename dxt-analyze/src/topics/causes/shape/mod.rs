@@ -5,7 +5,7 @@
 //!   stragglers ([`who_is_late`]).
 //! * Waits: [`one_by_one`]: serialized ranks; [`queue`]: too few targets ([`placed`]); [`locks`]; [`aliasing`]; [`shared_block`]: a block that
 //!   all read, [`behind_block`]: calls behind its readers; [`long_collective`]; [`polled`], [`found_late`]: files of others; [`syncs`];
-//!   [`past_cache`]: O_SYNC or O_DIRECT; [`standard_output`]: a reader of standard output.
+//!   [`past_cache`]: O_SYNC or O_DIRECT; [`standard_output`]: a reader of standard output; [`cpu_wait`]: for a processor.
 //! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for partly
 //!   written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
 //! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`];
@@ -16,6 +16,7 @@
 pub mod aliasing;
 pub mod asked_again;
 pub mod behind_block;
+pub mod cpu_wait;
 pub mod filling;
 pub mod found_late;
 pub mod hdf5_amplified;
@@ -82,7 +83,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Functions that need only the cube.
-const APART: [fn(&Cube<'_>) -> Vec<Claim>; 34] = [
+const APART: [fn(&Cube<'_>) -> Vec<Claim>; 35] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),
     |cube| all(slow_metadata::claim(cube)),
@@ -117,6 +118,7 @@ const APART: [fn(&Cube<'_>) -> Vec<Claim>; 34] = [
     |cube| all(late_to_open::claim(cube)),
     |cube| all(one_by_one::claim(cube)),
     |cube| all(standard_output::claims(cube)),
+    |cube| all(cpu_wait::claim(cube)),
 ];
 
 fn all(claims: impl IntoIterator<Item = Claim>) -> Vec<Claim> {

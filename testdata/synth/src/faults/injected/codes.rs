@@ -58,6 +58,7 @@ codes! {
     LOCAL_SHARING = "DXT-S005",
     SLOW_MOMENT = "DXT-V001",
     STALL = "DXT-V002",
+    CPU_WAIT = "DXT-V036",
     LONG_TAIL = "DXT-V003",
     LOCK_WAITS = "DXT-V005",
     FEW_TARGETS = "DXT-V006",

@@ -1,8 +1,8 @@
 //! Faults of the machine: slow ranks, nodes and OSTs, an overloaded OST, a slow time period, slow single calls.
 
 use super::codes::{
-    FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT, SLOW_NODE,
-    SLOW_OPERATIONS, SLOW_RANK, SLOW_TARGET, STALL, TIME_IMBALANCE,
+    CPU_WAIT, FEW_TARGETS, LONG_COLLECTIVE, LONG_TAIL, METADATA_RATE, METADATA_SHARE, METADATA_TIME, SLOW_MOMENT,
+    SLOW_NODE, SLOW_OPERATIONS, SLOW_RANK, SLOW_TARGET, STALL, TIME_IMBALANCE,
 };
 use super::{Fault, fault, numbers};
 use crate::faults::job::{Job, Stall, Window};
@@ -76,4 +76,12 @@ pub(in super::super) fn slow_metadata(each_ns: f64) -> Fault {
     fault(format!("the metadata server takes {} ms for each request", each_ns / 1e6), vec![right], move |job| {
         job.metadata_ns = each_ns;
     })
+}
+
+pub(in super::super) fn few_cpus(share: f64) -> Fault {
+    fault(
+        format!("each process gets {:.0} % of a CPU and waits for it the rest of the time", share * 100.0),
+        vec![Right::codes(&[CPU_WAIT]).with("processes")],
+        move |job| job.cpu_share = Some(share),
+    )
 }

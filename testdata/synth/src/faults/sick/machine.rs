@@ -6,7 +6,7 @@ use crate::faults::injected as fault;
 use crate::faults::job::{Direction, Interface, Job, Placement};
 
 pub(super) fn cases() -> Vec<Case> {
-    [units(), storage(), moments()].into_iter().flatten().collect()
+    [units(), storage(), moments(), processors()].into_iter().flatten().collect()
 }
 
 /// Returns cases with slow ranks or slow nodes.
@@ -124,5 +124,16 @@ fn moments() -> Vec<Case> {
             [fault::stall(8, 7, 5.0)],
         ),
         Case::new("stall-early-reads", Job { compute_ns: 500e6, ..reads(usual(41)) }, [fault::stall(21, 0, 3.0)]),
+    ]
+}
+
+/// Returns cases of processes that share CPUs.
+fn processors() -> Vec<Case> {
+    let busy = |seed| Job { cpu_share: Some(1.0), ..usual(seed) };
+    vec![
+        Case::new("few-cpus", busy(42), [fault::few_cpus(0.25)]).short(),
+        Case::new("few-cpus-own-files", own_files(busy(43)), [fault::few_cpus(0.5)]),
+        Case::new("few-cpus-reads", Job { sigma: 0.5, ..reads(busy(44)) }, [fault::few_cpus(0.3)]),
+        Case::new("few-cpus-no-meeting", Job { meet: false, ..busy(45) }, [fault::few_cpus(0.4)]),
     ]
 }

@@ -1,0 +1,104 @@
+//! Time in which a process's threads were ready but waited for a processor, between the samples that the tracer took of them.
+
+use trace_format::meta::ProcessorDef;
+
+/// Use of the processors by a thread between two samples. Times in ns; begin and end since the job's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Time of the first sample.
+    pub begin: u64,
+    /// Time of the second sample, after `begin`.
+    pub end: u64,
+    /// Time on a processor.
+    pub run_ns: u64,
+    /// Time ready but waiting for a processor, at most the length of the interval.
+    pub wait_ns: u64,
+    /// Number of times that another thread took the processor.
+    pub taken: u64,
+}
+
+impl Interval {
+    /// Returns the length of the interval, ns.
+    #[must_use]
+    pub const fn length_ns(&self) -> u64 {
+        self.end.saturating_sub(self.begin)
+    }
+
+    /// Returns the part of the interval that the thread waited for a processor, 0 to 1.
+    #[must_use]
+    pub fn waiting(&self) -> f64 {
+        self.wait_ns as f64 / self.length_ns().max(1) as f64
+    }
+}
+
+/// Use of the processors by the threads of a process, as far as waits are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuWaits {
+    /// CPUs on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n` of its node. Empty if unknown.
+    pub cpus: Vec<u8>,
+    /// Intervals by kernel thread id, each list in order of time and without overlap.
+    threads: Vec<(u32, Vec<Interval>)>,
+}
+
+impl CpuWaits {
+    /// Makes the intervals of a process whose times are `shift_ns` after the job's start.
+    #[must_use]
+    pub fn of(def: ProcessorDef, shift_ns: u64) -> Self {
+        let known = def.threads.iter().filter(|thread| thread.knows_waits != 0);
+        let intervals = |thread: &trace_format::meta::ThreadTimes| {
+            let sums: Vec<_> = thread.sums().collect();
+            let between = |two: &[trace_format::meta::CpuSample]| {
+                let (begin, end) = (two[0].time_ns.saturating_add(shift_ns), two[1].time_ns.saturating_add(shift_ns));
+                let most = end.saturating_sub(begin);
+                Interval {
+                    begin,
+                    end,
+                    run_ns: (two[1].run_ns - two[0].run_ns).min(most),
+                    wait_ns: (two[1].wait_ns - two[0].wait_ns).min(most),
+                    taken: two[1].involuntary - two[0].involuntary,
+                }
+            };
+            let of: Vec<Interval> = sums.windows(2).map(between).filter(|of| of.end > of.begin).collect();
+            (thread.tid, of)
+        };
+        let mut threads: Vec<(u32, Vec<Interval>)> = known.map(intervals).collect();
+        threads.sort_by_key(|(tid, _)| *tid);
+        threads.dedup_by_key(|(tid, _)| *tid);
+        Self { cpus: def.cpus, threads }
+    }
+
+    /// Returns the intervals of the thread with kernel id `tid`, in order of time.
+    #[must_use]
+    pub fn of_thread(&self, tid: u32) -> &[Interval] {
+        let at = self.threads.binary_search_by_key(&tid, |(of, _)| *of);
+        at.ok().and_then(|at| self.threads.get(at)).map_or(&[], |(_, intervals)| intervals)
+    }
+
+    /// Returns the intervals of each thread.
+    pub fn threads(&self) -> impl Iterator<Item = &[Interval]> {
+        self.threads.iter().map(|(_, intervals)| intervals.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::meta::{CpuSample, ThreadTimes};
+
+    #[test]
+    fn waits_are_no_longer_than_their_interval() {
+        let sample = |time_ns, wait_ns| CpuSample { time_ns, run_ns: 10, wait_ns, voluntary: 0, involuntary: 1 };
+        let known = ThreadTimes {
+            tid: 9,
+            knows_waits: 1,
+            samples: vec![sample(5, 100), sample(20, 50), sample(0, 1), sample(40, 10)],
+        };
+        let unknown = ThreadTimes { tid: 3, knows_waits: 0, samples: known.samples.clone() };
+        let of = CpuWaits::of(ProcessorDef { cpus: vec![1], threads: vec![known, unknown] }, 1000);
+        assert_eq!(of.threads().count(), 1);
+        let first = Interval { begin: 1005, end: 1025, run_ns: 10, wait_ns: 20, taken: 1 };
+        let second = Interval { begin: 1025, end: 1065, run_ns: 10, wait_ns: 10, taken: 1 };
+        assert_eq!(of.of_thread(9), [first, second]);
+        assert_eq!((of.of_thread(3), first.waiting(), second.waiting()), ([].as_slice(), 1.0, 0.25));
+    }
+}

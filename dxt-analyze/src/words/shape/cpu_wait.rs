@@ -1,0 +1,65 @@
+//! Sentences on processes that wait for a processor.
+
+use crate::findings::About;
+use crate::text::units as show;
+use crate::words::Words;
+
+/// Processes that were ready but waited for a processor. Times in ns, summed over threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuWait {
+    pub(crate) processes: u64,
+    /// Number of CPUs on which the processes may run, on a single node; 0 if unknown.
+    pub(crate) cpus: u64,
+    pub(crate) nodes: u64,
+    /// Waits as a part of `length_ns`, 0 to 1.
+    pub(crate) share: f64,
+    pub(crate) waits_ns: u64,
+    /// Time in which the threads ran or waited for a processor most of the time.
+    pub(crate) length_ns: u64,
+    /// Number of times that another thread took the processor.
+    pub(crate) taken: u64,
+}
+
+/// Formats finding DXT-V036: processes waited for a processor.
+pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
+    let place = match (of.cpus, of.nodes) {
+        (0, 0 | 1) => String::new(),
+        (0, nodes) => format!(" on {}", show::counted(nodes, "node")),
+        (cpus, _) => format!(" on {}", show::counted(cpus, "CPU")),
+    };
+    let processes = show::counted(of.processes, "process");
+    let title = format!("{processes}{place} waited {:.0} % of the time for a CPU", of.share * 100.0);
+    let hint = if of.cpus > 0 && of.processes > of.cpus {
+        "start fewer processes per node, or give the job more CPUs (srun --cpus-per-task, mpirun --map-by core, taskset)"
+    } else {
+        "see what else runs on the node (top), and give each process a CPU of its own (srun --cpu-bind=cores, mpirun --bind-to core); threads \
+         count, too (OMP_NUM_THREADS)"
+    };
+    let sentence = format!(
+        "threads were ready but had no CPU for {} of {}, and lost it to others {}; calls that took long meanwhile are not slow storage",
+        show::duration(of.waits_ns),
+        show::duration(of.length_ns),
+        show::counted(of.taken, "time")
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+#[cfg(test)]
+pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
+    use crate::findings::Code;
+    let of = CpuWait {
+        processes: 8,
+        cpus: 2,
+        nodes: 1,
+        share: 0.84,
+        waits_ns: 67_200_000_000,
+        length_ns: 80_000_000_000,
+        taken: 20_480,
+    };
+    let said = |of: CpuWait| (Code::CPU_WAIT, cpu_wait(&of, About::default()));
+    vec![
+        said(of),
+        said(CpuWait { processes: 1, taken: 1, ..of }),
+        said(CpuWait { processes: 64, cpus: 0, nodes: 4, ..of }),
+    ]
+}

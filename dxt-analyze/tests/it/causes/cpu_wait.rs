@@ -1,0 +1,66 @@
+//! Tests of processes that wait for a processor, in their calls and outside of them.
+
+use super::{KIB, MS, report, saves_ms, sentence};
+use crate::common::facts::assert_stated;
+use crate::common::{Builder, op, process};
+use serde_json::{Value, json};
+use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
+
+/// Returns the JSON report on eight processes of 4 s that write 64 KiB every 10 ms; every 10th write takes 8 ms, the others 20 µs. `wait`: part of
+/// the time for which each process waits for one of two processors; `None` without samples.
+fn writers(wait: Option<f64>) -> Value {
+    let writer = |rank: u64| {
+        let mut one: Builder = process(-1, "n");
+        one.process.info.pid = 2000 + rank as u32;
+        one.process.threads[0].tid = 2000 + rank as u32;
+        for call in 0..400_u64 {
+            let takes = if (call + rank * 3) % 10 == 0 { 8 * MS } else { 20_000 + (call * 7 + rank) % 10 * 300 };
+            let at = call * 10 * MS + 1000;
+            one.add(
+                &format!("/scratch/part.{rank}"),
+                op::POSIX_WRITE,
+                0,
+                (call * 64 * KIB) as i64,
+                64 * KIB,
+                at,
+                at + takes,
+            );
+        }
+        if let Some(wait) = wait {
+            let sample = |of: u64| CpuSample {
+                time_ns: of * 100 * MS,
+                run_ns: ((of * 100 * MS) as f64 * (1.0 - wait)) as u64,
+                wait_ns: ((of * 100 * MS) as f64 * wait) as u64,
+                voluntary: 0,
+                involuntary: of * 10,
+            };
+            let threads = vec![ThreadTimes::of_sums(2000 + rank as u32, true, (0..=40).map(sample))];
+            one.process.processor = ProcessorDef { cpus: vec![0b11], threads };
+        }
+        one
+    };
+    report((0..8).map(writer).collect(), 4000)
+}
+
+#[test]
+fn long_calls_of_processes_without_a_processor_accuse_no_storage() {
+    let found = writers(Some(0.84));
+    assert_stated(&found, "DXT-V036", &json!({"processes": 8, "node": "n"}));
+    let said = sentence(&found);
+    assert!(said.starts_with("8 processes on 2 CPUs waited 84 % of the time for a CPU"), "{said}");
+    let saves = saves_ms(&found, "DXT-V036").unwrap_or(0);
+    assert!((3300..=3400).contains(&saves), "{saves} of 3360 ms");
+    let findings = found["verdict"]["findings"].as_array().into_iter().flatten();
+    let others = findings.filter(|one| one["code"] != "DXT-V036" && one["severity"] != "info");
+    assert_eq!(others.count(), 0, "{found}");
+}
+
+#[test]
+fn the_same_calls_with_processors_of_their_own_are_a_finding() {
+    for wait in [None, Some(0.0)] {
+        let found = writers(wait);
+        assert_eq!(saves_ms(&found, "DXT-V036"), None);
+        let findings = found["verdict"]["findings"].as_array().into_iter().flatten();
+        assert!(findings.filter(|one| one["severity"] == "high").count() > 0, "{found}");
+    }
+}
