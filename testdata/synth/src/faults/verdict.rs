@@ -15,6 +15,9 @@ pub struct Verdict {
     /// Code of the finding that the first sentence of the report states; `None` if the report states that nothing stands out.
     #[serde(default)]
     pub states: Option<String>,
+    /// Run time that the remedies of all findings together would save, in ns.
+    #[serde(default)]
+    pub together_ns: Option<f64>,
 }
 
 /// Finding of an analyzer, with the fields that scoring needs.
