@@ -87,7 +87,7 @@ pub(super) mod tests {
         let verdict = super::super::Verdict {
             states: findings.first().map(|first| first.code.clone()),
             findings,
-            together_ns: None,
+            together: None,
         };
         let right = Right::codes(&["SLOW"]).about("rank", &["5".to_owned()]);
         let slow = Injected { cause: "rank 5 is slow".into(), truth_ns: 400_000_000, right: vec![right] };

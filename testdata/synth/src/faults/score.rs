@@ -144,7 +144,8 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let sum_ns = || verdict.findings.iter().map(saves).sum();
     Score {
         ratios: truth.faults.iter().zip(&found).map(ratio).collect(),
-        together: (truth.truth_ns > 0).then(|| verdict.together_ns.unwrap_or_else(sum_ns) / truth.truth_ns as f64),
+        together: (truth.truth_ns > 0)
+            .then(|| verdict.together.map_or_else(sum_ns, |together| together.saves_ns) / truth.truth_ns as f64),
         twice: loud.iter().enumerate().filter(|one| twice(*one)).map(|(_, finding)| (*finding).clone()).collect(),
         truth: truth.clone(),
         states: verdict.states.clone(),
