@@ -34,6 +34,7 @@ pub(super) fn screen(verdict: &Verdict, ledger: &Ledger, context: &FindingContex
         p.sentence { (context.text(&verdict.sentence)) }
         @if !listed.is_empty() {
             (findings(&listed, context))
+            @if let Some(together) = words::together(verdict) { p.rest { (together) } }
             ol.verdict { @for weighed in words::on_cards(verdict) { (card(weighed, context)) } }
         }
         @if let Some(rest) = words::rest(verdict) { p.rest { (rest) } }

@@ -30,7 +30,7 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
     if verdict.io_matters {
         parts.extend(typed::parts(&verdict.findings));
     }
-    let mut after: Vec<String> = words::rest(verdict).into_iter().collect();
+    let mut after: Vec<String> = words::together(verdict).into_iter().chain(words::rest(verdict)).collect();
     after.extend(
         words::uncovered(verdict)
             .map(|finding| format!("{}: {}.", words::sentence(&finding.title.to_string()), finding.hint)),

@@ -104,6 +104,17 @@ pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     ))
 }
 
+/// Returns a sentence on the saving of all findings together, if there are several.
+pub(super) fn together(verdict: &Verdict) -> Option<String> {
+    let saving = verdict.together.filter(|_| verdict.io_matters && listed(verdict).len() > 1)?;
+    let most = saving.saves_high_ns.unwrap_or(saving.saves_ns);
+    Some(format!(
+        "All together: at most {} ({} of the run time).",
+        units::duration(most),
+        percent(most, verdict.run_ns)
+    ))
+}
+
 /// Returns the finding that one kind of calls takes much time although none is an outlier ([`Code::UNCOVERED`]); `None` if absent.
 pub(super) fn uncovered(verdict: &Verdict) -> Option<&Finding> {
     verdict.findings.iter().map(|weighed| &weighed.finding).find(|finding| finding.code == Code::UNCOVERED)

@@ -10,7 +10,7 @@ use super::rest::{rest, uncovered};
 use super::result::{SHOWN, Verdict, Weighed};
 use super::sentence::{sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
-use super::weigh::{Card, is_general, weigh, weight};
+use super::weigh::{Card, Weighing, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, Run};
 use crate::replay::Work;
@@ -151,7 +151,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mut claims = causes;
     claims.extend(joined(cube, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(cube.run, claims);
-    let (mut cards, left) = weigh(cube, claims, least);
+    let Weighing { mut cards, left, together } = weigh(cube, claims, least);
     let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
@@ -198,6 +198,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         sentence: String::new(),
         states: None,
         findings,
+        together: Some(together).filter(|together| together.saves_ns > 0),
         rest,
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };

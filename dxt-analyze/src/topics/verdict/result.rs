@@ -1,7 +1,7 @@
 //! Content of the first screen.
 
 use super::remedy::Remedy;
-use crate::findings::{Code, Finding};
+use crate::findings::{Code, Finding, Saving};
 use crate::topics::ledger::parts::Parts;
 use serde::Serialize;
 
@@ -77,6 +77,9 @@ pub(crate) struct Verdict {
     pub(crate) states: Option<Code>,
     /// All findings, those that save most first.
     pub(crate) findings: Vec<Weighed>,
+    /// Saving of all findings together, at most the time in I/O and in waits that they explain; `None` without a saving.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) together: Option<Saving>,
     /// Time that no finding explains.
     pub(crate) rest: Option<Rest>,
     /// Gaps of the trace, in sentences.

@@ -1,12 +1,12 @@
 //! Orders findings by saving, each without the time that earlier ones explain. Findings about the same calls as an earlier one join its card.
 
 use crate::cube::Cube;
-use crate::findings::{Code, Finding, Severity};
+use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::{ProcessId, StreamIx};
-use crate::replay::Work;
+use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
-use crate::topics::causes::price::price;
+use crate::topics::causes::price::{price, saving};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,18 @@ pub(crate) struct Card {
     pub(crate) also: Vec<Finding>,
 }
 
-/// Returns cards by weight, and the unexplained time in calls by cell, ns.
-pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> (Vec<Card>, Vec<f64>) {
+/// Findings of a run by weight, and what they leave.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighing {
+    pub(crate) cards: Vec<Card>,
+    /// Unexplained time in calls by cell, ns.
+    pub(crate) left: Vec<f64>,
+    /// Saving of all cards together.
+    pub(crate) together: Saving,
+}
+
+/// Weighs claims: takes the claim that saves most, removes its calls, and repeats.
+pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> Weighing {
     let run_ns = cube.run.length_ns();
     claims.retain_mut(|claim| !is_once_each(cube, claim));
     let mut left: Vec<f64> = cube.cells.iter().map(|cell| cell.sums.time_ns as f64).collect();
@@ -49,6 +59,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         price(cube, &phases, &slots, claim);
         claim.alone = Some((claim.finding.severity, claim.finding.saving));
     });
+    let mut all = (Savings::new(), 0.0);
+    claims.iter_mut().for_each(|claim| claim.finding.saving = None);
     while !claims.is_empty() {
         claims.par_iter_mut().for_each(|claim| {
             let mut has_changed = claim.finding.saving.is_none();
@@ -100,6 +112,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 mine[*index as usize] = true;
             }
         }
+        all.0.extend(&best.savings);
+        all.1 += best.waiting_ns;
         // Claims about the same wait, found by another rule, save nothing more.
         let says_the_same = |claim: &Claim| {
             waits_similar(claim, &best)
@@ -131,10 +145,17 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         match same.and_then(|at| cards.get_mut(at)) {
             Some(card) => card.also.push(alone(claim, card.finding.severity)),
             None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
-            None => cards.push(Card { finding: claim.finding, also: Vec::new() }),
+            None => {
+                all.0.extend(claim.savings.iter().map(|(index, ns)| {
+                    let left = left.get(*index as usize).copied().unwrap_or(0.0);
+                    (*index, ns.min(left).max(0.0))
+                }));
+                cards.push(Card { finding: claim.finding, also: Vec::new() });
+            }
         }
     }
-    (cards, left)
+    let together = saving(cube, &phases, &slots, &all.0, all.1);
+    Weighing { cards, left, together }
 }
 
 /// Findings about calls on a file that a process repeats.

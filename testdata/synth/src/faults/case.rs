@@ -27,7 +27,7 @@ impl Case {
     }
 
     /// Returns the job with all faults except fault number `left_out`.
-    fn without(&self, left_out: Option<usize>) -> Job {
+    pub(super) fn without(&self, left_out: Option<usize>) -> Job {
         let mut job = self.job.clone();
         for (_, fault) in self.faults.iter().enumerate().filter(|(place, _)| Some(*place) != left_out) {
             (fault.inject)(&mut job);

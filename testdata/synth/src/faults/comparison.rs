@@ -15,11 +15,16 @@ const SAME_SAVING: f64 = 1.25;
 type Named<T> = (&'static str, fn(&Score) -> T);
 
 /// Measures of a run: true if a job is good by the measure, `None` if the measure does not apply to the job.
-const MEASURES: [Named<Option<bool>>; 4] = [
+const MEASURES: [Named<Option<bool>>; 9] = [
     ("first finding right", |score| (!score.healthy()).then(|| score.right())),
     ("healthy, nothing over info", |score| score.healthy().then(|| score.right())),
     ("savings within 2 x", Score::saves_well),
     ("no misleading high", |score| Some(score.misleading.is_empty())),
+    ("combined, all named", |score| score.combined().then(|| score.names_all())),
+    ("combined, in order", |score| score.combined().then(|| score.in_order())),
+    ("combined, each within 2 x", |score| score.combined().then(|| score.each_saves_well())),
+    ("combined, sum within 1.5 x", |score| score.combined().then(|| score.sum_saves_well())),
+    ("combined, nothing twice", |score| score.combined().then(|| score.twice.is_empty())),
 ];
 
 /// Parts of a job's score whose changes are listed.

@@ -84,7 +84,11 @@ pub(super) mod tests {
             ..Finding::default()
         };
         let findings: Vec<Finding> = findings.iter().map(finding).collect();
-        let verdict = super::super::Verdict { states: findings.first().map(|first| first.code.clone()), findings };
+        let verdict = super::super::Verdict {
+            states: findings.first().map(|first| first.code.clone()),
+            findings,
+            together: None,
+        };
         let right = Right::codes(&["SLOW"]).about("rank", &["5".to_owned()]);
         let slow = Injected { cause: "rank 5 is slow".into(), truth_ns: 400_000_000, right: vec![right] };
         let healthy = name.starts_with("healthy-");

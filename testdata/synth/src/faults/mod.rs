@@ -59,12 +59,15 @@ pub struct Choice {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=random::GENERATIONS))]
     pub generation: u64,
+    /// Draw jobs with two or three faults of different kinds, none healthy
+    #[arg(long, requires = "random", conflicts_with = "generation")]
+    pub combined: bool,
 }
 
 impl Default for Choice {
     /// Selects all fixed cases, with their own seeds.
     fn default() -> Self {
-        Self { short: false, only: None, seed: 0, random: None, generation: 1 }
+        Self { short: false, only: None, seed: 0, random: None, generation: 1, combined: false }
     }
 }
 
@@ -79,7 +82,11 @@ impl Choice {
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
-    let cases = choice.random.map_or_else(cases, |count| random::cases(count, choice.seed, choice.generation));
+    let drawn = |count| match choice.combined {
+        true => random::combined(count, choice.seed),
+        false => random::cases(count, choice.seed, choice.generation),
+    };
+    let cases = choice.random.map_or_else(cases, drawn);
     for mut case in cases.into_iter().filter(|case| choice.has(&case.name, case.short)) {
         if choice.random.is_none() {
             case.job.seed += choice.seed;

@@ -13,6 +13,10 @@ const WARN: f64 = 0.02;
 const NEAR: f64 = 1.25;
 /// Maximum factor between promised and true savings that counts as a good promise.
 const WITHIN: f64 = 2.0;
+/// Maximum factor between promised and true savings of all faults together that counts as a good promise.
+const SUM_WITHIN: f64 = 1.5;
+/// Minimum ratio of the costs of two faults whose order counts.
+const CLEARLY: f64 = 1.25;
 
 /// Scores of the analyzer's findings on one case.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +37,15 @@ pub struct Score {
     pub misleading: Vec<Finding>,
     /// Findings above severity `info`.
     pub loud: Vec<Finding>,
+    /// Savings promised by the finding on each fault, divided by the true cost of that fault.
+    #[serde(default)]
+    pub ratios: Vec<Option<f64>>,
+    /// Savings promised for all findings together, divided by the true cost of all faults together.
+    #[serde(default)]
+    pub together: Option<f64>,
+    /// Findings above severity `info` that name a fault which an earlier one names, and the fault's whole cost again; or that name none.
+    #[serde(default)]
+    pub twice: Vec<Finding>,
 }
 
 impl Score {
@@ -57,8 +70,52 @@ impl Score {
     /// True if promised savings are within a factor of 2 of the true cost; `None` if the finding promises no savings.
     #[must_use]
     pub fn saves_well(&self) -> Option<bool> {
-        self.ratio.map(|ratio| (1.0 / WITHIN..=WITHIN).contains(&ratio))
+        self.ratio.map(|ratio| is_within(ratio, WITHIN))
     }
+
+    /// True if the case has several faults.
+    #[must_use]
+    pub fn combined(&self) -> bool {
+        self.truth.faults.len() > 1
+    }
+
+    /// True if a finding names each fault.
+    #[must_use]
+    pub fn names_all(&self) -> bool {
+        self.found.iter().all(Option::is_some)
+    }
+
+    /// True if of two named faults with clearly different costs, the finding on the stronger one comes first.
+    #[must_use]
+    pub fn in_order(&self) -> bool {
+        let named: Vec<(u64, usize)> = self
+            .truth
+            .faults
+            .iter()
+            .zip(&self.found)
+            .filter_map(|(fault, found)| Some((fault.truth_ns, (*found)?)))
+            .collect();
+        let wrong = |stronger: &(u64, usize), weaker: &(u64, usize)| {
+            stronger.0 as f64 > weaker.0 as f64 * CLEARLY && stronger.1 > weaker.1
+        };
+        !named.iter().any(|one| named.iter().any(|other| wrong(one, other)))
+    }
+
+    /// True if the promised savings of each named fault are within a factor of 2 of its true cost.
+    #[must_use]
+    pub fn each_saves_well(&self) -> bool {
+        self.ratios.iter().flatten().all(|ratio| is_within(*ratio, WITHIN))
+    }
+
+    /// True if the savings promised for all findings together are within a factor of 1.5 of the true cost of all faults.
+    #[must_use]
+    pub fn sum_saves_well(&self) -> bool {
+        self.together.is_some_and(|ratio| is_within(ratio, SUM_WITHIN))
+    }
+}
+
+fn is_within(ratio: f64, factor: f64) -> bool {
+    (1.0 / factor..=factor).contains(&ratio)
 }
 
 /// Scores the analyzer's findings in `verdict` against the true faults in `truth`.
@@ -69,7 +126,27 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     let right = found.first().copied().flatten().map(|place| (&verdict.findings[place], &truth.faults[0]));
     let high = verdict.findings.iter().filter(|finding| finding.severity == "high");
     let misleading = high.filter(|finding| !truth.faults.iter().any(|fault| names(fault, finding)));
+    let loud: Vec<&Finding> = verdict.findings.iter().filter(|finding| finding.severity != "info").collect();
+    let saves = |finding: &Finding| finding.saves_ns.unwrap_or(0.0);
+    let twice = |(at, finding): (usize, &&Finding)| {
+        let mut named = truth.faults.iter().filter(|fault| names(fault, finding)).peekable();
+        named.peek().is_none()
+            || named.all(|fault| {
+                let earlier: Vec<f64> =
+                    loud[..at].iter().filter(|one| names(fault, one)).map(|one| saves(one)).collect();
+                let sum = earlier.iter().sum::<f64>() + saves(finding);
+                !earlier.is_empty() && sum > fault.truth_ns as f64 * SUM_WITHIN
+            })
+    };
+    let ratio = |(fault, found): (&Injected, &Option<usize>)| {
+        Some(verdict.findings[(*found)?].saves_ns? / fault.truth_ns.max(1) as f64)
+    };
+    let sum_ns = || verdict.findings.iter().map(saves).sum();
     Score {
+        ratios: truth.faults.iter().zip(&found).map(ratio).collect(),
+        together: (truth.truth_ns > 0)
+            .then(|| verdict.together.map_or_else(sum_ns, |together| together.saves_ns) / truth.truth_ns as f64),
+        twice: loud.iter().enumerate().filter(|one| twice(*one)).map(|(_, finding)| (*finding).clone()).collect(),
         truth: truth.clone(),
         states: verdict.states.clone(),
         first: verdict.findings.first().cloned(),
@@ -77,7 +154,7 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
         severity: right
             .map(|(finding, fault)| fits(&finding.severity, fault.truth_ns as f64 / truth.run_ns.max(1) as f64)),
         misleading: misleading.cloned().collect(),
-        loud: verdict.findings.iter().filter(|finding| finding.severity != "info").cloned().collect(),
+        loud: loud.into_iter().cloned().collect(),
         found,
     }
 }

@@ -77,10 +77,29 @@ pub fn table(scores: &[Score]) -> String {
 
 pub(super) fn totals(scores: &[Score]) -> String {
     let t = Totals::of(scores);
+    let several: Vec<&Score> = scores.iter().filter(|score| score.combined()).collect();
+    let measures = [
+        ("combined, all named", Score::names_all as fn(&Score) -> bool),
+        ("combined, in order", Score::in_order),
+        ("combined, each within 2 x", Score::each_saves_well),
+        ("combined, sum within 1.5 x", Score::sum_saves_well),
+        ("combined, nothing twice", |score| score.twice.is_empty()),
+        ("combined, all of these", |score| {
+            score.names_all()
+                && score.in_order()
+                && score.each_saves_well()
+                && score.sum_saves_well()
+                && score.twice.is_empty()
+        }),
+    ];
+    let line = |(name, good): &(&str, fn(&Score) -> bool)| {
+        format!("{name:26} {:3} of {}\n", several.iter().filter(|score| good(score)).count(), several.len())
+    };
+    let combined: String = measures.iter().filter(|_| !several.is_empty()).map(line).collect();
     format!(
         "first finding right        {:3} of {}\nin the first three         {:3} of {}\nfound nowhere              {:3} of {}\n\
          further faults found       {:3} of {}\nhealthy, nothing over info {:3} of {}\nsavings within 2 x         {:3} of {} promised\n\
-         severity right             {:3} of {} found\nmisleading high            {:3} of {} cases\n",
+         severity right             {:3} of {} found\nmisleading high            {:3} of {} cases\n{combined}",
         t.first_right,
         t.sick,
         t.in_three,
@@ -126,9 +145,10 @@ fn lines(score: &Score) -> Vec<[String; 8]> {
         severity,
     ]];
     let empty = String::new;
-    for (fault, found) in score.truth.faults.iter().zip(&score.found).skip(1) {
+    for ((fault, found), ratio) in score.truth.faults.iter().zip(&score.found).zip(&score.ratios).skip(1) {
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"));
         let cause = format!("and {} ({})", fault.cause, loss(fault.truth_ns));
-        rows.push([empty(), cause, empty(), empty(), yes(found.is_some()), place(Some(found)), empty(), empty()]);
+        rows.push([empty(), cause, empty(), empty(), yes(found.is_some()), place(Some(found)), ratio, empty()]);
     }
     for finding in &score.misleading {
         let text = format!("misleading: {}", said(&finding.code, &finding.severity, &finding.title));

@@ -15,6 +15,16 @@ pub struct Verdict {
     /// Code of the finding that the first sentence of the report states; `None` if the report states that nothing stands out.
     #[serde(default)]
     pub states: Option<String>,
+    /// Saving of all findings together; `None` if the report has none.
+    #[serde(default)]
+    pub together: Option<Together>,
+}
+
+/// Saving of all findings together.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Together {
+    /// Run time that the remedies of all findings together would save, in ns.
+    pub saves_ns: f64,
 }
 
 /// Finding of an analyzer, with the fields that scoring needs.

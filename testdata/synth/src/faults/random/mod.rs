@@ -2,8 +2,9 @@
 //! `injected`; the job, the rank, node or OST with the fault, and the fault's strength are drawn at random. If a fault costs too little or
 //! too much, the case is drawn again.
 //!
-//! * `sick`: draws a suitable job for each fault, and lists the faults by generation.
+//! * `sick`: draws a suitable job for each fault, and lists the faults by generation; `combined`: jobs with several faults.
 
+mod combined;
 mod sick;
 
 use super::case::Case;
@@ -26,10 +27,15 @@ pub(super) fn cases(count: u64, seed: u64, generation: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed, generation)).collect()
 }
 
+/// Draws `count` cases with seed `seed` and two or three faults each.
+pub(super) fn combined(count: u64, seed: u64) -> Vec<Case> {
+    (0..count).filter_map(|number| combined::case(number, seed)).collect()
+}
+
 fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
     let kind = number - number.div_ceil(HEALTHY);
     (0..TRIES).find_map(|attempt| {
-        let mut draw = Draw { keys: [seed, number, attempt, 0] };
+        let mut draw = Draw { keys: [seed, number, attempt, 0], base: None };
         if number.is_multiple_of(HEALTHY) {
             return Some(Case::new(&format!("healthy-random-{number:04}"), draw.job(), []));
         }
@@ -49,6 +55,8 @@ fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
 /// Random number generator of one case: a sequence of numbers that depends on `keys`.
 struct Draw {
     keys: [u64; 4],
+    /// Job that the next call of [`Draw::job`] returns instead of a drawn one.
+    base: Option<Job>,
 }
 
 impl Draw {
@@ -79,6 +87,9 @@ impl Draw {
     }
 
     fn job(&mut self) -> Job {
+        if let Some(base) = self.base.take() {
+            return base;
+        }
         let interface = match self.number(0, 20) {
             0..=11 => Interface::Posix,
             12..=13 => Interface::Streams,
@@ -180,7 +191,7 @@ mod tests {
 
     #[test]
     fn numbers_lie_where_they_should() {
-        let mut draw = Draw { keys: [1, 2, 3, 0] };
+        let mut draw = Draw { keys: [1, 2, 3, 0], base: None };
         for _ in 0..200 {
             assert!((2.0..=5.0).contains(&draw.between(2.0, 5.0)));
             assert!((3..5).contains(&draw.number(3, 5)));

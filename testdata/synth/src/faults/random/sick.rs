@@ -5,7 +5,7 @@ use crate::faults::injected::{self as fault, Fault};
 use crate::faults::job::{Direction, Header, Interface, Job, Placement};
 
 /// Type of fault: name, and function that draws a job with a fault of this type.
-type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
+pub(super) type Kind = (&'static str, fn(&mut Draw) -> (Job, Fault));
 
 const FIRST: [Kind; 31] = [
     ("slow-rank", slow_rank),
@@ -43,7 +43,7 @@ const FIRST: [Kind; 31] = [
 
 /// Types of faults by generation. The number of types decides which fault a job gets, so a list with frozen runs must never change: new
 /// types belong in the last list, or in a new list after it, and new second faults must be limited to these generations.
-const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
+pub(super) const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
 pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
 
 /// Fraction of jobs that get a second fault.
