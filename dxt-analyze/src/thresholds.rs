@@ -284,6 +284,78 @@ thresholds! {
         "ours";
 }
 
+/// Constants of the model of slow units ([`crate::effects`]), which users cannot set.
+pub mod effects {
+    /// Least share of the best saving from which the candidate of fewest units wins. Ratio, 0.5 to 1. Source: ours, simulated jobs.
+    pub const NEARLY_AS_MUCH: f64 = 0.75;
+    /// Least share of the time in calls that an effect explains. Ratio, below 0.01. Source: ours.
+    pub const LEAST_SHARE: f64 = 0.001;
+    /// Most effects that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
+    pub const ROUNDS: usize = 12;
+    /// Least slowdown of units whose peers differ by themselves: storage targets, files, file regions, ranges of time windows. Ratio, above 1.
+    /// Source: ours, healthy simulated jobs.
+    pub const UNLIKE: f64 = 1.5;
+    /// Least slowdown of one of two units, and of a folder, whose files are mostly of one kind. Ratio, above 1. Source: ours.
+    pub const OF_TWO: f64 = 2.0;
+    /// Least gap between ranks of slow nodes and all others, as a part of the others' range: the last of a queue is close to the one before.
+    /// Ratio, 0 to 1. Source: ours.
+    pub const NODE_GAP: f64 = 0.5;
+    /// Minimum calls of a unit. Calls, at least 1. Source: ours.
+    pub const FEWEST_CALLS: u64 = 3;
+    /// Minimum calls of a file region, of which there are many (multiple testing). Calls. Source: ours.
+    pub const FEWEST_CALLS_OF_REGION: u64 = 8;
+    /// Part of the time windows in which a process uses both of two files, of those in which it uses any, for it to alternate between them.
+    /// Ratio, 0 to 1. Source: ours.
+    pub const ALTERNATING: f64 = 0.5;
+    /// Fewest changes of a process between two folders, for it to alternate between them. Changes. Source: ours.
+    pub const CHANGES: usize = 6;
+    /// Fewest files in a time window that show how slow the window is. Files. Source: ours.
+    pub const FILES_AT_ONCE: usize = 4;
+    /// Most slow ranges of time windows of a run: more are the program's way of working. Ranges. Source: ours.
+    pub const MOST_RANGES: usize = 4;
+    /// Least length of a slow range: shorter ones are the begin or end of a burst. Part of the run, below 0.1. Source: ours.
+    pub const SHORTEST_RANGE: f64 = 0.02;
+    /// Least part of all calls before, in and beside a slow range, if few time windows are: programs begin slowly. Ratio, below 0.5. Source: ours.
+    pub const BEGINNING: f64 = 0.15;
+    /// Part of the slow windows, from their fast end, and of the others, from their slow end, that may overlap. Ratio, below 0.5. Source: ours.
+    pub const OVERLAPPING: f64 = 0.1;
+    /// Least Kendall's tau of time windows for calls to get slower and slower. Correlation, 0 to 1. Source: ours.
+    pub const GROWS_IN_ORDER: f64 = 0.75;
+    /// Largest throughput in a slow range, as a part of that at other times: with more, calls are long because of their number. Ratio. Source: ours.
+    pub const LESS_DONE: f64 = 0.7;
+    /// Like [`LESS_DONE`], if calls get slower and slower. Ratio. Source: ours.
+    pub const LESS_DONE_AS_IT_GROWS: f64 = 0.85;
+    /// Longest metadata call that an idle server answers, ns. Source: ours.
+    pub const MEMORY_NS: f64 = 300_000.0;
+    /// Minimum calls of a unit that is judged by total time. Calls. Source: ours.
+    pub const FEWEST_BY_TIME: f64 = 16.0;
+    /// Largest part of the units that are slow by total time. Ratio, below 0.5. Source: ours.
+    pub const MOST_BY_TIME: f64 = 0.25;
+    /// Part of the calls up to which outliers are left to findings of their own. Ratio. Source: ours.
+    pub const FEW_ARE_FAR: f64 = 0.1;
+    /// Largest bytes per call, relative to peers, for calls not to be long because of their size. Ratio. Source: ours.
+    pub const AS_LARGE: f64 = 1.1;
+    /// Relative load from which a storage target is overloaded. Ratio, above 1. Source: ours.
+    pub const OVERLOADED: f64 = 2.0;
+    /// Largest ratio of loads, or throughputs, that count as equal. Ratio, above 1. Source: ours.
+    pub const AS_MUCH: f64 = 1.25;
+    /// Quantile of a target's shortest calls that shows its speed. Ratio. Source: ours.
+    pub const FASTEST: f64 = 0.03;
+    /// Part of the first served of calls that begin together that shows a target's speed. Ratio. Source: ours.
+    pub const FIRST_SERVED: f64 = 0.3;
+    /// Exponent of relative load by which calls may take longer: a process with more calls also finds more calls waiting. Source: queueing.
+    pub const WAITS_BY_LOAD: f64 = 2.0;
+    /// Least slowdown of waiting calls that the order of arrival cannot explain. Ratio. Source: ours.
+    pub const SLOWER_THAN_QUEUE: f64 = 2.0;
+    /// Least log slowdown of a slow target's fastest calls, as a part of that of all its calls. Ratio. Source: ours.
+    pub const AS_SLOW_AT_ITS_FASTEST: f64 = 0.6;
+    /// Largest mean number of calls in flight on other targets while busy, for their throughput to be that of one call at a time. Calls.
+    /// Source: ours.
+    pub const ALONE_IN_FLIGHT: f64 = 2.5;
+    /// Largest shortest call of a target that only looks slow, relative to others' shortest call. Ratio. Source: ours.
+    pub const AS_QUICK: f64 = 1.5;
+}
+
 /// Iterates over the words of a text that could be names of thresholds: runs of letters, digits and underscores.
 pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))

@@ -2,7 +2,7 @@
 //! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
 //!
 //! * [`crate::cube`]: all cells of a run, with their slowdown, which findings are made from.
-//! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
+//! * [`crate::effects`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`long_calls`]: outliers among single calls.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
 //! * [`shape`]: findings about the shape of the I/O, one per module.
@@ -19,7 +19,6 @@ pub mod named;
 pub mod price;
 pub mod result;
 pub mod shape;
-pub mod slow;
 mod slow_as_finding;
 mod sole_user;
 pub mod view;

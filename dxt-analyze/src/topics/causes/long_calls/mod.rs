@@ -15,9 +15,9 @@ pub mod tails;
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
-use super::slow::unit::Unit;
 use crate::cube::kind_of_file::dearest;
 use crate::cube::{Cell, Cube};
+use crate::effects::unit::Unit;
 use crate::findings::{About, Code, Evidence, Finding};
 use crate::model::{Class, ProcessId};
 use crate::sum::Sum;

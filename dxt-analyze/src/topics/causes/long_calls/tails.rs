@@ -1,14 +1,14 @@
 //! Outliers that no slow unit explains: a single stall, or a tail of many.
 
 use super::stand_still::{StandStill, stand_still};
+use crate::effects::residuals::Residuals;
+use crate::effects::unit::Unit;
 use crate::model::ProcessId;
 use crate::model::class::{CLASSES, Class};
 use crate::replay::Savings;
 use crate::shared::outlier_test::FEWEST;
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
-use crate::topics::causes::slow::remaining::Remaining;
-use crate::topics::causes::slow::unit::Unit;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
@@ -71,11 +71,11 @@ impl Tail {
 
 /// Returns a tail per class of calls with outliers.
 #[must_use]
-pub fn tails(cube: &Remaining<'_, '_>) -> Vec<Tail> {
+pub fn tails(cube: &Residuals<'_, '_>) -> Vec<Tail> {
     CLASSES.into_iter().filter_map(|class| tail(cube, class)).collect()
 }
 
-fn tail(cube: &Remaining<'_, '_>, class: Class) -> Option<Tail> {
+fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra) = (0_u64, 0_u64, 0.0);
     let mut savings = Vec::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();

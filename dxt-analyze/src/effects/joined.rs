@@ -1,6 +1,6 @@
 //! Merges slow units of a sort into one finding: they save more together, or are slow in the same way or at the same time.
 
-use super::Slow;
+use super::Effect;
 use super::unit::Unit;
 use crate::cube::Cube;
 use crate::replay::{Savings, Work};
@@ -19,8 +19,8 @@ const MORE_TOGETHER: f64 = 1.2;
 
 /// Merges units of a sort if they save more together than the sum of both, since ranks wait for each of them.
 #[must_use]
-pub fn together(slow: Vec<Slow>, cube: &Cube<'_>, phases: &Work) -> Vec<Slow> {
-    let mut out: Vec<Slow> = Vec::new();
+pub fn together(slow: Vec<Effect>, cube: &Cube<'_>, phases: &Work) -> Vec<Effect> {
+    let mut out: Vec<Effect> = Vec::new();
     let a_group: BTreeSet<Unit> = slow.iter().filter(|slow| !slow.more.is_empty()).map(|slow| slow.unit).collect();
     for one in slow {
         // Different calls that are slow at the same time have one cause.
@@ -28,7 +28,7 @@ pub fn together(slow: Vec<Slow>, cube: &Cube<'_>, phases: &Work) -> Vec<Slow> {
             join_moment(moment, one);
             continue;
         }
-        let like = |other: &Slow| {
+        let like = |other: &Effect| {
             matches!(
                 (&other.unit, &one.unit),
                 (Unit::Target(_), Unit::Target(_))
@@ -53,13 +53,13 @@ pub fn together(slow: Vec<Slow>, cube: &Cube<'_>, phases: &Work) -> Vec<Slow> {
         }
     }
     // Most ranks cannot be slow, unless they are clear of all others as a group.
-    let few = |slow: &Slow| (slow.more.len() + 1) * 2 <= cube.run.processes.len();
+    let few = |slow: &Effect| (slow.more.len() + 1) * 2 <= cube.run.processes.len();
     out.retain(|slow| !matches!(slow.unit, Unit::Process(_)) || a_group.contains(&slow.unit) || few(slow));
     out
 }
 
 /// True if two units are different calls at about the same time.
-fn is_same_moment(one: &Slow, other: &Slow) -> bool {
+fn is_same_moment(one: &Effect, other: &Effect) -> bool {
     let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return false };
     let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));
     let shorter = f64::from((until - from).min(to - since) + 1);
@@ -67,7 +67,7 @@ fn is_same_moment(one: &Slow, other: &Slow) -> bool {
     other_calls && one.grows == other.grows && both >= shorter * SAME_MOMENT
 }
 
-fn join_moment(into: &mut Slow, other: Slow) {
+fn join_moment(into: &mut Effect, other: Effect) {
     if let (Unit::Moment(from, until), Unit::Moment(since, to)) = (into.unit, other.unit) {
         into.unit = Unit::Moment(from.min(since), until.max(to));
     }
@@ -76,8 +76,8 @@ fn join_moment(into: &mut Slow, other: Slow) {
 }
 
 /// True if two files or targets are equally slow: their causes cannot be distinguished.
-fn as_slow(one: &Slow, other: &Slow) -> bool {
-    let first = |slow: &Slow| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
+fn as_slow(one: &Effect, other: &Effect) -> bool {
+    let first = |slow: &Effect| slow.by.first().map(|(class, odd, ..)| (*class, odd.above));
     let has_no_more = matches!(one.unit, Unit::File(_) | Unit::Target(_));
     let (true, Some(mine), Some(theirs)) = (has_no_more, first(one), first(other)) else { return false };
     mine.0 == theirs.0 && (mine.1 - theirs.1).abs() <= AS_SLOW.ln()
