@@ -287,7 +287,7 @@ thresholds! {
 /// Constants of the model of slow units ([`crate::effects`]), which users cannot set.
 pub mod effects {
     /// Least share of the best saving from which the candidate of fewest units wins. Ratio, 0.5 to 1. Source: ours, simulated jobs.
-    pub const NEARLY_AS_MUCH: f64 = 0.75;
+    pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
     /// Least share of the time in calls that an effect explains. Ratio, below 0.01. Source: ours.
     pub const LEAST_SHARE: f64 = 0.001;
     /// Most effects that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
@@ -315,7 +315,9 @@ pub mod effects {
     pub const MOST_RANGES: usize = 4;
     /// Least length of a slow range: shorter ones are the begin or end of a burst. Part of the run, below 0.1. Source: ours.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Least part of all calls before, in and beside a slow range, if few time windows are: programs begin slowly. Ratio, below 0.5. Source: ours.
+    /// Least part of the time windows, or of the calls, in a slow range and in the others. Ratio, below 0.5. Source: ours.
+    pub const QUARTER: f64 = 0.25;
+    /// Least part of all calls before a slow range, if few time windows are: programs begin slowly. Ratio, below 0.5. Source: ours.
     pub const BEGINNING: f64 = 0.15;
     /// Part of the slow windows, from their fast end, and of the others, from their slow end, that may overlap. Ratio, below 0.5. Source: ours.
     pub const OVERLAPPING: f64 = 0.1;
@@ -354,6 +356,56 @@ pub mod effects {
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
     /// Largest shortest call of a target that only looks slow, relative to others' shortest call. Ratio. Source: ours.
     pub const AS_QUICK: f64 = 1.5;
+    /// Largest number of calls with most of the excess that are reported separately. Calls. Source: ours.
+    pub const FEW_STALLS: usize = 3;
+    /// Fewest outliers that may point to a unit. Calls. Source: ours.
+    pub const SEVERAL_OUTLIERS: u64 = 4;
+    /// Probability of chance above which they do not. Probability. Source: ours.
+    pub const BY_CHANCE: f64 = 0.01;
+    /// Least share of the excess in few calls, of the outliers on one unit, of the files with one. Ratio, above 0.5. Source: ours.
+    pub const MOST: f64 = 0.8;
+    /// Largest share of a cell's time that effects explain for its outliers to count. Ratio. Source: ours.
+    pub const EXPLAINED: f64 = 0.3;
+    /// Part of at least [`CALLS_OF_TWO_WAYS`] calls from which outliers are no tail: storage serves in two ways, as from cache and disk. Ratio.
+    /// Source: ours.
+    pub const TWO_WAYS: f64 = 0.1;
+    /// Calls. Source: ours.
+    pub const CALLS_OF_TWO_WAYS: u64 = 100;
+    /// Largest size octave of requests that fit a C stream's buffer: one of several such requests fills or flushes it. Bits. Source: glibc.
+    pub const BUFFERED: u8 = 16;
+    /// Least part of the excess of all outliers that a class must have to be named. Ratio. Source: ours.
+    pub const NAMED: f64 = 0.1;
+    /// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own. Ratio. Source: ours.
+    pub const ONE_CALL: f64 = 1.0 / 3.0;
+    /// Fewest files with an outlier each, and least mean number of calls per file. Files, calls. Source: ours.
+    pub const FEWEST_FILES: usize = 5;
+    /// Calls. Source: ours.
+    pub const CALLS_OF_FILE: u64 = 2;
+    /// Largest ratio of the longest stall in a row to the shortest: one cause slows calls by similar times. Ratio. Source: ours.
+    pub const SIMILAR_STALLS: f64 = 3.0;
+    /// Least part of the processes whose first call is an outlier. Ratio. Source: ours.
+    pub const HALF: f64 = 0.5;
+    /// Least part of the outliers' excess that is in first calls of processes. Ratio. Source: ours.
+    pub const NEARLY_ALL_FIRST: f64 = 0.98;
+    /// Least mean number of bursts per process. Bursts. Source: ours.
+    pub const BURSTS: usize = 2;
+    /// Longest first call: longer ones are not due to setting up, ns. Source: ours.
+    pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
+    /// Least mean number of calls per process or burst. Calls. Source: ours.
+    pub const CALLS_OF_FIRST: u64 = 4;
+    /// Part of a stall after which a lock wait must end to count: one that ends earlier was for another holder. Ratio. Source: ours.
+    pub const UNTIL_ITS_END: f64 = 0.9;
+    /// Least part of the processes that are in an outlier at the same time for storage to stand still. Ratio. Source: ours.
+    pub const MOST_STAND_STILL: f64 = 0.6;
+    /// Like [`MOST_STAND_STILL`], for a single stop. Ratio. Source: ours.
+    pub const ALL_STAND_STILL: f64 = 0.9;
+    /// Largest spread of the ends of calls, as a part of the longest, for them to end together: storage that resumes answers all waiting calls
+    /// at once. Ratio. Source: ours.
+    pub const TOGETHER: f64 = 0.35;
+    /// Least part of the outliers' excess that is in such stops. Ratio. Source: ours.
+    pub const STOPS_COST: f64 = 0.7;
+    /// Largest standard deviation of the intervals between stops, as a part of their mean, for stops to be regular. Ratio. Source: ours.
+    pub const REGULAR: f64 = 0.25;
 }
 
 /// Iterates over the words of a text that could be names of thresholds: runs of letters, digits and underscores.

@@ -94,7 +94,7 @@ fn of_class(cube: &Residuals<'_, '_>, class: Class) -> Vec<Candidate> {
         }
         if let Some((member, odd)) = term.of_two
             && odd.p <= p / 2.0
-            && odd.above >= least.min_slowdown.max(OF_TWO).ln()
+            && odd.above >= if matches!(first, Unit::Target(_)) { factor.max(OF_TWO) } else { factor }.ln()
         {
             out.push(one(class, member.unit, odd, (2, member.calls)));
         }
@@ -113,11 +113,16 @@ fn one(class: Class, unit: Unit, odd: Odd, (among, calls): (usize, u64)) -> Cand
 fn slow_of(term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
     let values: Vec<f64> = term.members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = term.members.iter().map(|member| member.error).collect();
-    let of = |set: SlowSet| {
+    let with = |set: &SlowSet, slow: &[usize]| {
         let member = |at: &usize| term.members.get(*at).map(|member| (*member, member.above - set.others));
-        (set.odd, set.slow.iter().filter_map(member).collect())
+        (set.odd, slow.iter().filter_map(member).collect())
     };
-    slow_sets(&values, &errors, p).into_iter().map(of).collect()
+    // The slowest alone may explain the others of its set: calls that reach a slow target reach its neighbours, too.
+    let of = |set: SlowSet| {
+        let slowest = set.slow.split_last().filter(|(_, others)| !others.is_empty()).map(|(last, _)| vec![*last]);
+        std::iter::once(set.slow.clone()).chain(slowest).map(|slow| with(&set, &slow)).collect::<Vec<_>>()
+    };
+    slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
 }
 
 /// Makes a candidate of a slow set, or of each range of neighbouring file regions.

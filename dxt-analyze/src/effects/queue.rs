@@ -35,7 +35,12 @@ impl Queues {
 
     /// True if a target has no more load than others.
     pub(super) fn is_asked_as_much(&self, target: u32) -> bool {
-        self.loads.asked(target).max(self.loads.together(target)) <= AS_MUCH
+        self.loads.asked(target) <= AS_MUCH
+    }
+
+    /// True if no more processes begin calls together on a target than on others.
+    pub(super) fn begins_as_much(&self, target: u32) -> bool {
+        self.loads.together(target) <= AS_MUCH
     }
 
     /// True if calls on a target are long only because many are in flight ([`Busy::is_only_busy`]).

@@ -74,9 +74,8 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, class: Class, p: f64) -> V
     let processes: Vec<Value> = of_process.iter().map(|(one, takes)| value((Unit::Process(*one), *takes))).collect();
     let queues = Queues::of(cube, class);
     // A target with about the same load as others is slow by itself; one with far more load is slow by its load.
-    let counts = |target: &u32| {
-        queues.is_overloaded(*target) || queues.is_asked_as_much(*target) && !queues.is_only_busy(*target)
-    };
+    let by_itself = |at: u32| queues.is_asked_as_much(at) && queues.begins_as_much(at) && !queues.is_only_busy(at);
+    let counts = |target: &u32| queues.is_overloaded(*target) || by_itself(*target);
     let targets: Vec<Value> =
         of_target.into_iter().map(|(target, takes)| value((Unit::Target(target), takes))).collect();
     let least = cube.run.thresholds.min_slowdown;

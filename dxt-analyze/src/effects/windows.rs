@@ -5,7 +5,8 @@ use crate::cube::Cube;
 use crate::model::Class;
 use crate::shared::outlier_test::{Odd, PrefixSums, against, slow_sets};
 use crate::thresholds::effects::{
-    BEGINNING, GROWS_IN_ORDER, LESS_DONE, LESS_DONE_AS_IT_GROWS, MOST_RANGES, OVERLAPPING, SHORTEST_RANGE, UNLIKE,
+    BEGINNING, GROWS_IN_ORDER, LESS_DONE, LESS_DONE_AS_IT_GROWS, MOST_RANGES, OVERLAPPING, QUARTER, SHORTEST_RANGE,
+    UNLIKE,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -88,11 +89,14 @@ fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let slow = values.get(range.clone())?;
     let fast = [values.get(..range.start)?, values.get(range.end..)?].concat();
     let theirs: u64 = calls.get(range.clone())?.iter().sum();
-    // A short run of fast windows may have most of the calls.
-    let enough = |calls: u64| calls as f64 >= all as f64 * BEGINNING;
-    let is_part = enough(theirs) && enough(all - theirs) || fast.len() > slow.len();
-    let clear = quantile(slow, OVERLAPPING) > quantile(&fast, 1.0 - OVERLAPPING);
-    (odd.above >= UNLIKE.ln() && is_part && clear).then_some((range, odd))
+    // Slow calls fill many windows: a part of the run is one by windows or by calls. A shorter range is far slower than all others.
+    let share = |count: usize, calls: u64| (count as f64 / values.len() as f64).max(calls as f64 / all.max(1) as f64);
+    let is_part = |count: usize, calls: u64| count >= 4 && share(count, calls) >= QUARTER;
+    let (is_long, least) =
+        (is_part(slow.len(), theirs), if slow.len() < fast.len() { UNLIKE * UNLIKE } else { f64::MAX });
+    let clear = |part: f64| quantile(slow, part) > quantile(&fast, 1.0 - part);
+    let is = if is_long { clear(OVERLAPPING) } else { clear(0.0) && odd.above >= least.ln() };
+    (odd.above >= UNLIKE.ln() && is_part(fast.len(), all - theirs) && is).then_some((range, odd))
 }
 
 /// Returns the range after the first quarter, if values rise from each quarter to the next.

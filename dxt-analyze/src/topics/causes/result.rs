@@ -1,14 +1,14 @@
 //! Findings about slow units, outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
-use super::long_calls::tails::tails;
-use super::long_calls::{joined_with_slow, of_tails};
+use super::long_calls_as_finding::{joined_with_slow, of_tail};
 use super::price::price;
 use super::shape::aliasing::Aliased;
 use super::shape::shared_block::joins;
 use super::slow_as_finding::{asked, of_unit};
 use crate::cube::Cube;
 use crate::cube::reading::phases::Gaps;
+use crate::effects::calls::tails;
 use crate::effects::joined::together;
 use crate::effects::queue::Busy;
 use crate::effects::unit::Unit;
@@ -28,7 +28,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     let slow = together(slow, cube, &phases);
     let (busy, slow): (Vec<Effect>, Vec<Effect>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(cube, &phases, slow, of_unit(cube, slow))).collect();
-    let of_long_calls = of_tails(cube, tails(&remaining));
+    let of_long_calls = tails(&remaining).iter().flat_map(|tail| of_tail(cube, tail)).collect();
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
     out.extend(of_long_calls);
     let mut shapes = super::shape::claims(cube, gaps);

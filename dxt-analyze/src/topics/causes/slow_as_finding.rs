@@ -53,7 +53,9 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
         workers: Some(run.workers_name()).filter(|_| run.processes.len() > 1),
     };
     let (code, words) = match slow.unit {
-        _ if matches!(facts.sole_user, Some(SoleUser::Theirs(_))) => (Code::SLOW_RANK, words::slow_rank(&facts)),
+        _ if matches!(facts.sole_user, Some(SoleUser::Theirs(_) | SoleUser::EitherOnTarget(..))) => {
+            (Code::SLOW_RANK, words::slow_rank(&facts))
+        }
         Unit::Moment(..) => (Code::SLOW_MOMENT, words::slow_moment(&facts)),
         Unit::Process(_) => (Code::SLOW_RANK, words::slow_rank(&facts)),
         Unit::Node(_) => (Code::SLOW_NODE, words::slow_node(&facts)),
