@@ -31,7 +31,7 @@ pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: 
     if let Some(set) = slow_sets(&values, &errors, p).into_iter().find(|set| set.odd.above >= least) {
         let mut slow = set.slow.clone();
         slow.sort_unstable();
-        let runs = slow.chunk_by(|a, b| b - a <= 1 || slot(members, *b) <= slot(members, *a) + 2);
+        let runs = slow.chunk_by(|a, b| b - a <= 1);
         let ranges_of: Vec<Range<usize>> = runs.filter_map(|run| Some(*run.first()?..run.last()? + 1)).collect();
         // So many slow periods are the program's way of working.
         if ranges_of.len() <= MOST_RANGES {
