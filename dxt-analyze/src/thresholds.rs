@@ -383,7 +383,8 @@ pub mod effects {
     pub const CALLS_OF_FILE: u64 = 2;
     /// Largest ratio of the longest stall in a row to the shortest: one cause slows calls by similar times. Ratio. Source: ours.
     pub const SIMILAR_STALLS: f64 = 3.0;
-    /// Least part of the processes whose first call is an outlier. Ratio. Source: ours.
+    /// Least part of the processes whose first call is an outlier, of the shorter of two ranges of windows that overlap, of a region's calls that
+    /// are in slow windows. Ratio. Source: ours.
     pub const HALF: f64 = 0.5;
     /// Least part of the outliers' excess that is in first calls of processes. Ratio. Source: ours.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;

@@ -11,7 +11,7 @@ use crate::model::Class;
 use crate::model::class::CLASSES;
 use crate::replay::Savings;
 use crate::shared::outlier_test::{Odd, SlowSet, against, clearly_slower, slow_sets};
-use crate::thresholds::effects::{MEMORY_NS, NODE_GAP, OF_TWO, UNLIKE};
+use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, UNLIKE};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) fn candidates(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class
         CLASSES.into_par_iter().with_max_len(1).map(|class| of_class(cube, class)).collect();
     let mut by: BTreeMap<Vec<Unit>, Effect> = BTreeMap::new();
     for mut one in classes.into_iter().flatten() {
-        one.units.sort_by(|a, b| a.0.cmp(&b.0));
+        one.units.sort_by_key(|(unit, _)| *unit);
         let units: Vec<Unit> = one.units.iter().map(|(unit, _)| *unit).collect();
         let Some((&(class, ..), (&unit, more))) = one.by.first().zip(units.split_first()) else { continue };
         let is_known = units.iter().any(|unit| known.contains(&(*unit, class)));
@@ -219,5 +219,5 @@ fn is_of_window(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>, unit:
         all += cell.sums.calls as f64 * part;
         within += if moments.iter().any(|unit| unit.has(cube, cell)) { cell.sums.calls as f64 * part } else { 0.0 };
     }
-    within >= all * 0.5
+    within >= all * HALF
 }

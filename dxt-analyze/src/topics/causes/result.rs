@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim> {
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
     let (slow, remaining) = effects(cube, &phases, &slots);
-    let slow = together(slow, cube, &phases);
+    let slow = together(slow);
     let (busy, slow): (Vec<Effect>, Vec<Effect>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(cube, &phases, slow, of_unit(cube, slow))).collect();
     let of_long_calls = tails(&remaining).iter().flat_map(|tail| of_tail(cube, tail)).collect();
