@@ -147,41 +147,42 @@ fn sets(class: Class, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Ve
 }
 
 /// Returns the nodes, at most half of all, all of whose ranks are slower than all other ranks; ranks within a node are the replicates.
-fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64) -> Vec<Candidate> {
-    let node = |member: &Member| match member.unit {
-        Unit::Process(process) => cube.run.process(process).map(|process| process.node),
-        _ => None,
-    };
-    let mut by: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    ranks.iter().for_each(|member| by.entry(node(member).unwrap_or(u32::MAX)).or_default().push(member.above));
-    let mut order: Vec<(u32, Vec<f64>)> = by.into_iter().filter(|(_, ranks)| ranks.len() > 1).collect();
-    let bounds = |of: &[f64]| of.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-    order.sort_by(|a, b| bounds(&a.1).0.total_cmp(&bounds(&b.1).0).then(a.0.cmp(&b.0)));
-    let all: usize = order.iter().map(|(_, ranks)| ranks.len()).sum();
-    if all < ranks.len() {
-        return Vec::new();
-    }
-    let mut out = Vec::new();
-    for first in order.len().div_ceil(2)..order.len() {
-        let values =
-            |of: &[(u32, Vec<f64>)]| of.iter().flat_map(|(_, ranks)| ranks.iter().copied()).collect::<Vec<f64>>();
-        let (fast, slow) = (values(&order[..first]), values(&order[first..]));
-        let (range, slowest) = (bounds(&fast), bounds(&slow).0);
-        let is_apart = slowest - range.1 >= (range.1 - range.0) * NODE_GAP;
-        let odd = if is_apart { clearly_slower(&fast, &slow) } else { None };
-        if let Some(odd) =
-            odd.filter(|odd| odd.p <= p / order.len() as f64 && odd.above >= cube.run.thresholds.min_slowdown.ln())
-        {
-            let slow = &order[first..];
-            let above = |ranks: &[f64]| against(&fast, ranks).above;
-            let units: Vec<(Unit, f64)> = slow.iter().map(|(node, ranks)| (Unit::Node(*node), above(ranks))).collect();
-            let is_slow = |member: &&Member| node(member).is_some_and(|node| slow.iter().any(|(one, _)| *one == node));
-            let calls = ranks.iter().filter(is_slow).map(|member| member.calls).fold(0, u64::saturating_add);
-            out.push(Candidate { units, by: vec![(class, odd, order.len(), calls)], grows: false, savings: None });
-            break;
+fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64) -> Option<Candidate> {
+    let mut by: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
+    for member in ranks {
+        if let Unit::Process(process) = member.unit {
+            by.entry(cube.run.process(process)?.node).or_default().push(member);
         }
     }
-    out
+    if by.values().any(|ranks| ranks.len() < 2) {
+        return None;
+    }
+    let values = |ranks: &[&Member]| ranks.iter().map(|member| member.above).collect::<Vec<f64>>();
+    let least = |ranks: &[&Member]| ranks.iter().map(|member| member.above).fold(f64::INFINITY, f64::min);
+    let most = |ranks: &[&Member]| ranks.iter().map(|member| member.above).fold(f64::NEG_INFINITY, f64::max);
+    let mut order: Vec<(u32, Vec<&Member>)> = by.into_iter().collect();
+    order.sort_by(|a, b| least(&a.1).total_cmp(&least(&b.1)).then(a.0.cmp(&b.0)));
+    let fastest = least(&order.first()?.1);
+    let mut slowest_before = f64::NEG_INFINITY;
+    for first in 0..order.len() {
+        let (fast, slow) = order.split_at(first);
+        let gap = least(&slow.first()?.1) - slowest_before;
+        let is_apart = first >= order.len().div_ceil(2) && gap >= (slowest_before - fastest) * NODE_GAP;
+        slowest_before = slowest_before.max(most(&slow.first()?.1));
+        if !is_apart {
+            continue;
+        }
+        let all = |of: &[(u32, Vec<&Member>)]| of.iter().flat_map(|(_, ranks)| values(ranks)).collect::<Vec<f64>>();
+        let others = all(fast);
+        let least = (p / order.len() as f64, cube.run.thresholds.min_slowdown.ln());
+        let odd = clearly_slower(&others, &all(slow)).filter(|odd| odd.p <= least.0 && odd.above >= least.1);
+        let Some(odd) = odd else { continue };
+        let above = |ranks: &[&Member]| against(&others, &values(ranks)).above;
+        let units = slow.iter().map(|(node, ranks)| (Unit::Node(*node), above(ranks))).collect();
+        let calls = slow.iter().flat_map(|(_, ranks)| ranks).map(|member| member.calls).fold(0, u64::saturating_add);
+        return Some(Candidate { units, by: vec![(class, odd, order.len(), calls)], grows: false, savings: None });
+    }
+    None
 }
 
 /// Returns the savings of a class of calls if they took as long as their peers.

@@ -1,10 +1,10 @@
-//! The same terms by total time instead of the typical call: units that are slow for a part of the run, or with two kinds of calls, some from a
+//! Terms by total time instead of the typical call: units that are slow for a part of the run, or with two kinds of calls, some from a
 //! cache.
 
 use super::candidates::Candidate;
 use super::queue::Queues;
 use super::residuals::Residuals;
-use super::unit::Unit;
+use super::unit::{Slowdowns, Unit};
 use crate::cube::reading::usual::{FAR, Kind};
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
@@ -153,7 +153,9 @@ fn nodes(cube: &Cube<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
 
 /// Returns the savings if calls of `units` took as long as their peers, in phases in which they are slower.
 fn savings(cube: &Residuals<'_, '_>, class: Class, takes: &[(&Cell, Takes)], units: &[(Unit, f64)]) -> Savings {
-    let theirs = |cell: &Cell| units.iter().any(|(unit, _)| unit.has(cube, cell));
+    let mut slowdowns = Slowdowns::default();
+    units.iter().for_each(|(unit, above)| slowdowns.add(class, *unit, *above));
+    let theirs = |cell: &Cell| slowdowns.of(cube, cell).is_some();
     let mut phases: BTreeMap<usize, Takes> = BTreeMap::new();
     let mut all = Takes::default();
     for (cell, takes) in takes.iter().filter(|(cell, _)| theirs(cell)) {

@@ -142,7 +142,7 @@ fn lasts(cube: &Cube<'_>, unit: Unit) -> bool {
 }
 
 /// True if throughput in a range is below `part` of that at other times, over windows with calls of the class: otherwise calls are long because
-/// of their number.
+/// of how many there are.
 fn does_less(cube: &Cube<'_>, unit: Unit, class: Class, part: f64) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let mut amounts: BTreeMap<u16, f64> = BTreeMap::new();
