@@ -16,6 +16,7 @@ pub mod cli;
 #[cfg(feature = "parquet")]
 mod columnar;
 pub mod cube;
+pub mod effects;
 pub mod export;
 pub mod findings;
 #[cfg(feature = "parquet")]

@@ -1,6 +1,7 @@
 //! Outlier test: finds members of a group that differ from the others by more than chance.
 
 use crate::shared::stats::{QUARTILE, upper_tail_t};
+use std::ops::Range;
 
 /// Largest group whose members are each compared with the mean of the others; in larger ones, with the median and the spread of the fast half.
 pub const FEW: usize = 7;
@@ -8,6 +9,8 @@ pub const FEW: usize = 7;
 pub const FEWEST: usize = 3;
 /// Least spread between members' logarithms: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
+/// Least gap between slow members and all others, if only the gap distinguishes them.
+const LEAST_GAP: f64 = 0.3;
 /// Degrees of freedom that the spread of the calls themselves adds.
 const FROM_CALLS: f64 = 4.0;
 /// Degrees of freedom of a large group.
@@ -61,6 +64,142 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
         .collect()
 }
 
+/// Slow members of a group: their indices, slowest last, and their distance from the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlowSet {
+    /// Indices of the slow members.
+    pub slow: Vec<usize>,
+    /// Distance of the slow members' mean from the others' mean; `p` is that of the least slow member.
+    pub odd: Odd,
+    /// Mean of the other members.
+    pub others: f64,
+}
+
+/// Returns sets of at most half of the members that are slower than all others: the largest one of which each member is an outlier among the
+/// others (Rosner, Technometrics 25, 1983: several outliers mask each other unless all are removed), and the one above the widest gap, if
+/// that is as wide as the others spread (Dixon, Annals of Mathematical Statistics 22, 1951), for any distribution. `errors`: standard errors of
+/// `values`; `p`: largest probability by chance, over all members.
+#[must_use]
+pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
+    if values.len() < FEWEST {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    let at = |of: &[f64], index: usize| of.get(index).copied().unwrap_or_default();
+    order.sort_by(|a, b| at(values, *a).total_cmp(&at(values, *b)).then(a.cmp(b)));
+    let sorted: Vec<f64> = order.iter().map(|index| at(values, *index)).collect();
+    let sums = PrefixSums::of(&sorted);
+    let limit = p / values.len() as f64;
+    let set = |first: usize| {
+        let (fast, slow) = (sums.range(0..first), sums.range(first..sorted.len()));
+        let freedom = first as f64 - 1.0 + FROM_CALLS;
+        let error = order.get(first).map_or(0.0, |index| at(errors, *index));
+        let spread = (fast.deviation.max(LEAST_SPREAD).powi(2) * (1.0 + 1.0 / first as f64) + error.powi(2)).sqrt();
+        let least = (at(&sorted, first) - fast.mean) / spread;
+        let above = slow.mean - fast.mean;
+        let odd = Odd { above, score: above / spread, p: upper_tail_t(least, freedom) };
+        SlowSet { slow: order.get(first..).unwrap_or_default().to_vec(), odd, others: fast.mean }
+    };
+    let firsts = values.len().div_ceil(2)..values.len();
+    let clear = |first: &usize| set(*first).odd.p <= limit;
+    let gap = |first: &usize| at(&sorted, *first) - at(&sorted, first - 1);
+    let widest = firsts.clone().max_by(|a, b| gap(a).total_cmp(&gap(b))).filter(|first| {
+        let range = at(&sorted, first - 1) - at(&sorted, 0);
+        values.len() > FEW && gap(first) >= range.max(LEAST_GAP)
+    });
+    let mut all: Vec<usize> = firsts.clone().find(clear).into_iter().chain(widest).collect();
+    all.dedup();
+    all.into_iter().map(set).collect()
+}
+
+/// Distance of `slow` values from `fast` ones: Welch's t.
+#[must_use]
+pub fn against(fast: &[f64], slow: &[f64]) -> Odd {
+    let (fast, slow) = (PrefixSums::of(fast).range(0..fast.len()), PrefixSums::of(slow).range(0..slow.len()));
+    fast.against(&slow)
+}
+
+/// Returns the distance of `slow` from `fast` values, if each slow one is above each fast one and both are at least [`FEWEST`].
+#[must_use]
+pub fn clearly_slower(fast: &[f64], slow: &[f64]) -> Option<Odd> {
+    let least = slow.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = fast.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (fast.len() >= FEWEST && slow.len() >= FEWEST && least > most).then(|| against(fast, slow))
+}
+
+/// Returns the distance of pairs' `differences` from 0, if all are above it and at least [`FEWEST`].
+#[must_use]
+pub fn all_above(differences: &[f64]) -> Option<Odd> {
+    if differences.len() < FEWEST || differences.iter().any(|difference| *difference <= 0.0) {
+        return None;
+    }
+    let of = PrefixSums::of(differences).range(0..differences.len());
+    let score = of.mean / (of.deviation.max(LEAST_SPREAD) / of.count.sqrt());
+    Some(Odd { above: of.mean, score, p: upper_tail_t(score, of.count - 1.0) })
+}
+
+/// Sums of the first values and of their squares, to compare ranges of values.
+#[derive(Clone, Debug)]
+pub struct PrefixSums(Vec<(f64, f64)>);
+
+/// Mean and standard deviation of a range of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfRange {
+    /// Number of values.
+    pub count: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub deviation: f64,
+}
+
+impl PrefixSums {
+    /// Sums `values`.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let mut sum = (0.0, 0.0);
+        let more = values.iter().map(|value| {
+            sum = (sum.0 + value, sum.1 + value * value);
+            sum
+        });
+        Self(std::iter::once((0.0, 0.0)).chain(more).collect())
+    }
+
+    /// Returns mean and deviation of the values in `range`.
+    #[must_use]
+    pub fn range(&self, range: Range<usize>) -> OfRange {
+        let at = |index: usize| self.0.get(index).copied().unwrap_or_default();
+        let (from, until) = (at(range.start), at(range.end));
+        OfRange::of(until.0 - from.0, until.1 - from.1, range.len() as f64)
+    }
+
+    /// Returns mean and deviation of the values outside of `range`.
+    #[must_use]
+    pub fn outside(&self, range: Range<usize>) -> OfRange {
+        let at = |index: usize| self.0.get(index).copied().unwrap_or_default();
+        let (from, until, all) = (at(range.start), at(range.end), self.0.last().copied().unwrap_or_default());
+        let count = self.0.len() - 1 - range.len();
+        OfRange::of(all.0 - until.0 + from.0, all.1 - until.1 + from.1, count as f64)
+    }
+}
+
+impl OfRange {
+    fn of(sum: f64, squares: f64, count: f64) -> Self {
+        let mean = sum / count.max(1.0);
+        let deviation = ((squares - count * mean * mean).max(0.0) / (count - 1.0).max(1.0)).sqrt();
+        Self { count, mean, deviation }
+    }
+
+    /// Distance of `slow` values from these: Welch's t.
+    #[must_use]
+    pub fn against(&self, slow: &Self) -> Odd {
+        let error = |of: &Self| of.deviation.max(LEAST_SPREAD).powi(2) / of.count.max(1.0);
+        let above = slow.mean - self.mean;
+        let score = above / (error(self) + error(slow)).sqrt();
+        Odd { above, score, p: upper_tail_t(score, (self.count + slow.count - 2.0).max(1.0)) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,5 +223,24 @@ mod tests {
         assert!(found(&[0.0, 0.5, 0.9, 1.4]).is_empty());
         assert!(found(&[0.0, 9.0]).is_empty());
         assert!(found(&(0..40).map(|at| f64::from(at % 7) * 0.1).collect::<Vec<f64>>()).is_empty());
+    }
+
+    #[test]
+    fn several_slow_members_do_not_mask_each_other() {
+        let sets = |values: &[f64]| -> Vec<Vec<usize>> {
+            let mut all = slow_sets(values, &vec![0.02; values.len()], 0.01);
+            all.iter_mut().for_each(|set| set.slow.sort_unstable());
+            all.into_iter().map(|set| set.slow).collect()
+        };
+        assert_eq!(sets(&[0.0, 0.9, 0.02, 0.95]), [[1, 3]]);
+        assert_eq!(sets(&[0.0, 0.02, 0.7, -0.01, 1.9, 0.03]), [[2, 4]]);
+        assert_eq!(sets(&[0.0, 0.02, 0.7]), [[2]]);
+        assert!(sets(&[0.0, 9.0]).is_empty());
+        let slope: Vec<f64> = (0..16).map(|at| f64::from(at) * 0.1).collect();
+        assert!(sets(&slope).is_empty());
+        let queue: Vec<f64> = (1..17).map(|at| f64::from(at).ln()).collect();
+        assert!(sets(&queue).is_empty());
+        // The others form two groups: the slow one is among the slower group, and alone above the widest gap.
+        assert_eq!(sets(&[0.0, 0.49, 0.0, 1.25, 0.01, 0.48, 0.01, 0.49]), [vec![1, 3, 5, 7], vec![3]]);
     }
 }

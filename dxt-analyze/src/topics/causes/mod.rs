@@ -2,24 +2,22 @@
 //! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
 //!
 //! * [`crate::cube`]: all cells of a run, with their slowdown, which findings are made from.
-//! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
-//! * [`long_calls`]: outliers among single calls.
+//! * [`crate::effects`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
 //! * [`shape`]: findings about the shape of the I/O, one per module.
 //! * [`crate::replay`]: the job's run time with savings applied.
-//! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`]: findings of slow
-//!   units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
+//! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`],
+//!   [`long_calls_as_finding`]: findings of slow units and of outliers; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
 
 pub mod args;
 pub mod claim;
 pub mod codes;
 mod in_report;
-pub mod long_calls;
+mod long_calls_as_finding;
 pub mod named;
 pub mod price;
 pub mod result;
 pub mod shape;
-pub mod slow;
 mod slow_as_finding;
 mod sole_user;
 pub mod view;

@@ -1,7 +1,7 @@
 //! Names of units, for sentences and as subjects of findings.
 
-use super::slow::unit::Unit;
 use crate::cube::Cube;
+use crate::effects::unit::Unit;
 use crate::findings::About;
 use crate::words::units::Subject;
 use std::collections::BTreeSet;

@@ -1,21 +1,21 @@
 //! Findings about slow units, outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
-use super::long_calls::tails::tails;
-use super::long_calls::{joined_with_slow, of_tails};
+use super::long_calls_as_finding::{joined_with_slow, of_tail};
 use super::price::price;
 use super::shape::aliasing::Aliased;
 use super::shape::shared_block::joins;
-use super::slow::at_once::AtOnce;
-use super::slow::joined::together;
-use super::slow::load::OVERLOADED;
-use super::slow::unit::Unit;
-use super::slow::{Slow, slow_units};
 use super::slow_as_finding::{asked, of_unit};
 use crate::cube::Cube;
 use crate::cube::reading::phases::Gaps;
+use crate::effects::calls::tails;
+use crate::effects::joined::together;
+use crate::effects::queue::Busy;
+use crate::effects::unit::Unit;
+use crate::effects::{Effect, effects};
 use crate::findings::Code;
 use crate::replay::Work;
+use crate::thresholds::effects::OVERLOADED;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ use std::collections::BTreeMap;
 #[must_use]
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim> {
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
-    let (slow, remaining) = slow_units(cube);
-    let slow = together(slow, cube, &phases);
-    let (busy, slow): (Vec<Slow>, Vec<Slow>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
+    let (slow, remaining) = effects(cube, &phases, &slots);
+    let slow = together(slow);
+    let (busy, slow): (Vec<Effect>, Vec<Effect>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(cube, &phases, slow, of_unit(cube, slow))).collect();
-    let of_long_calls = of_tails(cube, tails(&remaining));
+    let of_long_calls = tails(&remaining).iter().flat_map(|tail| of_tail(cube, tail)).collect();
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
     out.extend(of_long_calls);
     let mut shapes = super::shape::claims(cube, gaps);
@@ -68,10 +68,10 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
 }
 
 /// Limits the claim of storage targets to the time that they are busy longer than others: otherwise nobody waits for them.
-fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Slow, mut claim: Claim) -> Claim {
+fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Effect, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };
-        slow.by.iter().map(|(class, ..)| AtOnce::of(cube, *class).longer_ns(*target)).sum::<Option<f64>>()
+        slow.by.iter().map(|(class, ..)| Busy::of(cube, *class).longer_ns(*target)).sum::<Option<f64>>()
     };
     let Some(most) = slow.more.iter().chain([&slow.unit]).map(longer).sum::<Option<f64>>() else { return claim };
     let saved = phases.saved(cube, &claim.savings);

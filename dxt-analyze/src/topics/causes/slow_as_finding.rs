@@ -2,14 +2,14 @@
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
-use super::slow::Slow;
-use super::slow::load::{Loads, OVERLOADED};
-use super::slow::unit::Unit;
 use super::sole_user::{self, sole_user};
 use crate::cube::{Cell, Cube};
+use crate::effects::queue::Loads;
+use crate::effects::unit::Unit;
+use crate::effects::{By, Effect};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId, Run};
-use crate::shared::outlier_test::Odd;
+use crate::thresholds::effects::OVERLOADED;
 use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject, Users};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit, with the calls that it explains.
-pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
+pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let run = cube.run;
     let (unit, mut about) = named(cube, slow.unit);
     let mut by = slow.by.clone();
@@ -53,7 +53,9 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
         workers: Some(run.workers_name()).filter(|_| run.processes.len() > 1),
     };
     let (code, words) = match slow.unit {
-        _ if matches!(facts.sole_user, Some(SoleUser::Theirs(_))) => (Code::SLOW_RANK, words::slow_rank(&facts)),
+        _ if matches!(facts.sole_user, Some(SoleUser::Theirs(_) | SoleUser::EitherOnTarget(..))) => {
+            (Code::SLOW_RANK, words::slow_rank(&facts))
+        }
         Unit::Moment(..) => (Code::SLOW_MOMENT, words::slow_moment(&facts)),
         Unit::Process(_) => (Code::SLOW_RANK, words::slow_rank(&facts)),
         Unit::Node(_) => (Code::SLOW_NODE, words::slow_node(&facts)),
@@ -65,7 +67,7 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
 }
 
 /// Returns the slowdown of a class of calls.
-fn of_class(cube: &Cube<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
+fn of_class(cube: &Cube<'_>, slow: &Effect, (class, odd, among, calls): &By) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
     SlowCalls { class: *class, op: operation(cube, slow, *class), times, calls: *calls, score, p, among: *among }
@@ -94,7 +96,7 @@ fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
 }
 
 /// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
-pub(super) fn asked(cube: &Cube<'_>, slow: &Slow) -> f64 {
+pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(cube, &classes);
     let of = |unit: &Unit| match unit {
@@ -105,7 +107,7 @@ pub(super) fn asked(cube: &Cube<'_>, slow: &Slow) -> f64 {
 }
 
 /// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
-fn similar(cube: &Cube<'_>, slow: &Slow) -> Vec<u32> {
+fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let is = |cell: &&Cell| cell.leaf && classes.contains(&cell.class) && !cell.targets.is_empty();
@@ -127,7 +129,7 @@ fn similar(cube: &Cube<'_>, slow: &Slow) -> Vec<u32> {
 }
 
 /// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
-fn operation(cube: &Cube<'_>, slow: &Slow, class: Class) -> Option<String> {
+fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {
         let cell = cube.cells.get(*index as usize).filter(|cell| cell.class == class);
@@ -148,7 +150,7 @@ fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
     Some(all)
 }
 
-fn time_of(cube: &Cube<'_>, slow: &Slow, class: Class) -> f64 {
+fn time_of(cube: &Cube<'_>, slow: &Effect, class: Class) -> f64 {
     let of = |index: &u32| cube.cells.get(*index as usize).is_some_and(|cell| cell.class == class);
     slow.savings.iter().filter(|(index, _)| of(index)).map(|(_, ns)| ns).sum()
 }

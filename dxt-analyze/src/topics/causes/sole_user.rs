@@ -2,9 +2,9 @@
 //! such file, or if opens and closes (another server) are slow, too. The same holds for a storage target and the only process that reaches it,
 //! and only it.
 
-use super::slow::Slow;
-use super::slow::unit::Unit;
 use crate::cube::{Cell, Cube};
+use crate::effects::Effect;
+use crate::effects::unit::Unit;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ pub(super) enum SoleUser {
 /// Returns the sole users of the slow files, or of the slow storage target, or of the target of a slow process; `None` if there are other users,
 /// or another unit is slow.
 #[must_use]
-pub(super) fn sole_user(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
+pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {
         return alone_on(cube, slow);
     }
@@ -59,7 +59,7 @@ pub(super) fn sole_user(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
 }
 
 /// Returns the process that alone has calls of the slow classes on a storage target, and on no other target.
-fn alone_on(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
+fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     let is = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let all = || cube.cells.iter().filter(is);
     let first = all().find(|cell| slow.more.is_empty() && slow.unit.has(cube, cell))?;
@@ -77,7 +77,7 @@ fn alone_on(cube: &Cube<'_>, slow: &Slow) -> Option<SoleUser> {
 }
 
 /// True if the process makes enough such calls on another file.
-fn has_others(cube: &Cube<'_>, slow: &Slow, file: FileId, process: ProcessId) -> bool {
+fn has_others(cube: &Cube<'_>, slow: &Effect, file: FileId, process: ProcessId) -> bool {
     let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);
     let sizes: BTreeSet<(Class, u8)> =
@@ -87,7 +87,7 @@ fn has_others(cube: &Cube<'_>, slow: &Slow, file: FileId, process: ProcessId) ->
 }
 
 /// True if opens and closes of a file take far longer than their peers.
-fn opens_are_slow(cube: &Cube<'_>, slow: &Slow, file: FileId) -> bool {
+fn opens_are_slow(cube: &Cube<'_>, slow: &Effect, file: FileId) -> bool {
     let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
     if slow.by.iter().any(|(class, ..)| is(*class)) {
         return true;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
 /// Time of a metadata call that a server answers at once, ns.
-pub const QUICK_NS: f64 = 300_000.0;
+pub const QUICK_NS: f64 = crate::thresholds::effects::MEMORY_NS;
 /// Closes of C streams up to which they count as writes of the buffer.
 const FEW_CLOSES: u64 = 16;
 /// Metadata calls of a process from which they are many.

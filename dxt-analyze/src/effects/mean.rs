@@ -2,7 +2,7 @@
 
 /// Running weighted mean.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mean {
+pub(super) struct Mean {
     sum: f64,
     weight: f64,
 }
@@ -15,19 +15,19 @@ impl Mean {
 
     /// Makes a mean from its value and weight.
     #[must_use]
-    pub fn of(value: f64, weight: f64) -> Self {
+    pub(super) fn of(value: f64, weight: f64) -> Self {
         Self { sum: value * weight, weight }
     }
 
     /// Returns the mean.
     #[must_use]
-    pub fn get(self) -> f64 {
+    pub(super) fn get(self) -> f64 {
         self.sum / self.weight.max(1.0)
     }
 
     /// Returns the weight: number of calls.
     #[must_use]
-    pub fn weight(self) -> f64 {
+    pub(super) fn weight(self) -> f64 {
         self.weight
     }
 }

@@ -1,23 +1,12 @@
 //! Repeated outliers of most processes at the same time: storage stops for all, on no particular rank or node.
 
+use super::span;
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::outlier_test::FEWEST;
+use crate::thresholds::effects::{ALL_STAND_STILL, MOST_STAND_STILL, REGULAR, STOPS_COST, TOGETHER};
 use std::collections::BTreeSet;
-
-/// Least part of the processes with such calls that are in an outlier at the same time.
-const OF_PROCESSES: f64 = 0.6;
-/// Largest spread of the ends of calls, as a part of the longest call, for them to end together: storage that resumes answers all waiting calls
-/// at once, while chance outliers end independently.
-pub(super) const TOGETHER: f64 = 0.35;
-/// Least part of the outliers' excess that is in such stops.
-const OF_COST: f64 = 0.7;
-/// Fewest processes of which a single stop counts, if at least the part `NEARLY_ALL` of them is in an outlier.
-const SEVERAL: usize = 3;
-const NEARLY_ALL: f64 = 0.9;
-/// Largest standard deviation of the intervals between stops, as a part of their mean, for stops to be regular.
-const REGULAR: f64 = 0.25;
 
 /// Stops of storage for most processes.
 #[derive(Clone, Debug)]
@@ -41,39 +30,38 @@ type Long = (u64, u64, u32);
 
 /// Finds stops among outliers of a class. `cells`: cells with their excess, ns; `processes`: number of processes with calls of the class.
 #[must_use]
-pub fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
+pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
     let cell = |index: u32| cube.cells.get(index as usize);
     let mut calls: Vec<Long> = cells
         .iter()
         .filter_map(|(index, _)| {
-            let cell = &cell(*index)?.sums;
-            let began = cell.longest_began()?;
-            Some((began, began.saturating_add(cell.longest_ns), *index))
+            let (began, end) = span(cell(*index)?)?;
+            Some((began, end, *index))
         })
         .collect();
     calls.sort_unstable();
-    let need = ((processes as f64 * OF_PROCESSES).ceil() as usize).max(2);
+    let need = ((processes as f64 * MOST_STAND_STILL).ceil() as usize).max(2);
     let groups: Vec<(&[Long], usize)> = at_once(&calls)
         .into_iter()
         .map(|group| (group, most_at_once(group, cell).min(most_end_together(group, cell))))
         .filter(|(group, most)| *most >= need && !go_on_meanwhile(cube, class, group))
         .collect();
-    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * NEARLY_ALL;
-    let clear = processes >= SEVERAL && !groups.is_empty() && groups.iter().all(nearly_all);
+    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * ALL_STAND_STILL;
+    let clear = processes >= FEWEST && !groups.is_empty() && groups.iter().all(nearly_all);
     let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
     let savings: Savings = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
     let extra_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    if groups.len() < FEWEST && !clear || extra_ns < all * OF_COST {
+    if groups.len() < FEWEST && !clear || extra_ns < all * STOPS_COST {
         return None;
     }
     let far = savings.iter().filter_map(|(index, _)| cell(*index)).map(|cell| cell.sums.far_calls).sum();
-    let span = |group: &&[Long]| {
+    let whole = |group: &&[Long]| {
         let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
         (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
     };
-    let spans: Vec<(u64, u64)> = groups.iter().map(span).collect();
+    let spans: Vec<(u64, u64)> = groups.iter().map(whole).collect();
     Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, savings })
 }
 

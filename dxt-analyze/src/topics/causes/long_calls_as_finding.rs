@@ -1,88 +1,76 @@
 //! Outliers (calls far longer than their peers) as findings: a stall, those of one process, of most processes at once, or of no unit in particular.
-//!
-//! * [`tails`]: outliers of a class; [`scattered`]: of several classes; [`stalls_in_a_row`]: consecutive ones; [`stand_still`]: those of most
-//!   processes at once.
-//! * [`first_calls`]: first calls of processes or bursts; [`once_each`]: one outlier per file.
-//! * [`held_lock`]: waits for a lock whose holder stalls.
-
-pub mod first_calls;
-pub mod held_lock;
-pub mod once_each;
-pub mod scattered;
-pub mod stalls_in_a_row;
-pub mod stand_still;
-pub mod tails;
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
-use super::slow::unit::Unit;
-use crate::cube::kind_of_file::dearest;
 use crate::cube::{Cell, Cube};
-use crate::findings::{About, Code, Evidence, Finding};
-use crate::model::{Class, ProcessId};
+use crate::effects::calls::first_calls::FirstCalls;
+use crate::effects::calls::stand_still::StandStill;
+use crate::effects::calls::{Common, Tail, held_lock, span};
+use crate::effects::unit::Unit;
+use crate::findings::{About, Code, Evidence, Finding, Severity};
+use crate::model::ProcessId;
 use crate::sum::Sum;
 use crate::words::calls::{self as words, Call, Where};
-use once_each::once_each;
-use stand_still::{StandStill, TOGETHER};
 use std::collections::BTreeSet;
-use tails::Tail;
 
-/// Makes claims of tails, or of their calls separately.
+/// Makes claims of a tail, or of its calls separately.
 #[must_use]
-pub fn of_tails(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Claim> {
-    scattered::joined(cube, tails).iter().flat_map(|tail| of_tail(cube, tail)).collect()
-}
-
-fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
-    let cell = |index: u32| cube.cells.get(index as usize);
-    if let Some(claim) = first_calls::claim(cube, tail) {
-        return vec![claim];
-    }
-    let is = |class: Class| tail.class == class || tail.also.contains(&class);
-    let kind = dearest(cube, &tail.savings, |cell| cell.leaf && is(cell.class));
-    if let Some(still) = tail.at_once.as_ref().filter(|_| kind.is_none()) {
-        return vec![stands_still(cube, still)];
-    }
-    if let Some(files) = once_each(cube, tail).filter(|_| kind.is_none()) {
-        return vec![on_nobody(cube, tail, Where::EachFile(files))];
-    }
-    if tail.stalls.is_empty() {
-        if let Some(of) = tail.of {
-            return vec![at_times(cube, tail, of)];
+pub(super) fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
+    let on_targets = || cube.cells.iter().any(|cell| cell.leaf && !cell.targets.is_empty());
+    let claim = match &tail.of {
+        Common::First(first) => first_calls(cube, tail, first),
+        Common::StandStill(still) => stands_still(cube, still),
+        Common::EachFile(files) => on_nobody(cube, tail, Where::EachFile(*files)),
+        Common::Unit(unit, far, calls) => at_times(cube, tail, (*unit, *far, *calls)),
+        Common::Files(kind) => on_nobody(cube, tail, Where::Files(kind.clone())),
+        Common::Nothing if on_targets() => on_nobody(cube, tail, Where::NoRankOrTarget),
+        Common::Nothing => on_nobody(cube, tail, Where::NoRank),
+        Common::InARow(row) => return in_a_row(cube, tail, row).into_iter().collect(),
+        Common::Stalls(groups) => {
+            let of = |group: &Vec<u32>| {
+                group.iter().filter_map(|index| Some((*index, cube.cells.get(*index as usize)?))).collect::<Vec<_>>()
+            };
+            return groups.iter().map(|group| stalled(cube, tail, &of(group))).collect();
         }
-        let on_targets = || cube.cells.iter().any(|cell| cell.leaf && !cell.targets.is_empty());
-        let on = match kind {
-            None if tail.is_of_two_ways() => return Vec::new(),
-            None if on_targets() => Where::NoRankOrTarget,
-            None => Where::NoRank,
-            Some(kind) => Where::Files(kind),
-        };
-        return vec![on_nobody(cube, tail, on)];
-    }
-    if let Some(row) = stalls_in_a_row::claim(cube, tail) {
-        return vec![row];
-    }
-    let stalls: Vec<(u32, &Cell)> = tail.stalls.iter().filter_map(|index| Some((*index, cell(*index)?))).collect();
-    at_once(&stalls).iter().map(|group| stalled(cube, tail, group)).collect()
-}
-
-/// Groups stalls that overlap and end together: calls of a group wait for the same thing.
-fn at_once<'g>(stalls: &[(u32, &'g Cell)]) -> Vec<Vec<(u32, &'g Cell)>> {
-    let span = |cell: &Cell| Some((cell.sums.longest_began()?, cell.sums.longest_ns));
-    let together = |one: &Cell, other: &Cell| {
-        let (Some((mine, my_ns)), Some((theirs, their_ns))) = (span(one), span(other)) else { return false };
-        let (my_end, their_end) = (mine.saturating_add(my_ns), theirs.saturating_add(their_ns));
-        let within = (my_ns.max(their_ns) as f64 * TOGETHER) as u64;
-        mine < their_end && theirs < my_end && my_end.abs_diff(their_end) <= within && mine.abs_diff(theirs) <= within
     };
-    let mut groups: Vec<Vec<(u32, &Cell)>> = Vec::new();
-    for &(index, cell) in stalls {
-        match groups.iter_mut().find(|group| group.iter().all(|(_, other)| together(cell, other))) {
-            Some(group) => group.push((index, cell)),
-            None => groups.push(vec![(index, cell)]),
-        }
+    vec![claim]
+}
+
+/// Makes a claim about first calls of processes or of bursts.
+fn first_calls(cube: &Cube<'_>, tail: &Tail, first: &FirstCalls) -> Claim {
+    let (processes, of) = first.processes;
+    let words = words::first_calls(&words::FirstCalls {
+        classes: tail.classes(),
+        processes,
+        of,
+        worker: cube.run.worker_name(),
+        longest_ns: first.longest_ns,
+        excess_ns: first.savings.iter().map(|(_, ns)| ns).sum::<f64>() as u64,
+    });
+    let found = Finding::new(Code::FIRST_CALLS, words.on(lost_on(cube, &first.savings)));
+    if of.is_some() {
+        return Claim::new(found, first.savings.clone());
     }
-    groups
+    Claim { at_most: Severity::Warn, ..Claim::new(found, tail.savings.clone()) }
+}
+
+/// Makes a claim about stalls in a row: storage was slow for a while, in which the program rarely made calls.
+fn in_a_row(cube: &Cube<'_>, tail: &Tail, row: &[u32]) -> Option<Claim> {
+    let stalls: Vec<&Cell> = row.iter().filter_map(|at| cube.cells.get(*at as usize)).collect();
+    let span_ns = (span(stalls.first()?)?.0, span(stalls.last()?)?.1);
+    let mean = |of: &dyn Fn(&Cell) -> f64| stalls.iter().map(|cell| of(cell)).sum::<f64>() / stalls.len() as f64;
+    let (took, usual) = (mean(&|cell| cell.sums.longest_ns as f64), mean(&|cell| cell.usual_ns));
+    let words = words::slow_moment_in_a_row(&words::InARow {
+        class: tail.class,
+        calls: stalls.len(),
+        span_ns,
+        times: took / usual.max(1.0),
+        took_ns: took as u64,
+        usual_ns: usual as u64,
+        about: About { span_ns: Some(span_ns), calls: Some(stalls.len() as u64), ..About::default() },
+    });
+    let words = words.on(lost_on(cube, &tail.savings));
+    Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.savings.clone()))
 }
 
 /// Makes a claim about a stalled call or several at once.
@@ -179,7 +167,7 @@ fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
 
 /// Adds outliers of a process or node to its claim among `slow`, if there is one; returns the other tails.
 #[must_use]
-pub fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
+pub(super) fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {
         let about = claim.finding.about.clone();
         let is = [Code::SLOW_RANK, Code::SLOW_NODE].contains(&claim.finding.code);

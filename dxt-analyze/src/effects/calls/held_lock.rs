@@ -1,20 +1,15 @@
 //! Waits for a file lock while a call of its holder stalls: they last as long as that call, and the lock is not to blame.
 
+use super::span;
 use crate::cube::{Cell, Cube};
 use crate::model::Class;
 use crate::replay::Savings;
+use crate::thresholds::effects::UNTIL_ITS_END;
 use std::collections::BTreeSet;
-
-/// Part of a stall after which a lock wait must end to count: one that ends earlier was for another holder.
-const UNTIL_ITS_END: f64 = 0.9;
 
 /// Returns lock waits of other processes on the file of `stalled` calls, per cell, limited to the duration of the stall, ns.
 #[must_use]
 pub fn waits(cube: &Cube<'_>, stalled: &[(u32, &Cell)]) -> Savings {
-    let span = |cell: &Cell| {
-        let began = cell.sums.longest_began()?;
-        Some((began, began.saturating_add(cell.sums.longest_ns)))
-    };
     let longest = stalled.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.sums.longest_ns);
     let Some((holder, (from, until))) = longest.and_then(|cell| Some((cell, span(cell)?))) else {
         return Savings::new();

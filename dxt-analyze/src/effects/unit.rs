@@ -1,8 +1,9 @@
-//! Units that can be slow.
+//! Units that can be slow, and their log slowdowns.
 
 use crate::cube::regions::Region;
 use crate::cube::{Cell, Cube};
-use crate::model::{FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId};
+use std::collections::BTreeMap;
 
 /// A unit that can be slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,37 @@ impl Unit {
             Self::Region(_) => 0.0,
             _ => 1.0,
         }
+    }
+
+    /// Returns how many choices the unit is made of: a file region is a file and a place in it.
+    #[must_use]
+    pub(super) const fn parts(self) -> usize {
+        if matches!(self, Self::Region(_)) { 2 } else { 1 }
+    }
+}
+
+/// Log slowdowns of units, by class of calls.
+#[derive(Clone, Debug, Default)]
+pub struct Slowdowns(BTreeMap<(Class, Unit), f64>);
+
+impl Slowdowns {
+    pub(super) fn add(&mut self, class: Class, unit: Unit, above: f64) {
+        self.0.insert((class, unit), above);
+    }
+
+    /// Returns the log slowdown of a cell's calls by the slowest unit that has them, and the part of the cell's time that is the unit's.
+    #[must_use]
+    pub fn of(&self, cube: &Cube<'_>, cell: &Cell) -> Option<(f64, f64)> {
+        let get = |unit: Unit| self.0.get(&(cell.class, unit)).map(|above| (*above, 1.0));
+        let node = || cube.run.process(cell.process).and_then(|process| get(Unit::Node(process.node)));
+        let folder = || cube.folders.of(cell.file).and_then(|folder| get(Unit::Folder(folder)));
+        let targets = || cell.targets.iter().filter_map(|target| get(Unit::Target(*target)));
+        let others = self.0.iter().filter(|((class, unit), _)| {
+            *class == cell.class && matches!(unit, Unit::Moment(..) | Unit::Region(_)) && unit.has(cube, cell)
+        });
+        let others = others.map(|((_, unit), above)| (*above, unit.share(cube, cell)));
+        let own = [get(Unit::Process(cell.process)), get(Unit::File(cell.file)), node(), folder()];
+        own.into_iter().flatten().chain(targets()).chain(others).max_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1)))
     }
 }
 

@@ -1,16 +1,15 @@
-//! Time and slowdown of a run's cells that no slow unit explains yet: the cube itself never changes.
+//! Time and log slowdown of a run's cells that no effect explains yet; the cube itself never changes.
 
-use super::Slow;
+use super::Effect;
 use super::unit::Unit;
 use crate::cube::regions::Regions;
 use crate::cube::{Cell, Cube};
 use crate::model::Class;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// A cube, with the part of its cells' times that is not explained.
 #[derive(Clone)]
-pub struct Remaining<'c, 'a> {
+pub struct Residuals<'c, 'a> {
     cube: &'c Cube<'a>,
     left: Vec<Left>,
     /// Parts of files without those known to be slow.
@@ -37,7 +36,7 @@ pub struct LeftOf<'c> {
     pub above_kind: f64,
 }
 
-impl<'a> Deref for Remaining<'_, 'a> {
+impl<'a> Deref for Residuals<'_, 'a> {
     type Target = Cube<'a>;
 
     fn deref(&self) -> &Cube<'a> {
@@ -67,7 +66,7 @@ impl<'c> LeftOf<'c> {
     }
 }
 
-impl<'c, 'a> Remaining<'c, 'a> {
+impl<'c, 'a> Residuals<'c, 'a> {
     /// Returns a cube of which nothing is explained.
     #[must_use]
     pub fn new(cube: &'c Cube<'a>) -> Self {
@@ -84,21 +83,20 @@ impl<'c, 'a> Remaining<'c, 'a> {
         self.cube.cells.iter().zip(&self.left).map(of)
     }
 
-    /// Removes the time and slowdown that a unit explains.
-    pub(super) fn take(&mut self, slow: &Slow) {
-        let above: BTreeMap<Class, f64> = slow.by.iter().map(|(class, odd, ..)| (*class, odd.above)).collect();
-        for &(index, ns) in &slow.savings {
+    /// Removes the time and slowdown that an effect explains.
+    pub(super) fn take(&mut self, effect: &Effect) {
+        for &(index, ns) in &effect.savings {
             let at = index as usize;
             let (Some(cell), Some(left)) = (self.cube.cells.get(at), self.left.get_mut(at)) else { continue };
             left.ns -= ns;
-            let above = above.get(&cell.class).copied().unwrap_or_default() * slow.unit.share(self.cube, cell);
+            let above = effect.slowdowns.of(self.cube, cell).map_or(0.0, |(above, share)| above * share);
             left.above_kind -= above;
-            if !(cell.by_file && matches!(slow.unit, Unit::File(_) | Unit::Folder(_))) {
+            if !(cell.by_file && matches!(effect.unit, Unit::File(_) | Unit::Folder(_))) {
                 left.above -= above;
             }
         }
-        if let Unit::Region(region) = slow.unit {
-            let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+        if let Unit::Region(region) = effect.unit {
+            let classes: Vec<Class> = effect.by.iter().map(|(class, ..)| *class).collect();
             self.regions.take(region, &classes);
         }
     }

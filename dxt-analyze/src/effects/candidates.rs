@@ -1,0 +1,224 @@
+//! Candidates: units, or sets of units of one sort, whose calls of some class are slower than their peers' by more than chance.
+
+use super::residuals::Residuals;
+use super::terms::{Term, terms};
+use super::total::by_total_time;
+use super::unit::{Member, Slowdowns, Unit};
+use super::windows::slow_ranges;
+use super::{By, Effect};
+use crate::cube::reading::usual::FAR;
+use crate::model::Class;
+use crate::model::class::CLASSES;
+use crate::replay::Savings;
+use crate::shared::outlier_test::{Odd, SlowSet, against, clearly_slower, slow_sets};
+use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, UNLIKE};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Slow units of one sort, before their savings are known.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// Units and their log slowdowns.
+    pub(super) units: Vec<(Unit, f64)>,
+    pub(super) by: Vec<By>,
+    pub(super) grows: bool,
+    /// Savings, if they are not those of the slowdowns.
+    pub(super) savings: Option<Savings>,
+}
+
+/// Returns the effects that may be taken next; `known`: units and classes that were.
+pub(super) fn candidates(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Effect> {
+    let classes: Vec<Vec<Candidate>> =
+        CLASSES.into_par_iter().with_max_len(1).map(|class| of_class(cube, class)).collect();
+    let mut by: BTreeMap<Vec<Unit>, Effect> = BTreeMap::new();
+    for mut one in classes.into_iter().flatten() {
+        one.units.sort_by_key(|(unit, _)| *unit);
+        let units: Vec<Unit> = one.units.iter().map(|(unit, _)| *unit).collect();
+        let Some((&(class, ..), (&unit, more))) = one.by.first().zip(units.split_first()) else { continue };
+        let is_known = units.iter().any(|unit| known.contains(&(*unit, class)));
+        if is_known
+            || is_of_window(cube, known, unit, class)
+            || units.iter().all(|unit| answers_soon(cube, *unit, class))
+        {
+            continue;
+        }
+        let (more, slowdowns) = (more.to_vec(), Slowdowns::default());
+        let empty = || Effect { unit, more, by: Vec::new(), slowdowns, grows: false, savings: Savings::new() };
+        let effect = by.entry(units.clone()).or_insert_with(empty);
+        // By the typical call before by total time.
+        if effect.by.iter().all(|(of, ..)| *of != class) {
+            one.units.iter().for_each(|(unit, above)| effect.slowdowns.add(class, *unit, *above));
+            effect.savings.extend(one.savings.unwrap_or_else(|| savings(cube, class, &effect.slowdowns)));
+            effect.by.extend(one.by);
+            effect.grows |= one.grows;
+        }
+    }
+    by.into_values().collect()
+}
+
+/// Returns the candidates of a class of calls.
+fn of_class(cube: &Residuals<'_, '_>, class: Class) -> Vec<Candidate> {
+    let least = &cube.run.thresholds;
+    // Each sort of units is a test, on reads and on writes.
+    let p = least.false_discovery_rate / 4.0;
+    let mut out = Vec::new();
+    for term in terms(cube, class) {
+        let Some(first) = term.members.first().map(|member| member.unit).or(term.of_two.map(|(member, _)| member.unit))
+        else {
+            continue;
+        };
+        let factor = match first {
+            Unit::Process(_) | Unit::Node(_) | Unit::Moment(..) => least.min_slowdown,
+            Unit::Folder(_) => least.min_slowdown.max(OF_TWO),
+            _ => least.min_slowdown.max(UNLIKE),
+        };
+        match first {
+            Unit::Moment(..) => {
+                let ranges = slow_ranges(cube, class, &term.members, p, factor.ln());
+                out.extend(ranges.into_iter().map(|range| Candidate {
+                    units: vec![(range.unit, range.odd.above)],
+                    by: vec![(class, range.odd, term.members.len(), range.calls)],
+                    grows: range.grows,
+                    savings: None,
+                }));
+            }
+            _ => out.extend(
+                slow_of(&term, p)
+                    .into_iter()
+                    .filter(|(odd, _)| odd.above >= factor.ln())
+                    .flat_map(|(odd, slow)| sets(class, &term, odd, slow)),
+            ),
+        }
+        if matches!(first, Unit::Process(_)) {
+            out.extend(whole_nodes(cube, class, &term.members, p));
+        }
+        if let Some((member, odd)) = term.of_two
+            && odd.p <= p / 2.0
+            && odd.above >= if matches!(first, Unit::Target(_)) { factor.max(OF_TWO) } else { factor }.ln()
+        {
+            out.push(one(class, member.unit, odd, (2, member.calls)));
+        }
+    }
+    if matches!(class, Class::Read | Class::Write) {
+        out.extend(by_total_time(cube, class, p));
+    }
+    out
+}
+
+fn one(class: Class, unit: Unit, odd: Odd, (among, calls): (usize, u64)) -> Candidate {
+    Candidate { units: vec![(unit, odd.above)], by: vec![(class, odd, among, calls)], grows: false, savings: None }
+}
+
+/// Returns the slow sets of a term's members, with their log slowdowns.
+fn slow_of(term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
+    let values: Vec<f64> = term.members.iter().map(|member| member.above).collect();
+    let errors: Vec<f64> = term.members.iter().map(|member| member.error).collect();
+    let with = |set: &SlowSet, slow: &[usize]| {
+        let member = |at: &usize| term.members.get(*at).map(|member| (*member, member.above - set.others));
+        (set.odd, slow.iter().filter_map(member).collect())
+    };
+    // The slowest alone may explain the others of its set: calls that reach a slow target reach its neighbours, too.
+    let of = |set: SlowSet| {
+        let slowest = set.slow.split_last().filter(|(_, others)| !others.is_empty()).map(|(last, _)| vec![*last]);
+        std::iter::once(set.slow.clone()).chain(slowest).map(|slow| with(&set, &slow)).collect::<Vec<_>>()
+    };
+    slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
+}
+
+/// Makes a candidate of a slow set, or of each range of neighbouring file regions.
+fn sets(class: Class, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Vec<Candidate> {
+    slow.sort_by_key(|(member, _)| member.unit);
+    let of = |slow: &[(Member, f64)]| {
+        let mut units: Vec<(Unit, f64)> = slow.iter().map(|(member, above)| (member.unit, *above)).collect();
+        let calls = slow.iter().map(|(member, _)| member.calls).fold(0, u64::saturating_add);
+        let above = units.iter().map(|(_, above)| above).sum::<f64>() / units.len().max(1) as f64;
+        if let (Unit::Region(mut region), Some((Unit::Region(last), _))) = (units.first()?.0, units.last()) {
+            region.until = last.until;
+            units = vec![(Unit::Region(region), above)];
+        }
+        let by = vec![(class, Odd { above, ..odd }, term.members.len(), calls)];
+        Some(Candidate { units, by, grows: false, savings: None })
+    };
+    let together = |a: &(Member, f64), b: &(Member, f64)| match (a.0.unit, b.0.unit) {
+        (Unit::Region(a), Unit::Region(b)) => b.from <= a.until + 1,
+        _ => true,
+    };
+    slow.chunk_by(together).filter_map(of).collect()
+}
+
+/// Returns the nodes, at most half of all, all of whose ranks are slower than all other ranks; ranks within a node are the replicates.
+fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64) -> Option<Candidate> {
+    let mut by: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
+    for member in ranks {
+        if let Unit::Process(process) = member.unit {
+            by.entry(cube.run.process(process)?.node).or_default().push(member);
+        }
+    }
+    if by.values().any(|ranks| ranks.len() < 2) {
+        return None;
+    }
+    let values = |ranks: &[&Member]| ranks.iter().map(|member| member.above).collect::<Vec<f64>>();
+    let least = |ranks: &[&Member]| ranks.iter().map(|member| member.above).fold(f64::INFINITY, f64::min);
+    let most = |ranks: &[&Member]| ranks.iter().map(|member| member.above).fold(f64::NEG_INFINITY, f64::max);
+    let mut order: Vec<(u32, Vec<&Member>)> = by.into_iter().collect();
+    order.sort_by(|a, b| least(&a.1).total_cmp(&least(&b.1)).then(a.0.cmp(&b.0)));
+    let fastest = least(&order.first()?.1);
+    let mut slowest_before = f64::NEG_INFINITY;
+    for first in 0..order.len() {
+        let (fast, slow) = order.split_at(first);
+        let gap = least(&slow.first()?.1) - slowest_before;
+        let is_apart = first >= order.len().div_ceil(2) && gap >= (slowest_before - fastest) * NODE_GAP;
+        slowest_before = slowest_before.max(most(&slow.first()?.1));
+        if !is_apart {
+            continue;
+        }
+        let all = |of: &[(u32, Vec<&Member>)]| of.iter().flat_map(|(_, ranks)| values(ranks)).collect::<Vec<f64>>();
+        let others = all(fast);
+        let least = (p / order.len() as f64, cube.run.thresholds.min_slowdown.ln());
+        let odd = clearly_slower(&others, &all(slow)).filter(|odd| odd.p <= least.0 && odd.above >= least.1);
+        let Some(odd) = odd else { continue };
+        let above = |ranks: &[&Member]| against(&others, &values(ranks)).above;
+        let units = slow.iter().map(|(node, ranks)| (Unit::Node(*node), above(ranks))).collect();
+        let calls = slow.iter().flat_map(|(_, ranks)| ranks).map(|member| member.calls).fold(0, u64::saturating_add);
+        return Some(Candidate { units, by: vec![(class, odd, order.len(), calls)], grows: false, savings: None });
+    }
+    None
+}
+
+/// Returns the savings of a class of calls if they took as long as their peers.
+fn savings(cube: &Residuals<'_, '_>, class: Class, slowdowns: &Slowdowns) -> Savings {
+    let theirs = (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class);
+    let of = theirs.filter_map(|(index, cell)| {
+        let (above, share) = slowdowns.of(cube, &cell)?;
+        let times = above.exp();
+        // Calls that are outliers even within the unit have findings of their own.
+        Some((index, (cell.left_ns - cell.beyond_ns(times * FAR)) * share * (1.0 - 1.0 / times)))
+    });
+    of.filter(|(_, ns)| *ns > 0.0).collect()
+}
+
+/// True if metadata calls on a file or in a folder are as fast as on an idle server: they only look slow because others are answered from memory.
+fn answers_soon(cube: &Residuals<'_, '_>, unit: Unit, class: Class) -> bool {
+    if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
+        return false;
+    }
+    let theirs = cube.cells().filter(|cell| cell.leaf && cell.class == class && unit.has(cube, cell));
+    let (calls, time) = theirs.fold((0.0, 0.0), |sum, cell| (sum.0 + cell.sums.calls as f64, sum.1 + cell.left_ns));
+    time < calls * MEMORY_NS
+}
+
+/// True if a file region is mostly reached in known slow time windows: a process that reads in order is in one region at a time.
+fn is_of_window(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
+    let Unit::Region(region) = unit else { return false };
+    let moments: Vec<Unit> =
+        known.iter().filter(|(of, its)| *its == class && matches!(of, Unit::Moment(..))).map(|of| of.0).collect();
+    let Some((from, until)) = cube.regions.range(region).filter(|_| !moments.is_empty()) else { return false };
+    let (mut within, mut all) = (0.0, 0.0);
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && cell.file == region.file) {
+        let (begin, end) = cell.sums.range;
+        let part = end.min(until).saturating_sub(begin.max(from)) as f64 / end.saturating_sub(begin).max(1) as f64;
+        all += cell.sums.calls as f64 * part;
+        within += if moments.iter().any(|unit| unit.has(cube, cell)) { cell.sums.calls as f64 * part } else { 0.0 };
+    }
+    within >= all * HALF
+}

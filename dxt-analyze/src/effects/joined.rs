@@ -1,0 +1,32 @@
+//! Merges slow time windows of different classes of calls: calls that are slow at the same time have one cause.
+
+use super::Effect;
+use super::unit::Unit;
+use crate::thresholds::effects::HALF;
+
+/// Merges effects of overlapping time windows into the first of them.
+#[must_use]
+pub fn together(effects: Vec<Effect>) -> Vec<Effect> {
+    let mut out: Vec<Effect> = Vec::new();
+    for one in effects {
+        let same = out.iter_mut().find_map(|other| Some((range_of_both(other, &one)?, other)));
+        let Some((range, first)) = same else {
+            out.push(one);
+            continue;
+        };
+        first.unit = range;
+        first.by.extend(one.by);
+        first.savings.extend(one.savings);
+    }
+    out
+}
+
+/// Returns the range of both effects, if these are different calls at about the same time.
+fn range_of_both(one: &Effect, other: &Effect) -> Option<Unit> {
+    let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return None };
+    let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));
+    let shorter = f64::from((until - from).min(to - since) + 1);
+    let other_calls = other.by.iter().all(|(class, ..)| one.by.iter().all(|(mine, ..)| mine != class));
+    let same = other_calls && one.grows == other.grows && both >= shorter * HALF;
+    same.then_some(Unit::Moment(from.min(since), until.max(to)))
+}

@@ -1,0 +1,252 @@
+//! The term of queue depth: under more load, calls on a storage target wait for each other although it serves as fast as the others. A slow target
+//! is slow even for its fastest calls, for as many calls in flight, and moves fewer bytes while it is busy.
+
+use super::residuals::Residuals;
+use crate::cube::{Cube, weighted_quantile};
+use crate::model::Class;
+use crate::shared::outlier_test::FEW;
+use crate::shared::stats::median;
+use crate::thresholds::effects::{
+    ALONE_IN_FLIGHT, AS_MUCH, AS_QUICK, AS_SLOW_AT_ITS_FASTEST, FASTEST, FIRST_SERVED, OVERLOADED, SLOWER_THAN_QUEUE,
+    WAITS_BY_LOAD,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Queues of the storage targets that calls of a class reach.
+pub(super) struct Queues {
+    loads: Loads,
+    busy: Busy,
+    /// Log slowdown of each target's fastest calls.
+    fastest: BTreeMap<u32, f64>,
+}
+
+impl Queues {
+    /// Describes the queues before calls of a class.
+    pub(super) fn of(cube: &Residuals<'_, '_>, class: Class) -> Self {
+        let mut served: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && cell.sums.shortest_ns > 0) {
+            let fastest = (cell.sums.shortest_ns as f64 / cell.usual_ns.max(1.0)).ln();
+            let each = (fastest, cell.sums.calls as f64);
+            cell.targets.iter().for_each(|target| served.entry(*target).or_default().push(each));
+        }
+        let fastest = fastest(cube, &mut served);
+        Self { loads: Loads::of(cube, &[class]), busy: Busy::of(cube, class), fastest }
+    }
+
+    /// True if a target has no more load than others.
+    pub(super) fn is_asked_as_much(&self, target: u32) -> bool {
+        self.loads.asked(target) <= AS_MUCH
+    }
+
+    /// True if no more processes begin calls together on a target than on others.
+    pub(super) fn begins_as_much(&self, target: u32) -> bool {
+        self.loads.together(target) <= AS_MUCH
+    }
+
+    /// True if calls on a target are long only because many are in flight ([`Busy::is_only_busy`]).
+    pub(super) fn is_only_busy(&self, target: u32) -> bool {
+        self.busy.is_only_busy(target)
+    }
+
+    /// True if a target's load explains that its calls are long.
+    pub(super) fn is_overloaded(&self, target: u32) -> bool {
+        self.loads.asked(target) >= OVERLOADED
+    }
+
+    /// Returns a target's log slowdown without its calls' wait for each other; `above`: with it.
+    pub(super) fn without_waits(&self, target: u32, above: f64) -> f64 {
+        // With counters only, the fastest calls are unknown.
+        let fastest = self.fastest.get(&target).copied().unwrap_or(above);
+        let (asked, together) = (self.loads.asked(target), self.loads.together(target));
+        let above = if above < 0.0 {
+            // A target that is only less busy is not fast.
+            let by_far = above <= -SLOWER_THAN_QUEUE.ln() && asked.min(together) * AS_MUCH > 1.0;
+            if by_far { above } else { above.max(fastest.min(0.0)) }
+        } else if fastest >= above * AS_SLOW_AT_ITS_FASTEST || asked >= OVERLOADED {
+            above
+        } else {
+            // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
+            let waits = above - WAITS_BY_LOAD * asked.max(together).max(1.0).ln();
+            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest) }
+        };
+        if !self.is_overloaded(target) && self.is_only_busy(target) { above.min(0.0) } else { above }
+    }
+}
+
+/// Load by storage target.
+#[derive(Clone, Debug, Default)]
+pub struct Loads {
+    /// Usual duration of all calls of the classes on the target, ns.
+    asked: BTreeMap<u32, f64>,
+    /// Mean number of processes that begin calls there together.
+    together: BTreeMap<u32, f64>,
+}
+
+impl Loads {
+    /// Sums the load by calls of `classes`.
+    #[must_use]
+    pub fn of(cube: &Cube<'_>, classes: &[Class]) -> Self {
+        let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && classes.contains(&cell.class)) {
+            // Usual durations over all files: a slow file is no load.
+            let each = cell.sums.calls as f64 * cell.usual_of_kind_ns / cell.targets.len().max(1) as f64;
+            cell.targets.iter().for_each(|target| *asked.entry(*target).or_default() += each);
+        }
+        let here = |(target, _): &(&u32, &f64)| asked.contains_key(target);
+        let together = cube.begin_together.iter().filter(here).map(|(target, of)| (*target, *of)).collect();
+        Self { asked, together }
+    }
+
+    /// Returns a target's load relative to the median of the others.
+    #[must_use]
+    pub fn asked(&self, target: u32) -> f64 {
+        against_others(&self.asked, target)
+    }
+
+    /// Returns the number of processes that begin calls together on a target, relative to the median of the others; 1 if unknown.
+    #[must_use]
+    pub fn together(&self, target: u32) -> f64 {
+        if self.together.contains_key(&target) { against_others(&self.together, target) } else { 1.0 }
+    }
+}
+
+fn against_others(of: &BTreeMap<u32, f64>, target: u32) -> f64 {
+    let mut others: Vec<f64> = of.iter().filter(|(other, _)| **other != target).map(|(_, value)| *value).collect();
+    let mine = of.get(&target).copied().unwrap_or_default();
+    median(&mut others).map_or(0.0, |median| mine / median.max(f64::MIN_POSITIVE))
+}
+
+/// Returns the log slowdown of each target's fastest calls. If many calls begin together, few or none are served first: then the slowdown is
+/// limited to that against targets with as many, or, without such targets, reduced by the calls' wait for each other.
+fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
+    let octave_of = |target: &u32| {
+        let together = cube.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
+        together.log2().round() as u32
+    };
+    let mut by_begin: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    served.keys().for_each(|target| by_begin.entry(octave_of(target)).or_default().push(*target));
+    let mut out: BTreeMap<u32, f64> = BTreeMap::new();
+    for (octave, theirs) in by_begin {
+        let quantile = FASTEST.min(FIRST_SERVED / f64::from(octave).exp2());
+        let at = |(target, of): (&u32, &mut Vec<(f64, f64)>)| Some((*target, weighted_quantile(of, quantile)?));
+        let all: BTreeMap<u32, f64> = served.iter_mut().filter_map(at).collect();
+        let median = |mut values: Vec<(f64, f64)>| weighted_quantile(&mut values, 0.5);
+        let usual = median(all.values().map(|value| (*value, 1.0)).collect()).unwrap_or(0.0);
+        let many = all.iter().filter(|(target, _)| octave_of(target) + 1 >= octave);
+        let many: Vec<(u32, f64)> = many.map(|(target, fastest)| (*target, *fastest)).collect();
+        let of_many = median(many.iter().map(|(_, value)| (*value, 1.0)).collect());
+        for target in theirs {
+            let Some(fastest) = all.get(&target).copied() else { continue };
+            let above = fastest - usual;
+            if quantile >= FASTEST {
+                out.insert(target, above);
+                continue;
+            }
+            let calls: f64 = served.get(&target).into_iter().flatten().map(|(_, weight)| weight).sum();
+            let error = cube.spread / (calls * quantile).max(1.0).sqrt();
+            // One of many targets hardly changes the median.
+            let others = if many.len() > FEW {
+                of_many
+            } else {
+                median(many.iter().filter(|(other, _)| *other != target).map(|(_, value)| (*value, 1.0)).collect())
+            };
+            let against = others.map_or_else(|| above - f64::from(octave).exp2().ln(), |others| fastest - others);
+            out.insert(target, above.min(against) - error);
+        }
+    }
+    out
+}
+
+/// Targets that calls with one first target reach.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    all: BTreeSet<u32>,
+    bytes: f64,
+    time_ns: f64,
+    busy_ns: f64,
+    shortest_ns: f64,
+}
+
+impl Group {
+    /// Bytes per ns of busy time.
+    fn rate(&self) -> f64 {
+        self.bytes / self.busy_ns.max(1.0)
+    }
+
+    /// Mean number of calls in flight while busy.
+    fn depth(&self) -> f64 {
+        self.time_ns / self.busy_ns.max(1.0)
+    }
+}
+
+/// Calls in flight and throughput of targets while busy, by the first target of calls. If all ranks reach some targets first and others later, one
+/// at a time, calls take longer on the first ones although all serve equally fast: bytes per busy time are the same. A slow target has fewer.
+#[derive(Clone, Debug, Default)]
+pub struct Busy(BTreeMap<u32, Group>);
+
+impl Busy {
+    /// Groups the calls of a class.
+    #[must_use]
+    pub fn of(cube: &Cube<'_>, class: Class) -> Self {
+        let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+        let Some(busy) = cube.busy.get(&class).filter(|busy| busy.len() > 1) else { return Self::default() };
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+            let Some(first) = cell.targets.first() else { continue };
+            let Some(busy_ns) = busy.get(first) else { continue };
+            let group = groups.entry(*first).or_default();
+            group.all.extend(&cell.targets);
+            group.bytes += cell.sums.bytes as f64;
+            group.time_ns += cell.sums.time_ns as f64;
+            group.busy_ns = *busy_ns;
+            if cell.sums.shortest_ns > 0 {
+                let shortest = cell.sums.shortest_ns as f64;
+                group.shortest_ns = if group.shortest_ns > 0.0 { group.shortest_ns.min(shortest) } else { shortest };
+            }
+        }
+        Self(groups)
+    }
+
+    /// Returns the group that reaches a target, and medians of the others: throughput, calls in flight, busy time, shortest call. `None` if
+    /// several groups share targets: their busy times are then unknown.
+    fn against(&self, target: u32) -> Option<(&Group, [f64; 4])> {
+        let with = self.0.values().filter(|group| group.all.contains(&target));
+        let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
+        let (others, near): (Vec<&Group>, Vec<&Group>) =
+            self.0.values().partition(|group| group.all.is_disjoint(&mine.all));
+        if near.iter().map(|group| group.bytes).sum::<f64>() > mine.bytes * AS_MUCH {
+            return None;
+        }
+        let median =
+            |value: &dyn Fn(&Group) -> f64| median(&mut others.iter().map(|group| value(group)).collect::<Vec<f64>>());
+        Some((
+            mine,
+            [
+                median(&Group::rate)?,
+                median(&Group::depth)?,
+                median(&|group| group.busy_ns)?,
+                median(&|group| group.shortest_ns)?,
+            ],
+        ))
+    }
+
+    /// True if calls on a target are long only because many are in flight: its throughput equals that of targets with one call at a time, and its
+    /// shortest call is as short. On a slow target many calls are in flight, too.
+    #[must_use]
+    pub fn is_only_busy(&self, target: u32) -> bool {
+        self.against(target).is_some_and(|(mine, [rate, depth, _, shortest])| {
+            let first_is_quick = mine.shortest_ns <= shortest * AS_QUICK;
+            mine.rate() * AS_MUCH >= rate
+                && depth <= ALONE_IN_FLIGHT
+                && mine.depth() >= depth * OVERLOADED
+                && first_is_quick
+        })
+    }
+
+    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call is
+    /// slow: calls then reach the other targets more sparsely, which are busy for longer.
+    #[must_use]
+    pub fn longer_ns(&self, target: u32) -> Option<f64> {
+        let (mine, [_, _, busy, shortest]) = self.against(target)?;
+        (mine.shortest_ns <= shortest * AS_QUICK).then(|| (mine.busy_ns - busy).max(0.0))
+    }
+}

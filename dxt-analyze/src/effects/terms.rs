@@ -1,0 +1,266 @@
+//! Terms of the model: log slowdowns of ranks, nodes, storage targets, time windows, folders, files and file regions. A unit counts by the median
+//! over what it is crossed with: a rank over its time windows, a node over its ranks, all others over the ranks with calls there. So a slow rank
+//! makes no node, target or window slow, and one long call nothing.
+
+use super::mean::Mean;
+use super::queue::Queues;
+use super::residuals::{LeftOf, Residuals};
+use super::unit::{Member, Unit};
+use crate::cube::regions::{Region, Seen};
+use crate::cube::steps::steps;
+use crate::cube::{Cube, weighted_quantile};
+use crate::model::{Class, FileId, ProcessId};
+use crate::shared::outlier_test::{FEWEST, Odd, all_above, clearly_slower};
+use crate::sum::Sum;
+use crate::thresholds::effects::{ALTERNATING, CHANGES, FEWEST_CALLS, FEWEST_CALLS_OF_REGION, FILES_AT_ONCE};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Units of one sort, compared by calls of one class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Term {
+    pub(super) members: Vec<Member>,
+    /// The slower of two members, if what they are crossed with shows it.
+    pub(super) of_two: Option<(Member, Odd)>,
+}
+
+/// Mean log slowdown of a unit for each process.
+type ByProcess<K> = BTreeMap<(K, ProcessId), Mean>;
+
+/// Returns all terms of a class of calls.
+pub(super) fn terms(cube: &Residuals<'_, '_>, class: Class) -> Vec<Term> {
+    let mut by_window: ByProcess<u16> = BTreeMap::new();
+    let mut by_target: ByProcess<u32> = BTreeMap::new();
+    let same = same_targets(cube, class);
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
+        let weight = cell.sums.calls as f64;
+        by_window.entry((cell.slot, cell.process)).or_default().add(cell.above, weight);
+        let targets: BTreeSet<u32> = cell.targets.iter().filter_map(|target| same.get(target).copied()).collect();
+        for target in targets {
+            by_target.entry((target, cell.process)).or_default().add(cell.above, weight);
+        }
+    }
+    let queues = Queues::of(cube, class);
+    let mut targets = crossed(cube, &by_target, Unit::Target);
+    for member in targets.members.iter_mut().chain(targets.of_two.as_mut().map(|(member, _)| member)) {
+        if let Unit::Target(target) = member.unit {
+            member.above = queues.without_waits(target, member.above);
+        }
+    }
+    targets.of_two = targets.of_two.filter(|(member, _)| {
+        matches!(member.unit, Unit::Target(target) if queues.is_asked_as_much(target) && !queues.is_only_busy(target))
+    });
+    let windows = crossed(cube, &by_window, |slot| Unit::Moment(slot, slot));
+    let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
+    for ((_, process), mean) in &by_window {
+        of_process.entry(*process).or_default().push(*mean);
+    }
+    let of_process = of_process.iter();
+    let processes: Vec<Member> = of_process
+        .filter_map(|(&process, means)| member(cube, Unit::Process(process), means, |mean| mean.weight()))
+        .collect();
+    let nodes = Term { members: nodes(cube, &processes), of_two: None };
+    let windows = Term { of_two: None, ..windows };
+    let ranks = Term { members: processes, of_two: None };
+    let all = [targets, nodes, ranks, windows, folders(cube, class), files(cube, class)];
+    let enough = |mut term: Term| {
+        let fewest = |unit| if matches!(unit, Unit::Region(_)) { FEWEST_CALLS_OF_REGION } else { FEWEST_CALLS };
+        term.members.retain(|member| member.calls >= fewest(member.unit));
+        term
+    };
+    all.into_iter().chain(regions(cube, class)).map(enough).collect()
+}
+
+/// Returns a unit's member by the weighted median of its means.
+fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) -> f64) -> Option<Member> {
+    let mut values: Vec<(f64, f64)> = means.iter().map(|mean| (mean.get(), weight(mean))).collect();
+    let calls = means.iter().map(|mean| mean.weight()).sum::<f64>() as u64;
+    // Standard error of a median.
+    let error = 1.25 * cube.spread / (calls.max(1) as f64).sqrt();
+    Some(Member { unit, above: weighted_quantile(&mut values, 0.5)?, error, calls })
+}
+
+/// Compares units that are crossed with processes.
+fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> Term {
+    let mut of: BTreeMap<K, Vec<Mean>> = BTreeMap::new();
+    for ((one, _), mean) in by {
+        of.entry(*one).or_default().push(*mean);
+    }
+    let members: Vec<Member> = of.iter().filter_map(|(&one, means)| member(cube, unit(one), means, |_| 1.0)).collect();
+    let keys: Vec<K> = of.into_keys().collect();
+    let of_two = match (keys.as_slice(), members.as_slice()) {
+        (&[a, b], [first, second]) => slower_of_two(cube, by, (a, b)).map(|(odd, is_first)| {
+            let slow = if is_first { first } else { second };
+            (Member { above: odd.above, ..*slow }, odd)
+        }),
+        _ => None,
+    };
+    Term { members, of_two }
+}
+
+/// Returns the distance of the slower of two units from the other, by processes that use both, else by all that use either; and true if it is `a`.
+fn slower_of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, (a, b): (K, K)) -> Option<(Odd, bool)> {
+    let mine = || by.iter().filter(|((one, _), _)| *one == a);
+    let other = |process: &ProcessId| by.get(&(b, *process)).map(|mean| mean.get());
+    let differences: Vec<f64> = mine().filter_map(|((_, process), mean)| Some(mean.get() - other(process)?)).collect();
+    if differences.len() >= FEWEST {
+        let turned: Vec<f64> = differences.iter().map(|difference| -difference).collect();
+        return all_above(&differences).map(|odd| (odd, true)).or_else(|| Some((all_above(&turned)?, false)));
+    }
+    let only = |one: K, other: K| -> Vec<f64> {
+        let of = by.iter().filter(|((of, process), _)| *of == one && !by.contains_key(&(other, *process)));
+        of.map(|(_, mean)| mean.get()).collect()
+    };
+    if !across_nodes(cube, by.keys().map(|(one, process)| (*one == a, *process))) {
+        return None;
+    }
+    let (mine, theirs) = (only(a, b), only(b, a));
+    clearly_slower(&theirs, &mine).map(|odd| (odd, true)).or_else(|| Some((clearly_slower(&mine, &theirs)?, false)))
+}
+
+/// True if some node's processes use different items, where each process uses one: differences between items are not those of nodes. `used`:
+/// item, process.
+fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<Item = (K, ProcessId)>) -> bool {
+    let mut of_node: BTreeMap<u32, K> = BTreeMap::new();
+    used.any(|(one, process)| {
+        let node = cube.run.process(process).map_or(u32::MAX, |process| process.node);
+        *of_node.entry(node).or_insert(one) != one
+    })
+}
+
+/// Returns for each storage target the first of those that exactly the same calls reach, which cannot be distinguished.
+fn same_targets(cube: &Cube<'_>, class: Class) -> BTreeMap<u32, u32> {
+    let of_class = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
+    let lists: BTreeSet<&[u32]> = of_class.map(|cell| cell.targets.as_slice()).collect();
+    let mut reached: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (number, list) in lists.into_iter().enumerate() {
+        list.iter().for_each(|target| reached.entry(*target).or_default().push(number));
+    }
+    let mut first: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
+    reached.into_iter().map(|(target, lists)| (target, *first.entry(lists).or_insert(target))).collect()
+}
+
+/// Returns folders or files by process, without those used in one time step only, and if each process uses one, only those of several processes:
+/// `at_the_time`: log slowdown by time window of all items together.
+fn items<K: Ord + Copy>(
+    cube: &Residuals<'_, '_>,
+    class: Class,
+    item: impl Fn(FileId) -> Option<K>,
+    at_the_time: &BTreeMap<u16, f64>,
+) -> ByProcess<K> {
+    // The time to list a folder depends on its content.
+    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
+    let mut by: ByProcess<K> = BTreeMap::new();
+    for cell in cube.cells().filter(is) {
+        if let Some(item) = item(cell.file) {
+            let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
+            by.entry((item, cell.process)).or_default().add(above, cell.sums.calls as f64);
+        }
+    }
+    let (mut of_process, mut users) = (BTreeMap::<ProcessId, u32>::new(), BTreeMap::<K, usize>::new());
+    for (item, process) in by.keys() {
+        *of_process.entry(*process).or_default() += 1;
+        *users.entry(*item).or_default() += 1;
+    }
+    if of_process.values().all(|items| *items == 1) {
+        by.retain(|(item, _), _| users.get(item).is_some_and(|users| *users >= FEWEST));
+    }
+    let of_class = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
+    let steps = steps(of_class.filter_map(|cell| Some((cell.slot, item(cell.file)?, cell.sums.calls))));
+    by.retain(|(item, _), _| !steps.contains(item));
+    by
+}
+
+fn folders(cube: &Residuals<'_, '_>, class: Class) -> Term {
+    let by = items(cube, class, |file| cube.folders.of(file), &BTreeMap::new());
+    let one_each = by.keys().map(|(_, process)| process).collect::<BTreeSet<_>>().len() == by.len();
+    if one_each && !across_nodes(cube, by.keys().copied()) {
+        return Term { of_two: folders_by_file(cube, class), ..Term::default() };
+    }
+    let mut term = crossed(cube, &by, Unit::Folder);
+    term.of_two = term.of_two.or_else(|| folders_by_file(cube, class));
+    term
+}
+
+/// Returns the slower of two folders between which processes alternate, if each of its files is slower than each of the other's.
+fn folders_by_file(cube: &Residuals<'_, '_>, class: Class) -> Option<(Member, Odd)> {
+    let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
+    let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && cell.sums.bytes > 0) {
+        let Some(folder) = cube.folders.of(cell.file) else { continue };
+        by.entry(folder).or_default().entry(cell.file).or_default().add(cell.above_kind, cell.sums.calls as f64);
+        calls.push((cell.process, cell.sums.first_at, folder));
+    }
+    calls.sort_unstable();
+    let changes = calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count();
+    let values = |files: &BTreeMap<FileId, Mean>| files.values().map(|mean| mean.get()).collect::<Vec<f64>>();
+    let by: Vec<(u32, Vec<f64>)> = by.iter().map(|(folder, files)| (*folder, values(files))).collect();
+    let [(a, mine), (b, theirs)] = by.as_slice() else { return None };
+    let slower = |slow: &[f64], fast: &[f64], folder: u32| {
+        let odd = clearly_slower(fast, slow).filter(|_| changes >= CHANGES)?;
+        Some((Member { unit: Unit::Folder(folder), above: odd.above, error: 0.0, calls: slow.len() as u64 }, odd))
+    };
+    slower(mine, theirs, *a).or_else(|| slower(theirs, mine, *b))
+}
+
+fn files(cube: &Residuals<'_, '_>, class: Class) -> Term {
+    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
+    let by = items(cube, class, Some, &slow_windows(cube.cells().filter(is)));
+    let mut term = crossed(cube, &by, Unit::File);
+    // At different times, two files may differ because of the time.
+    let mut windows: BTreeMap<(ProcessId, u16), BTreeSet<FileId>> = BTreeMap::new();
+    for cell in cube.cells().filter(|cell| term.of_two.is_some() && is(cell)) {
+        windows.entry((cell.process, cell.slot)).or_default().insert(cell.file);
+    }
+    let both = windows.values().filter(|files| files.len() > 1).count() as f64;
+    term.of_two = term.of_two.filter(|_| both >= windows.len() as f64 * ALTERNATING);
+    term
+}
+
+/// Returns the median log slowdown of files in each time window with several: a file that is used only then is not slow because of that.
+fn slow_windows<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f64> {
+    let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
+    for cell in cells {
+        let of = slots.entry(cell.slot).or_default().entry(cell.file).or_default();
+        of.add(cell.above_kind, cell.sums.calls as f64);
+    }
+    slots.retain(|_, files| files.len() >= FILES_AT_ONCE);
+    let above = |files: &BTreeMap<FileId, Mean>| {
+        let mut values: Vec<(f64, f64)> = files.values().map(|mean| (mean.get(), 1.0)).collect();
+        weighted_quantile(&mut values, 0.5).filter(|above| *above > 0.0)
+    };
+    slots.iter().filter_map(|(slot, files)| Some((*slot, above(files)?))).collect()
+}
+
+/// Returns the parts of each file, by log slowdowns of each process's calls there against its calls on the others.
+fn regions(cube: &Residuals<'_, '_>, class: Class) -> Vec<Term> {
+    let mut out: BTreeMap<FileId, Term> = BTreeMap::new();
+    for ((file, part), seen) in cube.regions.seen(cube.run, class) {
+        let means: Vec<Mean> = seen.iter().map(|seen: &Seen| Mean::of(seen.above, seen.calls as f64)).collect();
+        let unit = Unit::Region(Region { file, from: part, until: part });
+        out.entry(file).or_default().members.extend(member(cube, unit, &means, |_| 1.0));
+    }
+    out.into_values().collect()
+}
+
+/// Returns nodes, unless each has a single rank: node and rank are then indistinguishable.
+fn nodes(cube: &Cube<'_>, processes: &[Member]) -> Vec<Member> {
+    let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
+    for member in processes {
+        let Unit::Process(process) = member.unit else { continue };
+        if let Some(process) = cube.run.process(process) {
+            of.entry(process.node).or_default().push(member);
+        }
+    }
+    let node = |(node, members): (u32, Vec<&Member>)| {
+        let mut values: Vec<(f64, f64)> = members.iter().map(|member| (member.above, 1.0)).collect();
+        let squares: f64 = members.iter().map(|member| member.error.powi(2)).sum();
+        let calls = members.iter().map(|member| member.calls).sum::<Sum>().get();
+        let error = squares.sqrt() / members.len() as f64;
+        // The lower of two middle values: a node of two ranks is slow only if both are.
+        Some(Member { unit: Unit::Node(node), above: weighted_quantile(&mut values, 0.5)?, error, calls })
+    };
+    let mut out: Vec<Member> = of.into_iter().filter_map(node).collect();
+    out.sort_by_key(|member| member.unit);
+    if out.len() == processes.len() { Vec::new() } else { out }
+}
