@@ -171,7 +171,10 @@ fn changes(all: &[Differs<'_>]) -> impl Iterator<Item = String> {
 /// Formats the finding that the stripe layouts of files differ between two runs.
 pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
     Words::saying(
-        format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
+        format!(
+            "the runs differ in the stripe layout (size x count) of {}",
+            units::counted(layouts.len() as u64, "file")
+        ),
         changes(layouts),
         "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
     )
@@ -256,7 +259,7 @@ pub(super) fn samples() -> Vec<Sample> {
         (Code::MORE_BYTES, more_bytes(&grown(false))),
         (Code::MORE_BYTES, more_bytes(&grown(true))),
         (Code::FILES_DIFFER, files_differ(&new, &gone)),
-        (Code::LAYOUT_CHANGED, layouts_changed(&[["/scratch/out.h5", "1 x 1 MiB", "8 x 4 MiB"]])),
+        (Code::LAYOUT_CHANGED, layouts_changed(&[["/scratch/out.h5", "1M x 1", "4M x 8"]])),
         (
             Code::HINTS_CHANGED,
             hints_changed(&[["/scratch/out.h5: cb_nodes", "1", "8"], ["cb_config_list", "*:1", "*:2"]]),
