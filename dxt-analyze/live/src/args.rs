@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Options of `live`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Directories where running programs keep their spools (calls recorded so far) [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and the directories that dxt-run makes in them]
+    /// Directories where running programs keep their spools (calls recorded so far) [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and
+    /// the directories that dxt-run makes in them]
     #[arg(value_name = "DIR")]
     pub directories: Vec<PathBuf>,
     /// Watch only this process; may be given again

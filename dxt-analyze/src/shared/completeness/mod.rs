@@ -266,8 +266,8 @@ impl Completeness {
         };
         each(
             self.lost_segments,
-            "segment cannot be read: the file is truncated or damaged there.",
-            "segments cannot be read: the file is truncated or damaged there.",
+            "recorded call cannot be read: the file is truncated or damaged there.",
+            "recorded calls cannot be read: the file is truncated or damaged there.",
         );
         each(
             self.lost_processes,
@@ -281,8 +281,8 @@ impl Completeness {
         );
         each(
             self.segments_without_stream,
-            "segment belongs to no known file or operation and is left out.",
-            "segments belong to no known file or operation and are left out.",
+            "recorded call belongs to no known file or operation and is left out.",
+            "recorded calls belong to no known file or operation and are left out.",
         );
         for note in &self.notes {
             out.push(match note.count {
@@ -295,11 +295,14 @@ impl Completeness {
                 true => "later parts of timelines are from heat maps, which have bytes and no calls",
                 false => "timelines and lists lack later calls",
             };
-            out.push(format!("Segments end {} s after the start: {behind}.", units::seconds(end)));
+            out.push(format!(
+                "Segments (records of single calls) end {} s after the start: {behind}.",
+                units::seconds(end)
+            ));
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends at {} s",
+                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
