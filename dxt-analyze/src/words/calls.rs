@@ -36,7 +36,7 @@ pub(crate) fn plural(classes: &[Class]) -> String {
 }
 
 const fn are_outliers(calls: u64) -> &'static str {
-    units::agree(calls, "is a slow outlier", "are slow outliers")
+    units::agree(calls, "is an outlier", "are outliers")
 }
 
 /// Calls that stalled at the same time.
@@ -124,7 +124,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::saying(
-                format!("one {what} on each of {files} is a slow outlier: {excess} longer than usual in total"),
+                format!("one {what} on each of {files} is an outlier: {excess} above usual in total"),
                 longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
@@ -135,7 +135,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
     };
     let title = format!(
-        "{} of {} {} {}{on}: {excess} longer than usual in total",
+        "{} of {} {} {}{on}: {excess} above usual in total",
         units::count(facts.outliers),
         units::count(facts.calls),
         plural(&facts.classes),
@@ -258,7 +258,7 @@ pub(crate) struct AtTimes {
 pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let name = facts.unit.name();
     let title = format!(
-        "{name} is slow at times: {} of its {} {}, {} longer than usual in total",
+        "{name} is slow at times: {} of its {} {}, {} above usual in total",
         units::count(facts.outliers),
         facts.class.counted(facts.calls),
         are_outliers(facts.outliers),
@@ -301,7 +301,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
     let (title, hint) = match facts.of {
         Some(all) => (
             format!(
-                "the first {} of {} of {} takes up to {longest}: {excess} longer than usual in total",
+                "the first {} of {} of {} takes up to {longest}: {excess} above usual in total",
                 facts.classes.first().map_or("", |class| class.singular()),
                 units::count(facts.processes),
                 units::counted(all, facts.worker)
@@ -310,7 +310,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
         ),
         None => (
             format!(
-                "the first {} of {} after each pause take up to {longest}: {excess} longer than usual in total",
+                "the first {} of {} after pauses take up to {longest}: {excess} above usual in total",
                 plural(&facts.classes),
                 units::counted(facts.processes, facts.worker)
             ),

@@ -43,10 +43,10 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
 
 fn damage(facts: &Damage<'_>) -> String {
     let lost = [
-        (facts.lost_segments, "recorded call", "lost"),
+        (facts.lost_segments, "call", "lost"),
         (facts.lost_processes, "process", "lost"),
         (facts.absent_ranks, "rank", "absent"),
-        (facts.segments_without_stream, "recorded call", "on an unknown file"),
+        (facts.segments_without_stream, "call", "on an unknown file"),
     ];
     let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
         format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
@@ -65,7 +65,7 @@ fn damage(facts: &Damage<'_>) -> String {
         return format!("the {noun} is inexact because of {} {what}", units::count(count));
     }
     let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
-    format!("the {noun} is damaged in {places}; no recorded call is known to be lost")
+    format!("the {noun} is damaged in {places}; no call is known to be lost")
 }
 
 /// Formats finding DXT-T002: operations that only counters record. `filtered`: true if a filter of the tracer may be the reason.

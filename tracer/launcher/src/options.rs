@@ -63,7 +63,8 @@ pub struct Options {
     /// Export calls or sums during the run, as dxt-analyze live --to does; may be given again; %h in file names is the node
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub live_to: Vec<OsString>,
-    /// Start one `dxt-analyze live` per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else one here)
+    /// Start one `dxt-analyze live` per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else
+    /// one here)
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub live_launch: Option<OsString>,
     /// Use the MPI-IO hints and settings that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings made otherwise take precedence

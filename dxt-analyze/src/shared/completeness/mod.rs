@@ -398,7 +398,7 @@ mod tests {
             (
                 1,
                 Origin::Trace,
-                "the trace is incomplete: 1 recorded call is lost, 1 process is lost, 1 rank is absent",
+                "the trace is incomplete: 1 call is lost, 1 process is lost, 1 rank is absent",
                 "1 operation is recorded only in sums, not as single calls",
                 "1 operation has no segment (only counters, because a buffer was full): sums include its count, bytes and time, \
                  but no distribution or list includes this operation. Set",
@@ -407,7 +407,7 @@ mod tests {
             (
                 2,
                 Origin::Darshan,
-                "the log is incomplete: 2 recorded calls are lost, 2 processes are lost, 2 ranks are absent",
+                "the log is incomplete: 2 calls are lost, 2 processes are lost, 2 ranks are absent",
                 "2 operations have no DXT segment (record of a single call)",
                 "2 operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their \
                  counts, bytes and times, but no distribution or list includes these operations.",

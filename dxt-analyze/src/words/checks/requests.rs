@@ -85,7 +85,7 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let title = match facts.bytes {
         Some(bytes) => {
             let mean = each_bytes(bytes, facts.count);
-            let all = if facts.of_shared { "all such" } else { "all" };
+            let all = if facts.of_shared { "such" } else { "all" };
             format!("{} {what}: {mean} on average, {part} of {all} {}", units::count(facts.count), facts.operation)
         }
         None => format!("{part} of {what}: less than {} each", units::bytes(facts.limit)),
