@@ -60,7 +60,7 @@ pub(crate) fn switch(thread: &Thread) {
 /// Prints, once, that calls made after the trace are not recorded, if the reason is a missing spool. Called when a call found no room.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
-        say(&[b"calls made after the trace was written are not recorded, because there is no spool"]);
+        say(&[b"calls made after the trace was written are not recorded, because there is no spool (DXT_SPOOL sets its directory)"]);
     }
 }
 

@@ -121,7 +121,7 @@ impl Report for Recovery {
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {
             let are = agree(uncertain, "call is", "calls are");
-            lines.push(format!("{uncertain} {are} on record and may be counted once more in the counters"));
+            lines.push(format!("{uncertain} {are} recorded and may be counted a second time in the counters"));
         }
         if lines.is_empty() {
             lines.push("no spools found".into());
