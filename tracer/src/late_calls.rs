@@ -63,7 +63,7 @@ pub(crate) fn switch(thread: &Thread) {
 /// created. Called when there is no room for a call.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
-        say(&[b"calls made after the trace was written are not recorded, because there is no spool"]);
+        say(&[b"calls made after the trace was written are not recorded, because there is no spool (DXT_SPOOL sets its directory)"]);
     }
 }
 

@@ -20,20 +20,20 @@ macro_rules! notes {
 notes! {
     SystemFile = "opens of operating system files";
     MpiFile = "opens of the MPI library's files";
-    FileTableFull = "opens while the file table was full";
+    FileTableFull = "opens of files beyond the number that the tracer has room for";
     SystemName = "failed opens and calls on paths of operating system and MPI library files";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
     FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
     Communicators = "collective calls on communicators without an ID: too many communicators are in use";
     Layer = "calls of layers that DXT_LAYERS does not name";
-    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or key could not be read";
+    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
     /// A failed call by a path name that exceeds the limit of such names, or cannot be made absolute.
-    Name = "failed calls on names that were too many or could not be read";
+    Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
-    MoreNames = "calls on names beyond the limit, recorded under their directory instead";
+    MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
     /// A memory mapping that did not fit in the table, so that its end is not recorded.
     Map = "memory mappings whose end was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
@@ -59,8 +59,8 @@ notes! {
     StoppedClock = "times when the program disabled reading the clock: later calls all have the same constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
-    TablesFull = "calls while a table was full";
-    Late = "calls that came after the trace had been written, with no room in another spool";
+    TablesFull = "calls while a table of the tracer was full";
+    Late = "calls that came after the trace had been written, with no room in a further spool (file that keeps calls until they are in a trace)";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
@@ -69,10 +69,10 @@ notes! {
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
-    Definition = "names, streams and sizes that found no room in the spool: they are missing in recovered or live data";
+    Definition = "names of files, kinds of calls and sizes that found no room in the spool: they are missing in recovered or live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
     /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.
-    DuringTracer = "calls of signal handlers that interrupted the tracer";
+    DuringTracer = "calls of signal handlers that interrupted the tracer, not recorded";
     /// A call of a thread or process that shares another thread's thread-local storage.
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
     /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.

@@ -197,7 +197,7 @@ fn make_ready(resolve: fn()) -> bool {
     let Some(path) = spool::path() else {
         end_of_recording::write_so_far(config, "seccomp");
         tell(&[
-            b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool",
+            b"the program confines itself with seccomp(2): its later calls are not recorded, because there is no spool (DXT_SPOOL sets its directory)",
         ]);
         return false;
     };

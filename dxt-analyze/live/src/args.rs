@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Options of `live`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Spool directories [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and the directories that dxt-run makes in them]
+    /// Directories where running programs keep their spools (calls recorded so far) [default: DXT_SPOOL, TMPDIR, /tmp, /dev/shm, and
+    /// the directories that dxt-run makes in them]
     #[arg(value_name = "DIR")]
     pub directories: Vec<PathBuf>,
     /// Watch only this process; may be given again
@@ -16,9 +17,9 @@ pub struct Args {
     /// Watch only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Destination; may be given again; without it, a view on the terminal. To `:FILE` or, without it, to standard output: connector, csv
-    /// (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums). Calls also to parquet:DIR
-    /// (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM]
+    /// Destination; may be given again; without it, a view on the terminal. To standard output or, with `:FILE` added, to a file:
+    /// connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums of calls). Calls
+    /// also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM]
     /// (an LDMS daemon, by LDMS's own program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?...,
     /// influx:udp://HOST:PORT. In a file name, %h is the node and %p the process id of this agent
     #[arg(long, value_name = "WHERE")]
@@ -35,13 +36,13 @@ pub struct Args {
     /// Time after which a Parquet file is completed
     #[arg(long, default_value = "1m", value_name = "TIME", value_parser = duration)]
     pub rotate: Duration,
-    /// Deliver one of N calls, marked as standing for N, and all opens and closes; sums stay exact
+    /// Deliver one of N calls, marked as standing for N, and all opens and closes; sums over intervals stay exact
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
-    /// Include MPI's collective calls
+    /// Include MPI's collective calls (MPI_Barrier, MPI_Allreduce, ...), where ranks wait for each other
     #[arg(long)]
     pub mpi: bool,
     /// Record in FILE what was delivered; an agent started again with the same FILE resumes there

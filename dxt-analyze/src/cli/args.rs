@@ -73,7 +73,7 @@ pub enum Command {
     Serve(serve::Args),
     /// Live view of running programs: rates, slowest ranks and files; or a stream of all calls
     Live(live::Args),
-    /// All segments, as text, CSV or JSON lines; text and JSON also have counters and profiles of calls without segments
+    /// All recorded calls (segments), as text, CSV or JSON lines; text and JSON also have the sums of calls not recorded singly
     Dump(tools::dump::Args),
     /// Convert a Darshan log to a trace; every other command also reads the log itself
     Convert(tools::convert::Args),
@@ -87,7 +87,7 @@ pub enum Command {
     Check(tools::check::Args),
     /// Explain a finding: its meaning, its computation, and what to do about it
     Explain(tools::explain::Args),
-    /// Make a trace from the spools of processes that were killed or are still running
+    /// Make a trace of processes that were killed or still run, from their spools (files with the calls recorded so far)
     Recover(tools::recover::view::Args),
     /// Man pages and completions for bash, zsh and fish
     Generate(tools::generate::Args),

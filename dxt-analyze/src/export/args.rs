@@ -18,9 +18,9 @@ pub enum ExportFormat {
     Parquet,
     /// Chrome trace events for ui.perfetto.dev and chrome://tracing: one row per rank
     Perfetto,
-    /// Segments as CSV, with a header
+    /// Recorded calls (segments) as CSV, with a header
     Csv,
-    /// Segments as JSON, one object per line
+    /// Recorded calls (segments) as JSON, one object per line
     Json,
 }
 
@@ -42,7 +42,7 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, the release of the text
     #[arg(long, value_name = "FILE")]
     pub layout: Vec<PathBuf>,
-    /// perfetto: maximum slices; of a longer trace, the longest calls are kept and the others merged
+    /// perfetto: maximum number of slices (calls shown); of a longer trace, the longest calls are kept and the others merged
     #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub most: u64,
     /// fio: directory of the files that are read and written (default: `files`, beside the jobs)

@@ -162,7 +162,9 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
             health.lost_segments = health.lost_segments.saturating_add(expected.max(found));
             let who =
                 place.entry.map_or_else(String::new, |entry| format!(" of rank {}, pid {}", entry.rank, entry.pid));
-            let what = format!("the process block{who} is lost: its segments cannot be interpreted and are left out");
+            let what = format!(
+                "the description of the process{who} is lost: its recorded calls cannot be interpreted and are left out"
+            );
             health.problems.push(Problem { file: path, offset: place.offset, what });
             continue;
         };

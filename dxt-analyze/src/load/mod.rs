@@ -228,7 +228,11 @@ fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
         (None, [] | [_]) => return Ok(inputs),
         (Some(wanted), keys) if keys.iter().any(|key| key == wanted) => wanted,
         (Some(wanted), _) => {
-            return Err(UsageError(format!("no input belongs to job {wanted}; {}", list_jobs(&keys, &inputs))).into());
+            return Err(UsageError(format!(
+                "no input belongs to the job with key {wanted}; {}",
+                list_jobs(&keys, &inputs)
+            ))
+            .into());
         }
         (None, keys) => {
             let why = format!(

@@ -20,7 +20,7 @@ pub struct Args {
     /// Open the page in a browser; if there is none, print its path
     #[arg(long)]
     pub open: bool,
-    /// Replace an existing file of any origin
+    /// Replace an existing file, even if dxt-analyze did not write it
     #[arg(long)]
     pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`

@@ -12,10 +12,10 @@ pub struct Inputs {
     /// Trace files of one job, or directories with its *.dxt files; or its Darshan log; - reads standard input
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// Read only the files of the job with this key
+    /// Read only the files of one job, by its key in the trace files (shown if the inputs have several jobs)
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
-    /// Use these ranks only, as in 0,4:7,12:
+    /// Use these ranks only, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
     #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
     /// Use matching files only; a pattern without a slash is compared with the last part of a path
@@ -52,7 +52,7 @@ pub struct PageOutput {
     /// Also write a page with charts: one self-contained HTML file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace an existing file of any origin
+    /// Replace an existing file, even if dxt-analyze did not write it
     #[arg(long, requires = "output")]
     pub force: bool,
 }

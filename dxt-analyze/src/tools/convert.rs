@@ -17,13 +17,13 @@ pub struct Args {
     /// Darshan log, or rows of the LDMS-Darshan connector (CSV, JSON lines); - reads standard input
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
-    /// Key of the job to convert, if LOG holds several
+    /// Key of the job to convert, if LOG holds several jobs (without the option, their keys are listed)
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
     /// Trace to write (*.dxt)
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Replace an existing file of any origin
+    /// Replace an existing file, even if dxt-analyze did not write it
     #[arg(long)]
     pub force: bool,
 }

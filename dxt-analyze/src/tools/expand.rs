@@ -24,7 +24,7 @@ pub enum ExpandFormat {
 /// Options of `expand`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Signature as printed by `signatures` (not in the paper's notation); - reads standard input
+    /// Signature as `signatures` prints it by default (not with `--notation iosig`); - reads standard input
     #[arg(value_name = "SIGNATURE")]
     pub signature: String,
     /// Output format
@@ -33,7 +33,7 @@ pub struct Args {
     /// fio: new or empty directory
     #[arg(short, long, value_name = "DIRECTORY", required_if_eq("to", "fio"))]
     pub output: Option<PathBuf>,
-    /// Number of ranks that do the same
+    /// Number of ranks that make these accesses
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
     /// Distance between the first accesses of successive ranks (column "First access"), in bytes
@@ -99,7 +99,10 @@ impl Args {
     fn placed(&self, rank: u32, (op, offset, length): Untimed) -> Result<Untimed> {
         let moved = i128::from(offset) + i128::from(self.per_rank) * i128::from(rank);
         let end = moved + i128::from(length);
-        ensure!(moved >= 0 && end <= i128::from(i64::MAX), "rank {rank}: no file has bytes {moved} to {end}");
+        ensure!(
+            moved >= 0 && end <= i128::from(i64::MAX),
+            "rank {rank} would access bytes {moved} to {end}, which no file can have"
+        );
         Ok((op, moved as u64, length))
     }
 }

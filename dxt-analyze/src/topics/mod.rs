@@ -55,17 +55,17 @@ table::topics! {
         stripes: Stripes at 3;
         /// I/O of the job and its files: sizes, patterns, times per process, kinds of files
         counters: Counters at 6;
-        /// Contents of MPI-IO and HDF5 calls: system calls, locks, communication; aggregators, late ranks, concurrency
+        /// Time inside MPI-IO and HDF5 calls: system calls, locks, communication; aggregators, late ranks, concurrency
         layers: Layers at 4;
-        /// Rules of thumb (Drishti's), and what only single operations prove: needless traffic, small requests, idle ranks
+        /// Rules of thumb (those of the tool Drishti), and findings from single calls: needless traffic, small requests, idle ranks
         checks: Checks at 5;
         /// Bandwidth, request sizes and calls in flight over time; I/O phases
         timeline: Timeline at 1;
-        /// Reads and writes of each process as loops that regenerate them exactly; ranks with equal patterns
+        /// Access patterns: reads and writes of each process as loops that regenerate them exactly; ranks with equal patterns
         signatures: Signatures at 8;
     }
     several runs {
-        /// Differences between two runs of a program, and which of them exceed chance
+        /// Differences between two runs of a program, and which of them are larger than chance explains
         compare: Compare;
         /// Many jobs, a row for each: which do most I/O, and how; Parquet tables for SQL and data frames
         corpus: Corpus;

@@ -36,7 +36,7 @@ pub(crate) fn plural(classes: &[Class]) -> String {
 }
 
 const fn are_outliers(calls: u64) -> &'static str {
-    units::agree(calls, "is a slow outlier", "are slow outliers")
+    units::agree(calls, "is an outlier", "are outliers")
 }
 
 /// Calls that stalled at the same time.
@@ -63,10 +63,10 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     let names: Vec<&str> = calls().map(|call| call.who.as_str()).collect::<BTreeSet<&str>>().into_iter().collect();
     let title = if facts.calls.len() == 1 {
         let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; peers take {usual}", names.concat())
+        format!("one call stalled: {article} {what} of {} took {took}{when}; others take {usual}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; peers take {usual}",
+            "{} calls stalled at once: {} of {} took up to {took}{when}; others take {usual}",
             facts.calls.len(),
             class.plural(),
             names.join(", ")
@@ -124,7 +124,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::saying(
-                format!("one {what} on each of {files} is a slow outlier: {excess} excess in total"),
+                format!("one {what} on each of {files} is an outlier: {excess} above usual in total"),
                 longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
@@ -135,7 +135,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
     };
     let title = format!(
-        "{} of {} {} {}{on}: {excess} excess in total",
+        "{} of {} {} {}{on}: {excess} above usual in total",
         units::count(facts.outliers),
         units::count(facts.calls),
         plural(&facts.classes),
@@ -184,7 +184,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
         if facts.spans.len() == 1 { "" } else { " each time" }
     );
     let words = format!(
-        "{} outlier {}, {} excess summed over processes",
+        "{} slow outlier {}, {} longer than usual, summed over processes",
         units::count(facts.outliers),
         class.agree(facts.outliers),
         units::duration(facts.excess_ns)
@@ -230,7 +230,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no {} of any process is fast in this time; peers take {} on average",
+        "no {} of any process is fast in this time; others take {} on average",
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );
@@ -258,14 +258,14 @@ pub(crate) struct AtTimes {
 pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let name = facts.unit.name();
     let title = format!(
-        "{name} is slow at times: {} of its {} {}, {} excess in total",
+        "{name} is slow at times: {} of its {} {}, {} above usual in total",
         units::count(facts.outliers),
         facts.class.counted(facts.calls),
         are_outliers(facts.outliers),
         units::duration(facts.excess_ns)
     );
     let words = format!(
-        "{} of {} outlier {} in the job {} from {name}",
+        "{} of {} slow outlier {} in the job {} from {name}",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),
@@ -301,7 +301,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
     let (title, hint) = match facts.of {
         Some(all) => (
             format!(
-                "the first {} of {} of {} takes up to {longest}: {excess} excess in total",
+                "the first {} of {} of {} takes up to {longest}: {excess} above usual in total",
                 facts.classes.first().map_or("", |class| class.singular()),
                 units::count(facts.processes),
                 units::counted(all, facts.worker)
@@ -310,7 +310,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
         ),
         None => (
             format!(
-                "the first {} of {} in each burst take up to {longest}: {excess} excess in total",
+                "the first {} of {} after pauses take up to {longest}: {excess} above usual in total",
                 plural(&facts.classes),
                 units::counted(facts.processes, facts.worker)
             ),

@@ -43,20 +43,21 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     };
     let calls = facts.calls.as_ref().map(|test| {
         format!(
-            "calls: median {} -> {}, {:.2} x slower; a call is slower than before with a probability of {:.0} %; \
-             rank-sum test: q-value {}, {} and {}",
+            "calls: median {} before, {} now: {:.2} times slower; a call is slower than before with a probability of {:.0} %; \
+             rank-sum test of {} before and {} now: q-value (false discovery rate) {}",
             show(test.before),
             show(test.after),
             test.slower,
             test.likelier * 100.0,
-            units::chance(test.q),
-            units::count(test.sample.0),
-            units::counted(test.sample.1, "call")
+            units::counted(test.sample.0, "call"),
+            units::count(test.sample.1),
+            units::chance(test.q)
         )
     });
     let ranks = facts.ranks.as_ref().map(|test| {
         format!(
-            "means of ranks: {:.2} x slower in the median, slower on {:.0} % of {}; signed-rank test: q-value {}",
+            "mean of each rank's calls: {:.2} times slower than before in the median, slower on {:.0} % of {}; \
+             signed-rank test: q-value (false discovery rate) {}",
             test.slower,
             test.likelier * 100.0,
             units::counted(test.sample.0, "rank"),
@@ -64,7 +65,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
         )
     });
     Words::saying(
-        format!("{} is {:.2} x slower than before", facts.operation, facts.slower),
+        format!("{} is {:.2} times slower than before", facts.operation, facts.slower),
         calls.into_iter().chain(ranks),
         "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
     )
@@ -128,7 +129,10 @@ pub(crate) fn files_slower(files: &[Slowed<'_>]) -> Words {
 fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     let evidence = all.iter().take(NAMED_EXAMPLES).map(|Slowed { unit, slower, z, before_ns, after_ns }| {
         let (before, after) = (units::duration(*before_ns), units::duration(*after_ns));
-        format!("{word} {unit}: {slower:.2} x the time per byte, modified z-score {z:.1}; {before} -> {after}")
+        format!(
+            "{word} {unit}: {slower:.2} times the time per byte of the first run; {after} of I/O in total now, {before} before; \
+             modified z-score among {word}s {z:.1}"
+        )
     });
     let first = all.first().map_or("", |first| first.unit);
     let count = units::counted(all.len() as u64, word);
@@ -161,13 +165,16 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
 pub(crate) type Differs<'a> = [&'a str; 3];
 
 fn changes(all: &[Differs<'_>]) -> impl Iterator<Item = String> {
-    all.iter().take(NAMED_EXAMPLES).map(|[what, before, after]| format!("{what}: {before} -> {after}"))
+    all.iter().take(NAMED_EXAMPLES).map(|[what, before, after]| format!("{what}: {before} before, {after} now"))
 }
 
 /// Formats the finding that the stripe layouts of files differ between two runs.
 pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
     Words::saying(
-        format!("the runs differ in the stripe layout of {}", units::counted(layouts.len() as u64, "file")),
+        format!(
+            "the runs differ in the stripe layout (size x count) of {}",
+            units::counted(layouts.len() as u64, "file")
+        ),
         changes(layouts),
         "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
     )
@@ -221,7 +228,7 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
     };
     let times = after.mean_ns / before.mean_ns;
     Words::saying(
-        format!("the job takes {times:.2} x as long as before; repeats of the same job differ less"),
+        format!("the job takes {times:.2} times as long as before; repeats of the same job differ less"),
         [range("before", before), range("now", after), format!("q-value (false discovery rate) {}", units::chance(q))],
         "see below which numbers differ by more than between repeats, then compare one run of each in detail",
     )
@@ -239,7 +246,10 @@ pub(super) fn samples() -> Vec<Sample> {
     let slowed = |unit| Slowed { unit, slower: 3.1, z: 7.4, before_ns: 14_000_000, after_ns: 43_000_000 };
     let (new, gone) = ([("/scratch/b.h5", 3 << 30)], [("/scratch/a.h5", 1 << 30), ("/scratch/a.log", 100)]);
     let run_times = |mean_ns| RunTimes { mean_ns, least_ns: mean_ns - 2e9, most_ns: mean_ns + 3e9, runs: 3 };
-    let lines = ["read: none -> none", "write: POSIX 3.00 s, 1.00 GiB/s -> MPI-IO 1.00 s, 3.00 GiB/s; +200.0 %"];
+    let lines = [
+        "read: none before, none now",
+        "write: POSIX 3.00 s, 1.00 GiB/s before, MPI-IO 1.00 s, 3.00 GiB/s now; bandwidth +200.0 %",
+    ];
     vec![
         (Code::SLOWER_OPERATION, slower(false, true, true)),
         (Code::SLOWER_OPERATION, slower(true, true, false)),
@@ -249,7 +259,7 @@ pub(super) fn samples() -> Vec<Sample> {
         (Code::MORE_BYTES, more_bytes(&grown(false))),
         (Code::MORE_BYTES, more_bytes(&grown(true))),
         (Code::FILES_DIFFER, files_differ(&new, &gone)),
-        (Code::LAYOUT_CHANGED, layouts_changed(&[["/scratch/out.h5", "1 x 1 MiB", "8 x 4 MiB"]])),
+        (Code::LAYOUT_CHANGED, layouts_changed(&[["/scratch/out.h5", "1M x 1", "4M x 8"]])),
         (
             Code::HINTS_CHANGED,
             hints_changed(&[["/scratch/out.h5: cb_nodes", "1", "8"], ["cb_config_list", "*:1", "*:2"]]),

@@ -43,10 +43,10 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
 
 fn damage(facts: &Damage<'_>) -> String {
     let lost = [
-        (facts.lost_segments, "segment", "lost"),
+        (facts.lost_segments, "call", "lost"),
         (facts.lost_processes, "process", "lost"),
         (facts.absent_ranks, "rank", "absent"),
-        (facts.segments_without_stream, "segment", "of an unknown file"),
+        (facts.segments_without_stream, "call", "on an unknown file"),
     ];
     let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
         format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
@@ -65,15 +65,19 @@ fn damage(facts: &Damage<'_>) -> String {
         return format!("the {noun} is inexact because of {} {what}", units::count(count));
     }
     let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
-    format!("the {noun} is damaged in {places}; no segment is known to be lost")
+    format!("the {noun} is damaged in {places}; no call is known to be lost")
 }
 
 /// Formats finding DXT-T002: operations that only counters record. `filtered`: true if a filter of the tracer may be the reason.
 pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
     let counted = units::counted(operations, "operation");
     let title = match origin {
-        Origin::Trace => format!("{counted} {} recorded only as counters", units::agree(operations, "is", "are")),
-        Origin::Darshan => format!("{counted} {} no DXT segment", units::agree(operations, "has", "have")),
+        Origin::Trace => {
+            format!("{counted} {} recorded only in sums, not as single calls", units::agree(operations, "is", "are"))
+        }
+        Origin::Darshan => {
+            format!("{counted} {} no DXT segment (record of a single call)", units::agree(operations, "has", "have"))
+        }
     };
     Words::new(title, record_all(origin, filtered))
 }

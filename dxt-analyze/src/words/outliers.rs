@@ -171,9 +171,14 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
     facts.words("file", "run `dxt-analyze stripes` and `dxt-analyze outliers --by op` to see how the file is accessed")
 }
 
-/// Returns evidence for findings DXT-O002 to DXT-O005: the number of further outliers.
-pub(crate) fn more_outliers(count: u64) -> Evidence {
-    format!("and {} of this kind", units::counted(count, "more outlier")).into()
+/// Returns evidence for findings DXT-O002 to DXT-O005: the number of further outliers of the given kind: `rank`, `node`, `OST` or `file`.
+pub(crate) fn more_outliers(count: u64, kind: &str) -> Evidence {
+    format!(
+        "{} {} slow in these calls",
+        units::counted(count, &format!("more {kind}")),
+        units::agree(count, "is", "are")
+    )
+    .into()
 }
 
 #[cfg(test)]
@@ -218,7 +223,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     vec![
         (Code::SLOW_OPERATIONS, slow_operations(&slow)),
         (Code::SLOW_OPERATIONS, slow_operations(&one)),
-        (Code::SLOW_RANK, slow_rank(&in_window).and([more_outliers(4)])),
+        (Code::SLOW_RANK, slow_rank(&in_window).and([more_outliers(4, "rank")])),
         (Code::SLOW_NODE, slow_node(&SlowUnit { unit: "n7".into(), ..unit.clone() })),
         (Code::SLOW_TARGET, slow_target(&unit)),
         (Code::SLOW_FILE, slow_file(&SlowUnit { unit: "/scratch/out".into(), ..unit })),

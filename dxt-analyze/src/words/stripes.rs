@@ -227,7 +227,7 @@ pub(crate) fn unaligned<'a>(
 
 fn pace(part: &PacePart) -> String {
     format!(
-        "{}s of {} to {}: {} {} {} on average, {} {} (estimated excess {} in total)",
+        "{}s of {} to {}: {} {} {} on average, {} {} (about {} longer in total)",
         part.op,
         units::bytes(part.from_bytes),
         units::bytes(part.from_bytes.saturating_mul(2)),

@@ -63,6 +63,29 @@ impl Subject {
             Self::Span(..) => "at other times",
         }
     }
+
+    /// Returns the place of the calls with which the subject's calls are compared, e.g. `on other nodes`.
+    fn elsewhere(&self) -> String {
+        match self {
+            Self::Process { .. } => format!("of {}", self.others()),
+            Self::Span(..) => self.others().to_owned(),
+            _ => format!("on {}", self.others()),
+        }
+    }
+
+    /// Returns the name of one of the units with which the subject is compared, e.g. `node`.
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Target(_) => "OST",
+            Self::Node { .. } => "node",
+            Self::Process { is_rank: true, .. } => "rank",
+            Self::Process { is_rank: false, .. } => "process",
+            Self::Folder(_) => "folder",
+            Self::File(_) => "file",
+            Self::Region { .. } => "part",
+            Self::Span(..) => "time window",
+        }
+    }
 }
 
 /// Calls of one operation class on a slow unit (storage target, node, process, file, ...).
@@ -91,15 +114,17 @@ impl SlowCalls {
         }
     }
 
-    fn compared(&self) -> String {
+    /// Returns the evidence that these calls of `unit` are slow.
+    fn compared(&self, unit: &Subject) -> String {
         format!(
-            "{}: {:.1} times as long as peers, {}, modified z-score {:.1}, p-value {}, {} units compared",
+            "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",
             self.class.plural(),
             self.times,
+            unit.elsewhere(),
             units::counted(self.calls, "call"),
             self.score,
             units::chance(self.p),
-            self.among
+            units::counted(self.among as u64, unit.kind())
         )
     }
 }
@@ -190,14 +215,18 @@ impl SlowUnit {
     }
 
     fn words(&self, title: String, hint: &str) -> Words {
-        let mut evidence: Vec<Evidence> = self.calls.iter().map(|calls| calls.compared().into()).collect();
+        let mut evidence: Vec<Evidence> = self.calls.iter().map(|calls| calls.compared(&self.unit).into()).collect();
         if let Some(first) = evidence.first_mut() {
             first.about = self.about.clone();
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
         evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
         evidence.extend(self.either.iter().map(|(unit, about)| {
-            let words = format!("{} cannot be distinguished: the same requests reach it", unit.name());
+            let words = format!(
+                "{} cannot be distinguished from {}: the same requests reach both",
+                unit.name(),
+                self.unit.name()
+            );
             Evidence::of(words, about.clone())
         }));
         Words::of(title, evidence, hint)

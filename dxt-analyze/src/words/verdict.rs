@@ -114,7 +114,7 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
         )
     };
     let evidence = format!(
-        "{} of I/O and {} of computing per process on average, in {}",
+        "{} of I/O and {} of computing per process on average, in {} of I/O",
         units::duration(io_ns),
         units::duration(computes_ns),
         units::counted(bursts, "burst")
@@ -220,7 +220,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
         }
     };
     let all = format!(
-        "in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting)",
+        "I/O is in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting)",
         units::duration(facts.in_flight_ns),
         units::counted(facts.calls, "call")
     );

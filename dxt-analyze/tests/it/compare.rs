@@ -230,7 +230,7 @@ fn another_interface_is_one_finding_and_files_of_ranks_are_one_data_set() {
     let text = stdout(&["compare", &posix, &mpiio], 0);
     // The slowest rank moves 2 x 512 KiB in 8 ms before and in 8.08 ms after.
     assert!(
-        text.contains("write: POSIX 16.0 ms, 125 MiB/s -> MPI-IO 16.2 ms, of which POSIX 16.2 ms, 124 MiB/s; -1.0 %"),
+        text.contains("write: POSIX 16.0 ms, 125 MiB/s before, MPI-IO 16.2 ms, of which POSIX 16.2 ms, 124 MiB/s now; bandwidth -1.0 %"),
         "{text}"
     );
     let files = found["files"]["rows"].as_array().unwrap();

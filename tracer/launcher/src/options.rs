@@ -48,10 +48,10 @@ pub struct Options {
     /// Record exact counters instead of single calls, in bounded memory (docs/counters.md)
     #[arg(long)]
     pub counters: bool,
-    /// Cap on the segment buffer of each process, such as 4M (default) or 1G
+    /// Maximum size of the buffer of recorded calls in each process, such as 4M (default) or 1G
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub buffer_max: Option<OsString>,
-    /// Write an MPI program's trace in this mode: auto, collective or process
+    /// Form of an MPI program's trace: collective (one file of all ranks), process (a file per process) or auto
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     pub flush: Option<OsString>,
     /// Configuration file of the site (DXT_CONFIG); -o and the environment override its DXT_OUTPUT_DIR
@@ -60,13 +60,14 @@ pub struct Options {
     /// Show the running job on a web page on 127.0.0.1, whose address is printed (docs/live.md)
     #[arg(long)]
     pub live: bool,
-    /// Export calls or sums during the run, as dxt-analyze live --to does; repeatable; %h in file names is the node
+    /// Export calls or sums during the run, as dxt-analyze live --to does; may be given again; %h in file names is the node
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub live_to: Vec<OsString>,
-    /// Start one agent per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else one here)
+    /// Start one `dxt-analyze live` per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else
+    /// one here)
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub live_launch: Option<OsString>,
-    /// Use the hints that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings that exist already take precedence
+    /// Use the MPI-IO hints and settings that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings made otherwise take precedence
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub hints: Option<PathBuf>,
     /// Path of the tracer library, if dxt-run does not find it

@@ -118,7 +118,8 @@ pub(super) fn times() -> FlushTimes {
 /// Prints the time of each stage and the sizes of the data to standard error.
 pub(super) fn tell() {
     let times = times();
-    let mut text = format!("flush of process {}: {:.3} ms", crate::job::process_ids().0, in_ms(times.total_ns()));
+    let mut text =
+        format!("writing the trace of process {}: {:.3} ms", crate::job::process_ids().0, in_ms(times.total_ns()));
     for stage in FlushStage::ALL {
         text.push_str(&format!(", {} {:.3}", stage.name(), in_ms(times.of(stage))));
     }

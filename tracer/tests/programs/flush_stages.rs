@@ -44,7 +44,8 @@ fn each_rank_says_how_long_its_part_took() {
             }
             assert!(times.total_ns() < 240_000_000_000, "{times:?}");
         }
-        let lines = reported.lines().filter(|line| line.contains("flush of process") && line.contains(", repair "));
+        let lines =
+            reported.lines().filter(|line| line.contains("writing the trace of process") && line.contains(", repair "));
         assert_eq!(lines.count(), 3, "{reported}");
     }
 }

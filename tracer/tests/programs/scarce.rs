@@ -53,7 +53,8 @@ fn a_child_without_memory_counts_what_it_cannot_record() {
         let traces = Traces::read(&scratch.traces());
         let recorded = traces.totals(&["POSIX"], "write", &scratch.data()).0;
         let notes = traces.processes.iter().flat_map(|process| &process.notes);
-        let counted: u64 = notes.filter(|note| note.what.contains("table was full")).map(|note| note.count).sum();
+        let counted: u64 =
+            notes.filter(|note| note.what.contains("table of the tracer was full")).map(|note| note.count).sum();
         assert_eq!(recorded + counted, 510, "{mode} {spool}: {recorded} recorded, {counted} counted");
     }
 }

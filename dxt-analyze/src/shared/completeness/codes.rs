@@ -12,7 +12,7 @@ codes! {
          take all numbers as lower bounds.",
         "trace-format/FORMAT.md";
     FOLDED = "DXT-T002",
-        "Operations were folded into counters: sums are exact, single operations are not kept.",
+        "Operations are recorded only in sums, which are exact, and not as single calls.",
         "Reported, as info only, if operations without a segment >= 1: those for which the tracer's buffer had no \
          room, or that a Darshan log only counts.",
         "Raise DXT_BUFFER_MAX, or set DXT_OVERFLOW=spill, if single operations matter; with Darshan, raise \

@@ -266,8 +266,8 @@ impl Completeness {
         };
         each(
             self.lost_segments,
-            "segment cannot be read: the file is truncated or damaged there.",
-            "segments cannot be read: the file is truncated or damaged there.",
+            "recorded call cannot be read: the file is truncated or damaged there.",
+            "recorded calls cannot be read: the file is truncated or damaged there.",
         );
         each(
             self.lost_processes,
@@ -281,8 +281,8 @@ impl Completeness {
         );
         each(
             self.segments_without_stream,
-            "segment belongs to no known file or operation and is left out.",
-            "segments belong to no known file or operation and are left out.",
+            "recorded call belongs to no known file or operation and is left out.",
+            "recorded calls belong to no known file or operation and are left out.",
         );
         for note in &self.notes {
             out.push(match note.count {
@@ -295,11 +295,14 @@ impl Completeness {
                 true => "later parts of timelines are from heat maps, which have bytes and no calls",
                 false => "timelines and lists lack later calls",
             };
-            out.push(format!("Segments end {} s after the start: {behind}.", units::seconds(end)));
+            out.push(format!(
+                "Segments (records of single calls) end {} s after the start: {behind}.",
+                units::seconds(end)
+            ));
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends at {} s",
+                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
@@ -395,8 +398,8 @@ mod tests {
             (
                 1,
                 Origin::Trace,
-                "the trace is incomplete: 1 segment is lost, 1 process is lost, 1 rank is absent",
-                "1 operation is recorded only as counters",
+                "the trace is incomplete: 1 call is lost, 1 process is lost, 1 rank is absent",
+                "1 operation is recorded only in sums, not as single calls",
                 "1 operation has no segment (only counters, because a buffer was full): sums include its count, bytes and time, \
                  but no distribution or list includes this operation. Set",
                 "and 1 more problem: `dxt-analyze check` lists it",
@@ -404,8 +407,8 @@ mod tests {
             (
                 2,
                 Origin::Darshan,
-                "the log is incomplete: 2 segments are lost, 2 processes are lost, 2 ranks are absent",
-                "2 operations have no DXT segment",
+                "the log is incomplete: 2 calls are lost, 2 processes are lost, 2 ranks are absent",
+                "2 operations have no DXT segment (record of a single call)",
                 "2 operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their \
                  counts, bytes and times, but no distribution or list includes these operations.",
                 "and 2 more problems: `dxt-analyze check` lists them",

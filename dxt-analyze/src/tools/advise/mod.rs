@@ -31,7 +31,7 @@ pub struct Args {
     /// Directory for the files, created if absent
     #[arg(short, long, default_value = "hints", value_name = "DIR")]
     pub output: PathBuf,
-    /// Replace existing files of any origin
+    /// Replace existing files, even if dxt-analyze did not write them
     #[arg(long)]
     pub force: bool,
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`

@@ -240,7 +240,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
             Ok(columns) => {
                 decoded += columns.len() as u64;
                 if let Some(why) = disagreement(block, columns) {
-                    say(block.offset, format!("the block head contradicts the block: {why}"));
+                    say(block.offset, format!("the head of a block of segments contradicts its content: {why}"));
                 }
             }
             Err(error) => say(block.offset, error.to_string()),
@@ -251,15 +251,18 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     let indexed = place.entry.map_or(blocks, |entry| u64::from(entry.blocks));
     if indexed != blocks && region.problems.is_empty() {
         let of = units::agree(indexed, "block", "blocks");
-        say(place.offset, format!("the index lists {indexed} {of}, but the region has {blocks}"));
+        say(
+            place.offset,
+            format!("the index lists {indexed} {of} of segments for this process, but the file has {blocks}"),
+        );
     }
     match &region.process {
         Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
-        None => say(place.offset, "the region has no readable process block".into()),
+        None => say(place.offset, "the description of a process (process block) cannot be read".into()),
     }
     if decoded > expected {
         let (segments, are) = (units::agree(decoded, "segment", "segments"), units::agree(expected, "is", "are"));
-        say(place.offset, format!("the region has {decoded} {segments}, but {expected} {are} expected"));
+        say(place.offset, format!("the process has {decoded} {segments}, but {expected} {are} expected"));
     }
     sums.segments = decoded;
     sums.lost = expected.saturating_sub(decoded);

@@ -33,7 +33,8 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
-    let spill = Owned::open(&path).context("failed to read the spill beside it")?;
+    let spill =
+        Owned::open(&path).context("failed to read the spill beside it (calls that the spool has no room for)")?;
     let about = spill.file.metadata().context("failed to read the metadata of the spill beside it")?;
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));

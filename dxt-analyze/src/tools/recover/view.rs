@@ -12,13 +12,14 @@ use std::time::Duration;
 /// Options of `recover`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Spools (*.spool), or directories with them; with --stale directories only (default: TMPDIR, /tmp, /dev/shm)
+    /// Spools (*.spool: calls that a process has recorded so far), or directories with them; with --stale directories only (default:
+    /// TMPDIR, /tmp, /dev/shm)
     #[arg(required_unless_present = "stale", value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
     /// Trace to write (*.dxt), or a directory for traces named after their programs, created if absent
     #[arg(short, long, default_value = ".", value_name = "FILE")]
     pub output: PathBuf,
-    /// Replace an existing file of any origin
+    /// Replace an existing file, even if dxt-analyze did not write it
     #[arg(long)]
     pub force: bool,
     /// Remove spools of ended processes once their trace is written
@@ -108,7 +109,7 @@ impl Report for Recovery {
         lines.extend(self.spools.iter().filter(|one| one.missing_bytes > 0).map(|one| {
             let (spool, missing) = (one.spool.display(), one.missing_bytes);
             format!(
-                "kept {spool}: the file was truncated and lacks {missing} {} in use, with the calls in them",
+                "kept {spool}: the file was truncated and lacks {missing} {} in use; calls recorded there are lost",
                 agree(missing, "byte that was", "bytes that were")
             )
         }));
@@ -120,7 +121,7 @@ impl Report for Recovery {
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {
             let are = agree(uncertain, "call is", "calls are");
-            lines.push(format!("{uncertain} {are} on record and may be counted once more in the counters"));
+            lines.push(format!("{uncertain} {are} recorded and may be counted a second time in the counters"));
         }
         if lines.is_empty() {
             lines.push("no spools found".into());

@@ -14,7 +14,7 @@ codes! {
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
         "own rule: a cause outside the program slows all ranks for a while, then ends";
     STALL = "DXT-V002",
-        "One call, or two or three, stalled, and the job waited.",
+        "One call, or two or three, took far longer than similar calls, and the job waited.",
         "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) and \
          4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; (2) \
          the 3 longest outliers of a kind of call take >= 0.8 of the excess of all; (3) no slow rank, node, target or \
@@ -261,7 +261,7 @@ codes! {
          Open MPI's own I/O.",
         "own rule; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
-        "The first call of each process, or of each burst, takes far longer than the others.",
+        "The first call of each process, or of each process after a pause, takes far longer than the others.",
         "Reported if outliers (DXT-V002) of <= 1 s (1) are first calls of their kind of >= 3 processes and >= 0.5 of \
          those that make such calls, with >= 0.98 of the excess, at >= 4 calls per process; or (2) are first calls \
          after a pause or synchronization point, of >= 3 processes, with >= 0.8 of the excess, at >= 2 bursts per \

@@ -13,7 +13,7 @@ pub struct Args {
     /// Repeats of the second run, as in compare A1 A2 A3 -- B1 B2 B3
     #[arg(last = true, value_name = "REPEAT")]
     pub after: Vec<PathBuf>,
-    /// Select ranks, as in 0,4:7,12:
+    /// Select ranks, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
     #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
     /// Select files by pattern; a pattern without a slash is compared with the last part of a path

@@ -49,7 +49,7 @@ codes! {
         "Run both with the same number of ranks to compare speeds.",
         "Speed and number of calls depend on the number of ranks";
     RANK_GOT_SLOWER = "DXT-D008",
-        "A rank got slower than the other ranks did.",
+        "From the first run to the second, a rank slowed down more than the other ranks.",
         "ratio = time per byte in the second run / in the first, per rank. Reported if (1) modified z-score of \
          ln(ratio) over ranks >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
          ranks that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \
@@ -72,7 +72,7 @@ codes! {
         "See which numbers differ by more than the repeats, then compare two runs in detail.",
         "Welch, Biometrika 34, 1947; Benjamini & Hochberg, 1995";
     FILE_GOT_SLOWER = "DXT-D009",
-        "A file got slower than the other files did.",
+        "From the first run to the second, calls on a file slowed down more than on the other files.",
         "ratio = time per byte in the second run / in the first, per file. Reported if (1) modified z-score of \
          ln(ratio) over files >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
          files that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \

@@ -232,7 +232,7 @@ fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table
     let test = all.test.map_or(String::new(), |over| {
         let (slower, pairs, q) = (over.slower, over.sample.0, units::chance(over.q));
         let of = units::agree(pairs, "pair", "pairs");
-        format!(", {slower:.2} x slower in the median of {pairs} {of}, signed-rank test: q-value {q}")
+        format!(", {slower:.2} times slower than before in the median of {pairs} {of}, signed-rank test: q-value {q}")
     });
     let count = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Count(sum.calls));
     let bytes = |of: Option<Totalled>| Cell::maybe(of, |sum| Cell::Bytes(sum.bytes));

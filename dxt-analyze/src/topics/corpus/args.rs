@@ -41,7 +41,7 @@ pub struct Args {
     /// Replace existing tables
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Read only files that are new or changed since the last time, and keep one directory per day in --output
+    /// Read only files that are new or changed since the last run of this command, and keep one directory per day in --output
     #[arg(long, requires = "output", conflicts_with = "force")]
     pub incremental: bool,
     /// Sort key for jobs

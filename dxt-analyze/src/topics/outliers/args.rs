@@ -8,10 +8,10 @@ use std::path::PathBuf;
 /// Units of the comparison
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum By {
-    /// Single operations, by the box-plot rule: beyond 1.5 interquartile ranges
+    /// Single operations, by the box-plot rule: more than 1.5 interquartile ranges slower than the slower quartile
     #[default]
     Op,
-    /// Ranks, by modified z-scores (median and MAD)
+    /// Ranks, by modified z-scores (distance from the median / median absolute deviation)
     Rank,
     /// Nodes, by modified z-scores
     Node,
@@ -38,7 +38,7 @@ pub struct Args {
 /// Options of `outliers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Units to compare
+    /// Kind of what is compared: single operations, ranks, nodes, storage targets or files
     #[arg(long, value_enum, default_value_t)]
     pub by: By,
     /// Value to compare: bandwidth or duration
@@ -50,7 +50,7 @@ pub struct Options {
     /// Compare ranks, nodes, OSTs or files separately in each of N equal time windows, or in each I/O phase
     #[arg(long, value_name = "N|phases", value_parser = spans)]
     pub windows: Option<Spans>,
-    /// Number of outliers to list per group, slowest first; all are counted
+    /// Number of outliers to list per kind of operation (and time window), slowest first; all are counted
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Show times as nanoseconds since 1970 (table: wall clock) instead of since the job's start

@@ -190,11 +190,11 @@ pub fn operation_findings(
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     type Says = fn(&words::SlowUnit) -> Words;
-    let (code, says): (Code, Says) = match kind {
-        UnitKind::Rank => (Code::SLOW_RANK, words::slow_rank),
-        UnitKind::Node => (Code::SLOW_NODE, words::slow_node),
-        UnitKind::Target => (Code::SLOW_TARGET, words::slow_target),
-        UnitKind::File => (Code::SLOW_FILE, words::slow_file),
+    let (code, word, says): (Code, &str, Says) = match kind {
+        UnitKind::Rank => (Code::SLOW_RANK, "rank", words::slow_rank),
+        UnitKind::Node => (Code::SLOW_NODE, "node", words::slow_node),
+        UnitKind::Target => (Code::SLOW_TARGET, "OST", words::slow_target),
+        UnitKind::File => (Code::SLOW_FILE, "file", words::slow_file),
     };
     let mut out = Vec::new();
     for group in groups.iter().filter(|group| group.outliers > 0) {
@@ -223,7 +223,7 @@ pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &T
         }
         let more = group.outliers.saturating_sub((out.len() - first) as u64);
         if let (Some(last), true) = (out.last_mut(), more > 0) {
-            last.evidence.push(words::more_outliers(more));
+            last.evidence.push(words::more_outliers(more, word));
         }
     }
     out

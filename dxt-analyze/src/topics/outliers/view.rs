@@ -326,7 +326,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
     match group.verdict {
         Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
         Verdict::Outliers => format!(
-            "{about}; {} ({:.3} %) {fence}: {}, of which {} excess{}",
+            "{about}; {} ({:.3} %) {fence}: {} in total, {} more than at the median{}",
             units::count(group.outliers),
             group.outliers as f64 * 100.0 / group.sample as f64,
             units::duration(group.time_ns),

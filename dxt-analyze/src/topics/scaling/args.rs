@@ -18,7 +18,7 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Table to write as CSV (default: groups, with every number)
+    /// Table of the report to write as CSV (default: groups of repeated runs, with every number)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
     /// Page

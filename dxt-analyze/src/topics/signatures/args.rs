@@ -40,7 +40,7 @@ pub enum Notation {
     /// Loops, with all that is needed to regenerate the accesses
     #[default]
     Loops,
-    /// Notation of the IOSIG paper
+    /// Notation of the paper on I/O signatures (IOSIG; docs/signatures.md cites it)
     Iosig,
 }
 
@@ -53,13 +53,13 @@ pub struct Options {
     /// Notation of signatures
     #[arg(long, value_enum, default_value_t)]
     pub notation: Notation,
-    /// Read the trace again and compare each read and write with the signatures
+    /// Read the trace again and compare each read and write with the one that the signatures regenerate
     #[arg(long)]
     pub verify: bool,
     /// Maximum spread (standard deviation / mean) at which intervals between calls count as fixed
     #[arg(long, default_value_t = iosig::FIXED_CV, value_name = "SHARE", value_parser = share)]
     pub tolerance: f64,
-    /// Cache size of each process, for the simulation of read-ahead
+    /// Cache size of each process, for the simulation of prefetching and read-ahead
     #[arg(long, default_value = "64M", value_name = "BYTES", value_parser = size)]
     pub cache: u64,
     /// Number of storage targets (such as OSTs) for files whose layout is unknown

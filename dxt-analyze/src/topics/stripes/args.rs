@@ -23,10 +23,11 @@ pub struct Options {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Try another layout on the files with most time, as in size=16M,count=8 (optionally start=0 or osts=1,5,9); repeatable
+    /// Simulate another stripe layout on the files with most I/O time, as in size=16M,count=8 (optionally with the first OST, start=0, or
+    /// all OSTs, osts=1,5,9); may be given again
     #[arg(long, value_name = "LAYOUT")]
     pub what_if: Vec<String>,
-    /// Search the best stripe size and count for the files with most time
+    /// Search the best stripe size and count for the files with most I/O time, by simulation
     #[arg(long)]
     pub recommend: bool,
     /// Number of files, and of stripes per file, to list, those with most time first

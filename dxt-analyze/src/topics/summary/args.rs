@@ -22,7 +22,7 @@ pub struct Options {
     /// Files to list, most time first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
-    /// Read the segments of a full trace once more, to show common sizes, strides, switches and alignment
+    /// Read all calls of a full trace once more, to show common sizes, strides, switches between reading and writing, and alignment
     #[arg(long)]
     pub profiles: bool,
     /// Peak bandwidth of the machine, such as 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it

@@ -85,7 +85,8 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let title = match facts.bytes {
         Some(bytes) => {
             let mean = each_bytes(bytes, facts.count);
-            format!("{} {what}: {mean} on average, {part} of all", units::count(facts.count))
+            let all = if facts.of_shared { "such" } else { "all" };
+            format!("{} {what}: {mean} on average, {part} of {all} {}", units::count(facts.count), facts.operation)
         }
         None => format!("{part} of {what}: less than {} each", units::bytes(facts.limit)),
     };
@@ -130,7 +131,7 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
     let evidence = files.iter().map(|(file, saved, longest)| {
         let longest = longest.as_ref().map(|(calls, run)| {
             let (calls, bytes) = (units::counted(*calls, "call"), units::bytes(run.length));
-            format!("; longest run: {calls}, {bytes}, by {}", run.place())
+            format!("; longest sequence: {calls}, {bytes}, by {}", run.place())
         });
         format!("{file}: {} can be saved{}", units::counted(*saved, "call"), longest.unwrap_or_default())
     });

@@ -188,7 +188,7 @@ pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64
         .into(),
         evidence,
         hint: format!(
-            "set the hint cb_nodes={wanted}{list} (with Open MPI's own component: the parameter io_ompio_num_aggregators): \
+            "set the hint cb_nodes={wanted}{list} (with OMPIO, Open MPI's own MPI-IO: the parameter io_ompio_num_aggregators): \
              all ranks wait for the aggregators' system calls"
         ),
     }

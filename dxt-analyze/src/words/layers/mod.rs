@@ -117,7 +117,7 @@ pub(crate) fn late_ranks<'a>(
         format!(
             "{process} on {node} arrives last in {} of {}; the other ranks wait {} for this straggler",
             units::count(*times),
-            units::counted(operations, "operation"),
+            units::counted(operations, "collective call"),
             units::duration(*wait_ns)
         )
     };
@@ -129,7 +129,7 @@ pub(crate) fn late_ranks<'a>(
         title: format!("ranks spend {:.0} % of the time in collective calls waiting for stragglers{whom}", 100.0 * share)
             .into(),
         evidence: said(stragglers.map(straggler).chain(longest)),
-        hint: "check what the stragglers do between two collective calls (more work, a slow node, I/O of their own), and balance \
+        hint: "check what the stragglers (ranks that arrive last) do between two collective calls (more work, a slow node, I/O of their own), and balance \
                that work: the time is lost before the I/O"
             .into(),
     }
@@ -153,7 +153,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
         )
         .into(),
         evidence: said(evidence),
-        hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds; if ranks write \
+        hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds of data exchange; if ranks write \
                large contiguous parts, set romio_cb_write=disable, which avoids the data exchange"
             .into(),
     }

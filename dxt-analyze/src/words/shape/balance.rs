@@ -32,7 +32,7 @@ impl Share {
         if self.one {
             format!("{does}{s} {:.0} % of the bytes", most * 100.0 / all)
         } else {
-            format!("{does}{s} {:.1} times the mean", most * self.processes as f64 / all)
+            format!("{does}{s} {:.1} times the mean bytes", most * self.processes as f64 / all)
         }
     }
 
@@ -60,7 +60,7 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
         "balance the bytes: use another decomposition, or collective MPI-IO"
     };
     let sentence = format!(
-        "the process with most moves {} of {}; equal parts for {} would be {} each",
+        "the process with most bytes moves {} of {}; equal parts for {} would be {} each",
         show::bytes(of.most),
         show::bytes(of.bytes),
         show::counted(of.processes, "process"),
@@ -78,7 +78,7 @@ pub(crate) fn uneven_rounds(
     lost: Option<LostOn>,
 ) -> Words {
     let title = format!(
-        "in {} of {}, one of {processes} processes {}s {times:.1} times the mean, and the others wait",
+        "in {} of {}, one of {processes} processes {}s {times:.1} times the mean bytes, and the others wait",
         show::count(uneven),
         show::counted(rounds, "round"),
         class.singular()

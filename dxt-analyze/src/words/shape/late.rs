@@ -88,8 +88,7 @@ pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
         show::counted(of.of, "collective MPI-IO open"),
         show::duration(of.saves_ns)
     );
-    let sentence =
-        "inferred from total times, as the log has none of single opens: stragglers spend less time in MPI-IO opens";
+    let sentence = "inferred from total times, as the log has no times of single opens: ranks that arrive last spend least time in MPI-IO opens";
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 

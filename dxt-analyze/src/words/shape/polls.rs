@@ -128,7 +128,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "{} in total from the first to the last of these calls, with little other I/O; computing between them is not recorded",
+        "{} in total from the first to the last of these failed calls, with little other I/O; computing between them is not recorded",
         show::duration(of.all_ns)
     );
     Words::new(title, hint).with(sentence, about)

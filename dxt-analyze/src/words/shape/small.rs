@@ -71,7 +71,8 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
         }
     };
     let time = show::duration(of.time_ns as u64);
-    let fastest = of.queue.as_ref().map(|queue| format!("; the fastest takes {}", show::duration(queue.fastest_ns)));
+    let fastest =
+        of.queue.as_ref().map(|queue| format!("; the fastest call takes {}", show::duration(queue.fastest_ns)));
     let sentence = format!(
         "{time} in these calls, summed over {}{}",
         show::counted(of.processes, "process"),

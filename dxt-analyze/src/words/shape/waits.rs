@@ -81,7 +81,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
         )
     };
     let sentence = format!(
-        "{} {} used, {:.0} would suffice{have}",
+        "{} {} used, {:.0} would suffice to avoid the queue{have}",
         show::counted(of.targets, "OST"),
         show::agree(of.targets, "is", "are"),
         of.enough
@@ -152,7 +152,7 @@ pub(crate) struct LongCollective<'a> {
 /// Formats the finding that one collective call took far longer than its peers.
 pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     let title = format!(
-        "one collective {} blocked {} for {}, {} after the job's start; peers take {}",
+        "one collective {} blocked {} for {}, {} after the job's start; others take {}",
         of.class.singular(),
         show::counted(of.ranks, "rank"),
         show::duration(of.took_ns),

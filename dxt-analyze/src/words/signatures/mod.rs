@@ -115,14 +115,14 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "stripes of {} cost {:.1} times as much as those of {} on {}, by a cost model",
+        "stripes of {} take {:.1} times as long as those of {} on {}, by a cost model",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes),
         row.file
     );
     let mut evidence = format!(
-        "requests of {}, {} in total, by {} on {}; IOSIG's cheapest layout for one request of each process: {}",
+        "requests of {}, {} in total, by {} on {}; cheapest layout by IOSIG's model (docs/signatures.md) for one request of each process: {}",
         units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
@@ -135,7 +135,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             evidence.push_str(&format!(
-                "; in a replay of {} on the file in this time, stripes of {size} over {} are best, at {share:.2} x the present cost",
+                "; in a replay of all {} on the file at that time, stripes of {size} over {} are best: {share:.2} times the present cost in the model",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));

@@ -71,7 +71,7 @@ pub(crate) fn trial_lines(files: &[FileTrials]) -> Vec<String> {
     for file in files {
         let Some(best) = file.recommended.and_then(|best| file.trials.get(best)) else { continue };
         out.push(format!(
-            "Recommended for {}: stripes of {} over {}, {:.2} x the present cost by the model:",
+            "Recommended for {}: stripes of {} over {}, {:.2} times the present cost by the model:",
             file.file,
             units::size_option(best.stripe_size),
             units::counted(best.stripe_count, "OST"),
