@@ -312,7 +312,7 @@ fn writes_and_computing_by_turns_are_worth_knowing_and_no_more() {
     assert_eq!(finding["severity"], "info");
     let said = "Nothing stands out; writes alternate with computing 10 times and could overlap.";
     assert!(sentence(&found).starts_with(said) && !sentence(&found).contains("Fixing"), "{}", sentence(&found));
-    // Of a job with another rank, whose calls are unknown, nobody can say so.
+    // Calls of another rank of the job are unknown.
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace_of(vec![(alternating(0), 1000)], 2));
     let found = common::json(&["report", "--format", "json", &path], 3);

@@ -80,7 +80,7 @@ impl Chunks<'_> {
         let calls = self.set.reads.selections.iter().chain(&self.set.writes.selections).sum::<u64>();
         let each = self.set.reads.elements.saturating_add(self.set.writes.elements).checked_div(calls)?;
         let is = |(extent, chunk): (&u64, &u64)| *extent == each && extent.div_ceil((*chunk).max(1)) == self.touched;
-        // Of equal dimensions, the last: rows are more common than columns.
+        // Takes the last of equal dimensions: rows are more common than columns.
         self.set.extent.iter().zip(&self.set.chunk).rposition(is)
     }
 }
