@@ -3,6 +3,7 @@
 mod advice;
 mod checks;
 mod counters;
+mod cpu_wait;
 mod layers;
 mod layouts;
 mod ldms;
