@@ -374,7 +374,7 @@ impl Tables {
             views: of_files(views, &files, |def| &mut def.file),
             heat: process.heat,
             memory: process.memory,
-            cpu: crate::model::CpuWaits::of(process.processor, shift_ns),
+            cpu: crate::model::CpuWaits::of(process.processor, shift_ns, shift_ns.saturating_add(process.info.end_ns)),
             counters_only: self.by_design.get(input).is_some_and(|design| design.counters_only),
             data_only: self.by_design.get(input).is_some_and(|design| design.data_only),
             input: input as u32,

@@ -41,22 +41,21 @@ pub struct CpuWaits {
 }
 
 impl CpuWaits {
-    /// Makes the intervals of a process whose times are `shift_ns` after the job's start.
+    /// Makes the intervals of a process whose times are `shift_ns` after the job's start, and which ends at `end_ns` since then.
     #[must_use]
-    pub fn of(def: ProcessorDef, shift_ns: u64) -> Self {
+    pub fn of(def: ProcessorDef, shift_ns: u64, end_ns: u64) -> Self {
         let known = def.threads.iter().filter(|thread| thread.knows_waits != 0);
         let intervals = |thread: &trace_format::meta::ThreadTimes| {
             let sums: Vec<_> = thread.sums().collect();
             let between = |two: &[trace_format::meta::CpuSample]| {
-                let (begin, end) = (two[0].time_ns.saturating_add(shift_ns), two[1].time_ns.saturating_add(shift_ns));
-                let most = end.saturating_sub(begin);
-                Interval {
-                    begin,
-                    end,
-                    run_ns: (two[1].run_ns - two[0].run_ns).min(most),
-                    wait_ns: (two[1].wait_ns - two[0].wait_ns).min(most),
-                    taken: two[1].involuntary - two[0].involuntary,
-                }
+                let [begin, whole] = [two[0], two[1]].map(|of| of.time_ns.saturating_add(shift_ns));
+                // The last sample is taken while the trace is written.
+                let end = whole.min(end_ns);
+                let (length, most) = (whole.saturating_sub(begin), end.saturating_sub(begin));
+                let part = |ns: u64| u128::from(ns.min(length)) * u128::from(most) / u128::from(length.max(1));
+                let part = |ns: u64| u64::try_from(part(ns)).unwrap_or(most);
+                let (run_ns, wait_ns) = (part(two[1].run_ns - two[0].run_ns), part(two[1].wait_ns - two[0].wait_ns));
+                Interval { begin, end, run_ns, wait_ns, taken: two[1].involuntary - two[0].involuntary }
             };
             let of: Vec<Interval> = sums.windows(2).map(between).filter(|of| of.end > of.begin).collect();
             (thread.tid, of)
@@ -94,10 +93,11 @@ mod tests {
             samples: vec![sample(5, 100), sample(20, 50), sample(0, 1), sample(40, 10)],
         };
         let unknown = ThreadTimes { tid: 3, knows_waits: 0, samples: known.samples.clone() };
-        let of = CpuWaits::of(ProcessorDef { cpus: vec![1], threads: vec![known, unknown] }, 1000);
+        let of = CpuWaits::of(ProcessorDef { cpus: vec![1], threads: vec![known, unknown] }, 1000, 1045);
         assert_eq!(of.threads().count(), 1);
         let first = Interval { begin: 1005, end: 1025, run_ns: 10, wait_ns: 20, taken: 1 };
-        let second = Interval { begin: 1025, end: 1065, run_ns: 10, wait_ns: 10, taken: 1 };
+        // Half of the last interval lies after the end of the process.
+        let second = Interval { begin: 1025, end: 1045, run_ns: 5, wait_ns: 5, taken: 1 };
         assert_eq!(of.of_thread(9), [first, second]);
         assert_eq!((of.of_thread(3), first.waiting(), second.waiting()), ([].as_slice(), 1.0, 0.25));
     }

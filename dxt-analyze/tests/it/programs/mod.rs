@@ -4,6 +4,7 @@ mod advice;
 mod checks;
 mod chunks;
 mod counters;
+mod cpu_wait;
 mod layers;
 mod layouts;
 mod ldms;
