@@ -1,14 +1,16 @@
-//! Causes: ranks, nodes, storage targets, time windows or kinds of calls that are slower than their peers, and the job's saving without them. All
-//! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
+//! Causes: units (ranks, nodes, storage targets, time windows, files) and kinds of calls that are slower than their peers, and the run time
+//! saved without them. All units are compared in one model of log durations, so that one slow unit is not taken for another.
 //!
-//! * [`crate::cube`]: all cells of a run, with their slowdown, which findings are made from.
+//! * [`crate::cube`]: all cells of a run with their slowdown, from which findings are made. A cell sums the calls of one process, time
+//!   window, stream and size.
 //! * [`slow`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`long_calls`]: outliers among single calls.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
-//! * [`shape`]: findings about the shape of the I/O, one per module.
+//! * [`shape`]: findings about how the program does its I/O, one per module.
 //! * [`crate::replay`]: the job's run time with savings applied.
-//! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`]: findings of slow
-//!   units; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
+//! * [`claim`]: a claim is a finding with the calls that it explains; [`price`]: pricing a claim sets its saving and severity; [`named`]:
+//!   names of units; [`slow_as_finding`]: findings about slow units; [`result`], [`view`]: all findings, and their output; [`codes`];
+//!   [`args`].
 
 pub mod args;
 pub mod claim;

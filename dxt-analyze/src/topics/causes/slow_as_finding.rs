@@ -1,4 +1,4 @@
-//! Slow units as findings.
+//! Findings about slow units (ranks, nodes, storage targets, time windows, files).
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
@@ -14,10 +14,10 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of the saving of slow metadata calls for an operation to be named.
+/// Least part of a class's saving in one metadata operation for the finding to name that operation.
 const ONE_OPERATION: f64 = 0.8;
 
-/// Makes a finding of a slow unit, with the calls that it explains.
+/// Creates the finding about a slow unit, with the calls that it explains.
 pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
     let run = cube.run;
     let (unit, mut about) = named(cube, slow.unit);
@@ -64,14 +64,14 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Slow) -> Claim {
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
-/// Returns the slowdown of a class of calls.
+/// Returns slowdown, significance and number of calls of one class, for the finding's sentence.
 fn of_class(cube: &Cube<'_>, slow: &Slow, (class, odd, among, calls): &(Class, Odd, usize, u64)) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
     SlowCalls { class: *class, op: operation(cube, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
-/// Returns the sole users of a unit, and the first of them as the subject of a finding.
+/// Returns the sole users of a unit for the sentence, and the first of them as fields of the finding.
 fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
         let (first, about) = named(cube, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
@@ -93,7 +93,7 @@ fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
+/// Returns the load of the slow targets relative to other targets, least first: the smallest counts. 0 if a unit is no target.
 pub(super) fn asked(cube: &Cube<'_>, slow: &Slow) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(cube, &classes);
@@ -104,7 +104,7 @@ pub(super) fn asked(cube: &Cube<'_>, slow: &Slow) -> f64 {
     slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
+/// Returns other targets that are reached by exactly the calls that reach the slow target: any of them may be the slow one.
 fn similar(cube: &Cube<'_>, slow: &Slow) -> Vec<u32> {
     let Unit::Target(target) = slow.unit else { return Vec::new() };
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
@@ -126,7 +126,7 @@ fn similar(cube: &Cube<'_>, slow: &Slow) -> Vec<u32> {
     with.into_iter().collect()
 }
 
-/// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
+/// Returns the operation with nearly all of the saving of metadata calls; `None` for other classes.
 fn operation(cube: &Cube<'_>, slow: &Slow, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {
@@ -140,7 +140,7 @@ fn operation(cube: &Cube<'_>, slow: &Slow, class: Class) -> Option<String> {
     (class == Class::Metadata && ns >= all * ONE_OPERATION).then(|| name.to_owned())
 }
 
-/// Returns the ranks of processes in ascending order, if all are ranks.
+/// Returns the ranks of processes, ascending; `None` if any of them has no rank.
 fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
     let rank = |process: &ProcessId| u64::try_from(run.process(*process)?.rank).ok();
     let mut all: Vec<u64> = processes.iter().map(rank).collect::<Option<_>>()?;

@@ -1,5 +1,5 @@
-//! HDF5 reads far more bytes than the program requests: chunks that exceed its cache are reread for each piece, and columns of a row-major
-//! dataset bring whole rows.
+//! HDF5 reads far more bytes than the program requests: chunks that exceed HDF5's chunk cache are reread for each piece of them, and
+//! reading a column of a row-major dataset fetches whole rows.
 
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
@@ -11,24 +11,26 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Least ratio of bytes read to bytes requested.
+/// Least ratio of bytes read from storage to bytes requested by the program.
 const MORE: u64 = 2;
-/// Fewest bytes read beyond those requested.
+/// Least excess of bytes read over bytes requested.
 const LEAST: u64 = 1 << 20;
 
 #[derive(Debug, Default)]
 struct Found {
-    /// Bytes of dataset elements that the program requests, and its calls.
+    /// Bytes of dataset elements that the program requests.
     asked: u64,
+    /// Number of the program's dataset reads.
     calls: u64,
-    /// Bytes that HDF5 requests of MPI-IO, and bytes that system calls inside HDF5 read.
+    /// Bytes that HDF5 requests from MPI-IO.
     of_mpi: u64,
+    /// Bytes that system calls inside HDF5 read.
     moved: u64,
     savings: Savings,
     time_ns: f64,
 }
 
-/// Returns a claim per file.
+/// Returns one claim (finding with its saving) per file.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();

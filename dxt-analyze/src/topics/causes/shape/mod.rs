@@ -64,7 +64,7 @@ use crate::cube::Cube;
 use crate::cube::reading::phases::Gaps;
 use rayon::prelude::*;
 
-/// Returns the claims of all modules.
+/// Returns the claims (findings with their savings) of all modules of this folder.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut blocks = shared_block::shared_blocks(cube);
@@ -80,7 +80,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out
 }
 
-/// Functions that need only the cube.
+/// Functions that make claims from the cube alone; the others need more.
 const APART: [fn(&Cube<'_>) -> Vec<Claim>; 33] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),
