@@ -5,7 +5,7 @@ use super::weigh::is_contrast;
 use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
 
-/// Percentage of the run time below which a saving is not stated.
+/// Least saving that the sentence states, as a percentage of the run time.
 const NOTHING: f64 = 0.5;
 
 /// Least share of the run time with asynchronous operations in flight that is mentioned.
@@ -36,8 +36,8 @@ pub(crate) fn stated(verdict: &Verdict) -> Option<&Finding> {
     first.filter(|first| worth(first) && !small(first))
 }
 
-/// Returns `I/O is not the bottleneck`, or the finding that costs most; with mapped files, missing single calls and a file of `one_stripe` where
-/// they matter.
+/// Returns the sentence: `I/O is not the bottleneck`, or the finding that costs most. Adds mapped files, missing single calls and the hint
+/// of `one_stripe`, where they matter.
 pub(crate) fn sentence(
     verdict: &Verdict,
     stated: Option<&Finding>,
@@ -88,7 +88,7 @@ pub(crate) fn sentence(
     }
 }
 
-/// States that nothing stands out, and the class of calls with most time.
+/// Returns a sentence that nothing stands out, with the class of calls with most time.
 fn nothing(verdict: &Verdict, calls_on_record: bool) -> String {
     let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
     let what = largest.map_or_else(
@@ -111,7 +111,7 @@ const LARGE: f64 = 0.5;
 /// Least share of the run time for which ranks wait for each other to be mentioned.
 const MUCH: f64 = 0.05;
 
-/// Names the straggler, where I/O does not matter.
+/// Returns the part of the sentence about a straggler (rank for which all others wait), used where I/O does not matter.
 fn waiting(verdict: &Verdict) -> String {
     let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
     let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
