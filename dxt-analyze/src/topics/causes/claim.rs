@@ -1,4 +1,4 @@
-//! A finding and the calls that it explains.
+//! Claims: a claim is a finding together with the calls that it explains and the time that it would save.
 
 use crate::cube::Cube;
 use crate::findings::{Code, Finding, Saving, Severity};
@@ -7,31 +7,32 @@ use crate::replay::Savings;
 use crate::words::Words;
 use crate::words::common::LostOn;
 
-/// A finding and the calls that it explains.
+/// Claim: a finding, the calls that it explains, and the time saved without their cause.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Finding; [`super::price::price`] sets its saving and severity.
+    /// The finding. Its saving and severity are set last, by [`super::price::price`].
     pub finding: Finding,
-    /// Saving per cell, ns.
+    /// Time saved per cell (calls of one process, time window, stream and size), ns.
     pub savings: Savings,
-    /// Run time saved besides, in waits of ranks, ns.
+    /// Run time saved in waits of other ranks, in addition to `savings`, ns.
     pub waiting_ns: f64,
-    /// Explained time of MPI-IO and HDF5 calls outside of system calls, ns, summed over processes.
+    /// Time explained in MPI-IO and HDF5 calls, without the system calls inside them, ns, summed over processes.
     pub outside_ns: f64,
-    /// True if the finding explains why calls are long, while others of its code only describe how calls are made.
+    /// True if this finding explains why calls are long; false if it describes only how calls are made, as other findings with the same
+    /// code do.
     pub says_why: bool,
-    /// True if the calls wait for each other at storage targets.
+    /// True if the cause is load: calls wait for each other at storage targets.
     pub is_load: bool,
-    /// Bounds of an uncertain saving, as parts of it: low, high.
+    /// Lower and upper bound of an uncertain saving, as factors of the saving.
     pub range: Option<(f64, f64)>,
-    /// Upper bound of the severity: `Warn` if the calls may be necessary.
+    /// Upper bound of the finding's severity: `Warn` if the program may need the calls.
     pub at_most: Severity,
     /// Severity and saving of the finding if no other is fixed before, once known.
     pub alone: Option<(Severity, Option<Saving>)>,
 }
 
 impl Claim {
-    /// Makes a claim about calls that would be shorter.
+    /// Creates a claim from a finding and the time saved per cell; other fields get their defaults.
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
@@ -47,7 +48,7 @@ impl Claim {
         }
     }
 
-    /// Creates a claim whose words name the file with most of the lost time.
+    /// Creates a claim whose sentence names the file with most of the time saved.
     pub(super) fn on_files(
         cube: &Cube<'_>,
         code: Code,
@@ -59,7 +60,7 @@ impl Claim {
     }
 }
 
-/// Returns the file with most of the lost time.
+/// Returns the file with most of the time saved, and its share, %.
 pub(super) fn lost_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in savings {

@@ -1,4 +1,4 @@
-//! Causes in a report. The verdict, its first screen, uses them; they have no section of their own.
+//! Causes in a report. They have no section of their own: the verdict, the report's first screen, shows them.
 
 use super::shape::aliasing::{self, Aliasing};
 use super::view::{CausesReport, Frame, ReadsFirst};
@@ -8,7 +8,7 @@ use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// See [`Reported`].
+/// Both passes of `causes` within a report. See [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: ReadsFirst,

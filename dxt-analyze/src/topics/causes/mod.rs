@@ -1,10 +1,10 @@
-//! Causes: ranks, nodes, storage targets, time windows or kinds of calls that are slower than their peers, and the job's saving without them. All
-//! are judged together, by logarithms of durations, so that one slow unit is not taken for another.
+//! Causes: units (ranks, nodes, storage targets, time windows, files) and kinds of calls that are slower than their peers, and the run time
+//! saved without them. All units are compared in one model of log durations, so that one slow unit is not taken for another.
 //!
 //! * [`crate::cube`]: all cells of a run, with their slowdown, which findings are made from.
 //! * [`crate::effects`]: slow ranks, nodes, targets, time windows, folders, files and parts of files.
 //! * [`sole_user`]: distinguishes a slow file from the one rank that uses it.
-//! * [`shape`]: findings about the shape of the I/O, one per module.
+//! * [`shape`]: findings about how the program does its I/O, one per module.
 //! * [`crate::replay`]: the job's run time with savings applied.
 //! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`],
 //!   [`long_calls_as_finding`]: findings of slow units and of outliers; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].

@@ -1,4 +1,4 @@
-//! Names of units, for sentences and as subjects of findings.
+//! Names of units (ranks, nodes, storage targets, time windows, files), for sentences and as subjects of findings.
 
 use crate::cube::Cube;
 use crate::effects::unit::Unit;
@@ -6,7 +6,7 @@ use crate::findings::About;
 use crate::words::units::Subject;
 use std::collections::BTreeSet;
 
-/// Returns a unit as the subject of sentences and of findings.
+/// Returns a unit as the subject of a sentence, and as the fields of a finding that name it.
 pub(super) fn named(cube: &Cube<'_>, unit: Unit) -> (Subject, About) {
     let (run, slots) = (cube.run, &cube.slots);
     let on_file = |name: &str| About { file: Some(name.to_owned()), ..About::default() };

@@ -1,4 +1,4 @@
-//! Saving and severity of findings.
+//! Pricing of claims: sets saving and severity of their findings.
 
 use super::claim::Claim;
 use crate::cube::Cube;
@@ -6,7 +6,10 @@ use crate::findings::{Explains, Saving, Severity};
 use crate::replay::{Savings, Work, saved_alone};
 use crate::shared::ratio::share;
 
-/// Returns the job's saving if calls are shorter by `savings` and ranks wait `waiting_ns` less.
+/// Returns the run time saved if the calls of each cell take less time, by `savings` (index of the cell, ns), and ranks wait `waiting_ns`
+/// less.
+///
+/// `phases`, `slots`: work by phase and by time window.
 #[must_use]
 pub fn saving(cube: &Cube<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let counts =
@@ -30,15 +33,15 @@ pub fn saving(cube: &Cube<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64
     }
 }
 
-/// Returns explained time: `ns` of system calls and `outside_ns` of libraries, as a share of the time in system calls or, with `outside_ns`, in
-/// all calls of the program.
+/// Returns the time that a finding explains: `ns` of system calls and `outside_ns` of libraries, also as a share of all system calls (with
+/// `outside_ns`: of all calls of the program).
 fn explained(cube: &Cube<'_>, ns: f64, outside_ns: f64) -> Explains {
     let all = if outside_ns > 0.0 { cube.leaf_ns.max(cube.called_ns) } else { cube.leaf_ns };
     let ns = (ns + outside_ns) as u64;
     Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
 }
 
-/// Sets the saving and severity of a claim's finding.
+/// Sets the saving and severity of a claim's finding (`phases`, `slots`: work by phase and by time window).
 pub fn price(cube: &Cube<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     let mut saving = saving(cube, phases, slots, &claim.savings, claim.waiting_ns);
     if claim.outside_ns > 0.0 {

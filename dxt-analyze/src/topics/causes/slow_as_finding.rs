@@ -1,4 +1,4 @@
-//! Slow units as findings.
+//! Findings about slow units (ranks, nodes, storage targets, time windows, files).
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
@@ -14,7 +14,7 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of the saving of slow metadata calls for an operation to be named.
+/// Least part of a class's saving in one metadata operation for the finding to name that operation.
 const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit, with the calls that it explains.
@@ -73,7 +73,7 @@ fn of_class(cube: &Cube<'_>, slow: &Effect, (class, odd, among, calls): &By) -> 
     SlowCalls { class: *class, op: operation(cube, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
-/// Returns the sole users of a unit, and the first of them as the subject of a finding.
+/// Returns the sole users of a unit for the sentence, and the first of them as fields of the finding.
 fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
         let (first, about) = named(cube, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
@@ -142,7 +142,7 @@ fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     (class == Class::Metadata && ns >= all * ONE_OPERATION).then(|| name.to_owned())
 }
 
-/// Returns the ranks of processes in ascending order, if all are ranks.
+/// Returns the ranks of processes, ascending; `None` if any of them has no rank.
 fn ranks(run: &Run, processes: &[ProcessId]) -> Option<Vec<u64>> {
     let rank = |process: &ProcessId| u64::try_from(run.process(*process)?.rank).ok();
     let mut all: Vec<u64> = processes.iter().map(rank).collect::<Option<_>>()?;

@@ -1,6 +1,6 @@
-//! Decides if a slow file or the one rank that uses it is slow: with a file per rank, both have the same calls. The rank is, if it uses no other
-//! such file, or if opens and closes (another server) are slow, too. The same holds for a storage target and the only process that reaches it,
-//! and only it.
+//! Decides if a file is slow or the one rank that uses it: with one file per rank, both have the same calls. The rank is slow if it uses no
+//! other file of the kind, or if opens and closes are slow, too (another server handles those). The same question arises for a storage
+//! target and the only process that reaches it, if that process reaches no other target.
 
 use crate::cube::{Cell, Cube};
 use crate::effects::Effect;
@@ -8,25 +8,26 @@ use crate::effects::unit::Unit;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls on another file of the same kind that show the process's speed there.
+/// Fewest calls on other files of the same size and class that show the process's speed there.
 const FEWEST: u64 = 3;
-/// Least slowdown of opens and closes to be slow, and least part of the log slowdown of the file's other calls that they reach.
+/// Least slowdown (ratio) of opens and closes that counts as slow.
 const SLOWER: f64 = 1.5;
+/// Least log slowdown of opens and closes, as a part of that of the file's other calls.
 const AS_FAR: f64 = 0.5;
 
-/// Units that cannot be distinguished from slow files or targets.
+/// Processes that alone use a slow file or target, and if they can be distinguished from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SoleUser {
-    /// These processes are slow.
+    /// These processes are slow, not their files.
     Theirs(Vec<ProcessId>),
-    /// This process or its file.
+    /// Either this process or its file is slow.
     Either(ProcessId),
-    /// This process or its storage target.
+    /// Either this process or its storage target (the second field) is slow.
     EitherOnTarget(ProcessId, u32),
 }
 
-/// Returns the sole users of the slow files, or of the slow storage target, or of the target of a slow process; `None` if there are other users,
-/// or another unit is slow.
+/// Returns the sole users of the slow files, of the slow storage target, or of the only target of a slow process; `None` if others use
+/// them, too, or if the slow unit is of another kind.
 #[must_use]
 pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {

@@ -25,11 +25,11 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 together!(
-    /// Analyses of the first pass.
+    /// Analyses of the first pass over the trace, and their results.
     First, FirstRead { phases, durations, questions, read_before }
 );
 
-/// Analyses of the first pass, and their partial results.
+/// The analyses of the first pass with their types.
 pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
 /// Partial results of the first pass.
 pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
@@ -41,18 +41,18 @@ impl ReadsFirst {
     }
 }
 
-/// Division of a run into time windows, and usual durations.
+/// Result of the first pass: division of the run into time windows, usual durations, and what waits and polls show.
 #[derive(Debug)]
 pub struct Frame {
     /// Time windows.
     pub slots: crate::cube::reading::slots::Slots,
-    /// Usual durations by kind of calls.
+    /// Usual duration, ns, by kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,
-    /// Lateness of ranks at collective calls.
+    /// Gaps before collective calls, by operation and file: time since each rank's previous collective call, ns.
     pub gaps: Vec<phases::Gaps>,
-    /// Files that processes queried before they existed.
+    /// Files that processes queried before the files existed, with the time when they came into existence.
     pub found: Vec<Found>,
-    /// Blocks that processes overwrite right after reading them.
+    /// Blocks that processes overwrite right after reading them, by process and file.
     pub read_before: read_before::Partial,
 }
 
@@ -70,24 +70,24 @@ impl Frame {
 pub struct Causes {
     /// Run time from the job's start to the last process's end, ns.
     pub run_ns: u64,
-    /// Number of phases.
+    /// Number of phases (from one synchronization of all ranks, or pause in the I/O, to the next).
     pub phases: usize,
-    /// True if phases end at synchronization points of all ranks.
+    /// True if phases end at synchronization points of all ranks; else at pauses without I/O.
     pub ranks_met: bool,
-    /// Gaps of the trace.
+    /// Parts of the trace that are missing.
     pub missing: Completeness,
     /// Findings, largest saving first.
     pub findings: Vec<Finding>,
 }
 
-/// Result of `causes` with its claims and cells, which the verdict weighs.
+/// Result of `causes` with its claims and cells, from which the verdict is made.
 #[derive(Debug)]
 pub struct CausesReport<'a> {
-    /// The result.
+    /// Result of the command.
     pub result: Causes,
-    /// Findings with the calls that each explains.
+    /// Claims: findings with the calls that each explains.
     pub claims: Vec<Claim>,
-    /// All cells of the run.
+    /// All cells (calls of one process, time window, stream and size) of the run.
     pub cube: Cube<'a>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> CausesReport<'a> {
     }
 }
 
-/// Loads the inputs and analyses them.
+/// Loads the inputs and finds causes.
 ///
 /// # Errors
 /// If nothing can be loaded, or the layouts are invalid.
@@ -129,7 +129,7 @@ pub fn causes(args: &Args) -> Result<Causes> {
     Ok(causes)
 }
 
-/// Analyses a loaded run.
+/// Finds causes in a loaded run: two passes over its segments. `layouts`: stripe layout by file, if known.
 #[must_use]
 pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
     let bar = Bar::new(run.segments(), "baselines");

@@ -1,5 +1,6 @@
-//! Run time saved by more aggregators: while few of them read and write, all ranks of a collective call wait. The number that could work at once
-//! is known (ranks, nodes, stripes of a call), but not the bandwidth that storage gives them: the saving is a range.
+//! Run time saved by more aggregators: while only a few of them read and write, all ranks of the collective call wait. The number that
+//! could work at once is known (limited by ranks, nodes and the stripes of a call), but not the bandwidth that storage gives them: the
+//! saving is a range.
 
 use crate::cube::reading::callers::collective_callers;
 use crate::cube::{Cell, Cube};
@@ -16,21 +17,24 @@ const ENOUGH: usize = 4;
 const LITTLE: u64 = 20;
 /// Largest size octave (below 64 KiB) of requests that cannot come from an aggregator, which gathers large ones.
 const SMALL: u8 = 16;
-/// Factor by which more aggregators certainly shorten the calls: the lower bound of the saving.
+/// Factor by which more aggregators certainly speed up the calls: gives the lower bound of the saving.
 const TWICE: usize = 2;
 
-/// Aggregators of collective calls on one file, of one class.
+/// Aggregators of the collective reads, or writes, on one file.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
-    /// Processes that move bytes now.
+    /// Number of processes that move bytes in this run.
     now: usize,
-    /// Processes that could move bytes at the same time: expected number, then upper bound.
+    /// Expected number of processes that could move bytes at the same time.
     enough: usize,
+    /// Upper bound of that number.
     most: usize,
 }
 
-/// Returns the saving of a finding that a file has few aggregators. `theirs`: cells with their index that move the file's bytes; `inside`: time
-/// of system calls inside of collective calls by class, ns; other time of these processes is not counted.
+/// Returns the claim (finding with its saving) of a finding that a file has few aggregators.
+///
+/// `theirs`: index and cell of the calls that move the file's bytes; `inside`: time of system calls inside of collective calls by class,
+/// ns. Other time of these processes is not counted.
 pub(super) fn claim(
     cube: &Cube<'_>,
     finding: &Finding,
@@ -63,8 +67,10 @@ pub(super) fn claim(
     Some(Claim { range: Some(range), ..Claim::new(finding.clone(), savings) })
 }
 
-/// Returns the part of the time saved if `then` processes do the work of `now`. A call lasts until the slowest process is done, which takes
-/// longer the more processes there are; `spread`: standard deviation of the logarithm of request times.
+/// Returns the part of the time saved if `then` processes do the work of `now`.
+///
+/// A call lasts until its slowest process is done, and the more processes there are, the slower is the slowest. `spread`: standard
+/// deviation of the logarithm of request times.
 fn saved(now: usize, then: usize, spread: f64) -> f64 {
     if then <= now {
         return 0.0;
@@ -96,7 +102,8 @@ fn moved(cube: &Cube<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, ce
     Moved { now, enough, most: stripes.max(enough).min(could) }
 }
 
-/// Returns the mean number of stripes that a collective call reaches, and stripes of the file; no limit if the layout or the calls are unknown.
+/// Returns the number of stripes that a collective call reaches, on average (`usize::MAX` if the layout or the calls are unknown), and the
+/// stripe count of the file's widest layout component (0 if unknown).
 fn stripes_of_a_call(cube: &Cube<'_>, (file, class): (FileId, Class), bytes: u128) -> (usize, usize) {
     let layout = cube.run.file(file).and_then(|file| file.layout.as_ref());
     let layout = layout.and_then(|layout| layout.layout.components.iter().max_by_key(|one| one.targets.len()));

@@ -1,5 +1,5 @@
-//! Programs that alternate between computation and I/O, where nothing else explains the time of I/O: both could overlap. Reported as information
-//! only, since overlapping takes another program, not a repair.
+//! Programs that alternate between computation and I/O, where nothing else explains the time of I/O: the two could overlap. Reported as
+//! information only, since overlapping needs changes of the program's structure.
 
 use crate::findings::{About, Code, Explains, Finding, Saving};
 use crate::model::Class;
@@ -14,7 +14,7 @@ const BURSTS: u64 = 4;
 /// Least part of the I/O time that is in reads alone or in writes alone.
 const MOST: f64 = 0.6;
 
-/// Returns the time in calls of a class, ns, and the number of phases with such calls.
+/// Returns the run time in calls of a class, ns, and the number of phases with such calls.
 fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     let cube = &whole.causes.cube;
     let mut busy = vec![false; cube.slots.phases()];

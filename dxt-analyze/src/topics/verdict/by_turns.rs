@@ -7,21 +7,24 @@ use crate::replay::turns;
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 
-/// Ranks alternate if the number of other ranks in calls, while any is, is at most this part of the number expected by chance.
+/// Largest number of other ranks in calls, while any rank is, for ranks to alternate: as a part of the number expected by chance.
 const CARELESS: f64 = 0.5;
-/// Below this many calls expected to coincide by chance, their absence proves nothing: then ranks alternate only if one begins as another ends in
-/// at least the part `HANDED_ON` of the changes from rank to rank.
+/// Number of coinciding calls expected by chance below which their absence proves nothing.
 const FEW_BY_CHANCE: f64 = 5.0;
+/// Least part of the changes from rank to rank at which one rank begins as another ends. Decides if ranks alternate, where the absence of
+/// coinciding calls proves nothing.
 const HANDED_ON: f64 = 0.5;
 
-/// True if ranks wait for each other: they work one after another for at least the part `least` of the time with any rank in calls, and not by
-/// chance. Always false for processes that are not ranks of one job.
+/// True if ranks wait for each other's I/O: they work one after another, and not by chance, for at least the part `least` of the time with
+/// any rank in calls. Always false for processes that are not ranks of one job.
+///
+/// `beside_ns`: time saved if all ranks' calls overlapped.
 pub(super) fn takes_turns(cube: &Cube<'_>, beside_ns: f64, least: f64) -> bool {
     let busy = cube.slots.busy_without_pause().iter().copied().sum::<Sum>().get();
     cube.run.ranks() > 1 && beside_ns >= busy as f64 * least && !are_beside_by_chance(cube)
 }
 
-/// True if ranks are in calls at the same time at least half as often as independent ranks would be.
+/// True if the overlap of ranks' calls, or the lack of it, may be due to chance: then the ranks do not wait for each other.
 fn are_beside_by_chance(cube: &Cube<'_>) -> bool {
     let length = cube.run.length_ns() as f64;
     let mut of_rank: FxHashMap<ProcessId, f64> = FxHashMap::default();

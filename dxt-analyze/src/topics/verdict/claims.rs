@@ -1,5 +1,6 @@
-//! Finds the calls that a finding of another topic explains, and the time they would take if it were fixed. Slow, uneven, queued, locked or late
-//! calls are priced in [`crate::topics::causes`]; other topics only name a pattern.
+//! Turns findings of other topics into claims: finds the calls that a finding explains, and the time that they would take if it were fixed
+//! (the counterfactual). [`crate::topics::causes`] makes its own claims, about slow, uneven, queued, locked or late calls; other topics
+//! only name a pattern.
 
 use super::aggregators;
 use super::by_turns::takes_turns;
@@ -19,15 +20,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Least part of the time with any process in calls that would be saved if alternating ranks worked at once.
+/// Least part of the time with any process in calls that must be saved by overlapping the ranks' calls, for ranks to count as alternating.
 const BY_TURNS: f64 = 0.4;
-/// Like `BY_TURNS`, inside MPI-IO, where aggregators follow one another a little even in a healthy run.
+/// The part required in place of [`BY_TURNS`] inside MPI-IO, where aggregators follow one another a little even in a healthy run.
 const BY_TURNS_INSIDE: f64 = 0.6;
-/// Factor by which usual calls are slower than the fastest of their peers if they wait for other calls.
+/// Least ratio of the usual duration to that of the fastest calls of the same file, class and size, for calls to wait for other calls.
 const CONTENDED: f64 = 2.0;
-/// Size of a file that kernel read-ahead reads as a whole: 64 KiB.
+/// Largest file, bytes, that kernel read-ahead reads as a whole: the order of reads in it does not matter.
 const IN_CACHE: u64 = 64 << 10;
-/// Part of the saving of reading in parts that is left after ranks pass the parts on.
+/// Part of the saving that is left after ranks pass their parts on, if each reads its own part instead of everything.
 const PASSED_ON: f64 = 0.85;
 /// Size octave (bit length of the bytes) from which a request is large: 1 MiB.
 const LARGE: u8 = 21;
@@ -36,17 +37,18 @@ const TINY: u8 = 16;
 /// Size octave below which a request is small: 256 KiB. Requests between `SMALL` and `LARGE` gain little by being larger.
 const SMALL: u8 = 19;
 
-/// Facts about the whole run that price findings.
+/// Facts about the whole run from which the savings of findings are computed.
 #[derive(Debug)]
 pub(crate) struct Mending<'g, 'a> {
     cube: &'g Cube<'a>,
     /// By class: time per byte of large requests, ns.
     per_byte: FxHashMap<Class, f64>,
+    /// By process and stream: number of calls.
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
-    /// By file and class: bytes that the program asked of MPI-IO, and bytes that MPI-IO moved by system calls.
+    /// By file and class: bytes that the program requested from MPI-IO, and bytes that MPI-IO moved by system calls.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
-    /// By cell: excess over peers that a slow rank, target, time window or single slow calls explain, ns. Larger requests would be as slow, so
-    /// this time is not saved.
+    /// By cell: time that claims about slow ranks, targets, time windows or single slow calls explain, ns. Larger requests would be as
+    /// slow, so larger requests do not save this time.
     beyond: Vec<f64>,
     /// By file, class and size octave: duration of the fastest calls, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
@@ -54,17 +56,19 @@ pub(crate) struct Mending<'g, 'a> {
     extents: FxHashMap<FileId, u64>,
     /// Files on which system calls inside MPI-IO come from collective calls.
     collective: FxHashSet<FileId>,
-    /// Files that are read or written whole by one call.
+    /// Files that each open reads or writes as a whole by one call.
     whole: WholeFiles,
+    /// By file: number of processes that read it.
     readers: FxHashMap<FileId, usize>,
+    /// By file: bytes read.
     read: FxHashMap<FileId, u64>,
     /// Files that several processes read or write.
     shared: FxHashSet<FileId>,
     /// True if repeated reads of bytes have a finding of their own.
     reread: bool,
-    /// By class: time of system calls inside of collective ones of MPI-IO, ns.
+    /// By class: time of system calls inside collective MPI-IO calls, ns.
     in_collective: BTreeMap<Class, f64>,
-    /// Time saved if all processes' calls overlapped instead of following each other, ns.
+    /// Run time saved if the calls of all processes overlapped instead of following each other, ns.
     beside_ns: f64,
 }
 
@@ -111,12 +115,12 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
     }
 
-    /// Adds the time of system calls inside of collective ones, by class, ns.
+    /// Adds the time of system calls inside collective MPI-IO calls, by class, ns.
     pub(crate) fn with_collective(self, in_collective: BTreeMap<Class, f64>) -> Self {
         Self { in_collective, ..self }
     }
 
-    /// Returns the calls that a finding explains and their savings; `None` if it explains no calls.
+    /// Returns the claim of a finding: its calls and their savings; `None` if it explains no calls.
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
         // `NO_BUFFERING` without a cost is skipped: if each call is one request already, combining ranks' requests has no known gain.
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
@@ -201,7 +205,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         (!savings.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), savings) })
     }
 
-    /// Returns the files that the finding covers without naming them, with its cost on each, ns.
+    /// Returns the files that a merged finding covers besides the one that it names, each with the finding's cost there, ns.
     fn others(&self, finding: &Finding) -> FxHashMap<FileId, Option<u64>> {
         let named: FxHashMap<&str, Option<u64>> = finding.others().map(|(name, cost)| (name.as_str(), *cost)).collect();
         if named.is_empty() {
@@ -215,14 +219,16 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.cube.run.file_named(name)
     }
 
-    /// Returns the largest part of a process's reads of a file that can be first reads of their bytes.
+    /// Returns the largest part of a process's reads of a file that can be first reads of their bytes: file size / bytes read per process,
+    /// at most 1.
     fn first_reads(&self, file: FileId) -> f64 {
         let readers = self.readers.get(&file).copied().unwrap_or(1).max(1) as f64;
         let each = self.read.get(&file).copied().unwrap_or_default() as f64 / readers;
         self.extents.get(&file).map_or(1.0, |bytes| (*bytes as f64 / each.max(1.0)).min(1.0))
     }
 
-    /// Returns the part of the time in calls that is not in syncs, opens etc. inside of MPI-IO, whose timing the library decides.
+    /// Returns the part of the time in system calls that is not in syncs, opens and so on inside MPI-IO and HDF5, whose timing the library
+    /// decides.
     fn of_their_own(&self) -> f64 {
         let leaf = || self.cube.cells.iter().filter(|cell| cell.leaf);
         let theirs = |cell: &&Cell| !cell.inside || DATA.contains(&cell.class);
@@ -235,7 +241,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.fastest.get(&(cell.file, cell.class, cell.size)).copied().unwrap_or_default()
     }
 
-    /// Time saved if the cell's bytes moved in large requests, ns.
+    /// Returns the time saved if the cell's bytes moved in large requests, ns.
     fn if_large(&self, index: u32, cell: &Cell) -> f64 {
         let usual = cell.time_ns() - self.beyond.get(index as usize).copied().unwrap_or_default();
         match self.per_byte.get(&cell.class) {
@@ -245,7 +251,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
     }
 
-    /// Returns the time that a cell would save under `counterfactual`, ns.
+    /// Returns the time that a cell would save under `counterfactual`, ns. `cost`: part of the cell's time that the finding's own cost
+    /// covers.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
         let (time, calls) = (cell.time_ns(), cell.sums.calls as f64);
         match counterfactual {

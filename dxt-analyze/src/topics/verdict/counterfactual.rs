@@ -1,4 +1,4 @@
-//! Rules by code: the time that the calls of a finding would take if it were fixed.
+//! Counterfactuals: by code, the time that the calls of a finding would take if the finding were fixed.
 
 use crate::findings::Code;
 use crate::model::Class;
@@ -9,52 +9,57 @@ pub(super) enum Counterfactual {
     Large,
     /// One call per process, file and operation.
     Once,
-    /// Like `Large`, for the part of the small calls that the finding's own cost covers.
+    /// Time as for `Large`, in proportion to the part of the calls' time that the finding itself states as its cost.
     Rows,
     /// Time at a metadata server without load.
     Quick,
-    /// Time of only the bytes that the program asked for, of those moved inside MPI-IO.
+    /// Time of only the bytes that the program requested, of all bytes that MPI-IO moved.
     Asked,
-    /// All time but the finding's own cost.
+    /// Time left after subtracting the cost that the finding itself states.
     ByCost,
-    /// Like `Large`, only for requests that are small in any case (below 64 KiB).
+    /// Time as for `Large`, but only for requests that are small in any case (below 64 KiB).
     Tiny,
-    /// Time if all ranks work at the same time.
+    /// Time if all ranks work at the same time instead of one after another.
     Parallel,
     /// Time with as many aggregators as can work at once ([`super::aggregators`]).
     Spread,
-    /// Without each process's wait inside MPI-IO that the finding states; small calls inside as `Large`.
+    /// Time without the wait inside MPI-IO that the finding states for each process; small calls inside take the time as for `Large`.
     Waiting,
-    /// Like `Large`, for twice the part of the calls that the finding's own cost covers: half of the calls in random order go backwards.
+    /// Time as for `Large`, for twice the part of the calls that the finding states as its cost: of calls in random order only half go
+    /// backwards and are counted there.
     Random,
-    /// Like `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
+    /// Time as for `Large`, for requests below 1 MiB that are far apart: their position may cost time though they are not small.
     Apart,
-    /// Duration of the fastest peers, which wait for no other call, for the part of the calls that the finding's own cost covers.
+    /// Duration of the fastest calls of the same file and size, which do not wait for a lock, for the part of the calls that the finding
+    /// states as its cost.
     Handover,
-    /// Duration of calls that wait for nobody, if usual calls take much longer; or the time if each process reads its part and passes it on.
+    /// Duration of calls that wait for no other, if usual calls take much longer; or the time if each process reads only its part and
+    /// passes it on.
     Shared,
 }
 
-/// Calls that a finding explains, and their time if it were fixed.
+/// Calls that a finding explains, and the counterfactual for their time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) classes: &'static [Class],
     /// True for calls inside MPI-IO or HDF5, false for the program's own; `None` for both.
     pub(super) inside: Option<bool>,
+    /// Time of the calls if the finding were fixed.
     pub(super) counterfactual: Counterfactual,
 }
 
 pub(super) const DATA: &[Class] = &[Class::Read, Class::Write];
 const READS: &[Class] = &[Class::Read];
 const WRITES: &[Class] = &[Class::Write];
-/// Data sieving locks the bytes that it reads and writes back.
+/// Classes of calls of data sieving, which locks the bytes that it reads and writes back.
 const MOVED: &[Class] = &[Class::Read, Class::Write, Class::Lock];
+/// Classes of calls that move no data: opens and other metadata calls.
 const METADATA: &[Class] = &[Class::Open, Class::Metadata];
 
-/// Codes, classes of calls, `Rule::inside`, and the time if fixed.
+/// Row of [`RULES`]: codes, classes of calls, [`Rule::inside`], and the time if fixed.
 type ForCodes = (&'static [Code], &'static [Class], Option<bool>, Counterfactual);
 
-/// Rules by code of the finding.
+/// Rules by code of the finding; the first row with the code counts.
 const RULES: &[ForCodes] = &[
     (&[Code::SMALL_READS, Code::SMALL_SHARED_READS, Code::NO_COLLECTIVE_READS], READS, None, Counterfactual::Large),
     (&[Code::SMALL_WRITES, Code::SMALL_SHARED_WRITES, Code::NO_COLLECTIVE_WRITES], WRITES, None, Counterfactual::Large),

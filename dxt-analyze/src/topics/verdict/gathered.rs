@@ -1,5 +1,5 @@
-//! One rank that does all I/O and collects data from other ranks or distributes data to them: its late arrival at synchronization points has the
-//! same cause.
+//! One rank that does all I/O and collects the data of other ranks, or distributes data to them. If the same rank arrives late at
+//! synchronization points, its I/O is the cause, and both claims become one.
 
 use crate::findings::Code;
 use crate::model::Run;
@@ -11,7 +11,8 @@ const COLLECTS: [&str; 2] = ["gather", "gatherv"];
 /// MPI functions that bring data from one rank to all.
 const HANDS_ON: [&str; 3] = ["bcast", "scatter", "scatterv"];
 
-/// Merges the claims of a single rank doing all I/O and of a straggler, if both name the same rank.
+/// Merges the claim about a single rank doing all I/O with the claim about a straggler (rank for which others wait), if both name the same
+/// rank.
 pub(crate) fn joined(run: &Run, mut claims: Vec<Claim>) -> Vec<Claim> {
     let called = |name: &str| {
         let mut streams = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| stream.meets);

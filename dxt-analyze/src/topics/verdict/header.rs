@@ -1,4 +1,4 @@
-//! Small or unordered writes that are writes of a file header: the header has a finding of its own.
+//! Small or unordered writes that turn out to be writes of a file header: the header has a finding of its own.
 
 use crate::cube::Cube;
 use crate::findings::Code;
@@ -6,12 +6,12 @@ use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
 use std::collections::BTreeSet;
 
-/// Least part of the write time that is on files with a rewritten header.
+/// Least part of the write time that is on files with a rewritten header, for the claim to be about headers.
 const MOST: f64 = 0.8;
 /// Least part of the writes that rewrite a header, for the header to explain their disorder.
 const GO_BACK: f64 = 0.3;
 
-/// True if writes are out of order because a header is written between them.
+/// True if the claim is about writes out of order, and they are so because a header is written between them (per the claims `causes`).
 pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
     let file = |index: &u32| cube.cells.get(*index as usize).map(|cell| cell.file);
@@ -26,7 +26,7 @@ pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> 
     claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
 }
 
-/// Removes writes of a header, which are small by nature and have a finding, from a claim of small writes; `None` if no others are left.
+/// Removes header writes, which have a finding of their own, from a claim about small writes; `None` if no writes are left.
 pub(super) fn without_header(mut claim: Claim, causes: &[Claim]) -> Option<Claim> {
     let header = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
     if let Some(header) = header.filter(|_| claim.finding.code == Code::SMALL_WRITES) {

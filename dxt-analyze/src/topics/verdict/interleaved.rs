@@ -1,5 +1,5 @@
-//! Small interleaved writes of ranks in a file's stripes, whose locks pass from rank to rank: small size and shared stripes are reported as one
-//! finding.
+//! Small interleaved writes of ranks in a file's stripes, so that stripe locks pass from rank to rank: small size and shared stripes are
+//! reported as one finding.
 
 use crate::findings::{About, Code, Title};
 use crate::topics::causes::claim::Claim;
@@ -7,11 +7,11 @@ use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::same_calls;
 use std::collections::BTreeSet;
 
-/// Least part of the cells that share stripes which are cells of the small writes.
+/// Least part of the cells with shared stripes that are also cells of the small writes, for both to be one finding.
 const MOST: f64 = 0.5;
 
-/// Adds shared stripes to findings of small writes to shared files, in `claims` and `patterns`, if one of `patterns` is about the same writes.
-/// Stripes of a guessed layout (`files`) are not added.
+/// Adds shared stripes to the titles of claims about small writes, if the claim about shared stripes covers the same writes. Both kinds may
+/// be in `claims` or `patterns`. Stripes of a guessed layout (per `files`) are not added.
 pub(crate) fn reported(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
     const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
     const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];

@@ -1,4 +1,5 @@
-//! Merges one finding about several files: if each file is used by another rank, fixing one saves nothing, since all ranks wait for the others.
+//! Merges claims with one code about several files: if a different rank uses each file, fixing one file saves nothing, since all ranks wait
+//! for the others.
 
 use crate::cube::Cube;
 use crate::findings::{Code, Evidence};
@@ -8,13 +9,14 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Factor by which the joint saving exceeds the sum of single savings, from which claims are merged.
+/// Least ratio of the joint saving to the sum of the single savings for claims to be merged.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Largest part of the total saving that a single claim may have, for claims to be merged although they save no more together.
+/// Largest part of the total saving in one claim for claims to be merged even if they save no more together.
 const NONE_ALONE: f64 = 0.6;
 
-/// Merges claims of one code if they save more together, or if none of them has most of the saving.
+/// Merges claims with one code if they save more together or if none of them has most of the saving. Also merges claims about bytes that
+/// all ranks read, and claims that cover more files than they name.
 pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
@@ -57,7 +59,7 @@ fn of_code(cube: &Cube<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     vec![first]
 }
 
-/// Takes each cell's largest saving of all claims.
+/// Returns, for each cell, the largest saving that any of the claims has for it.
 fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Savings {
     let mut by: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in all {

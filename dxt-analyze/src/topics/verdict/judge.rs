@@ -29,7 +29,8 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
-/// Gives a section's finding the severity and saving of the verdict; findings that the verdict explains otherwise become `Info`.
+/// Gives a section's finding the severity and saving that it has in the verdict; findings that the verdict explains by another become
+/// `Info`.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     match verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
         Some(weighed) => *finding = weighed.finding.clone(),
@@ -209,18 +210,18 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
-/// Codes of causes that name one file and may apply to several.
+/// Codes of claims that name one file and may occur for several files, so that they may be merged.
 const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
-/// True if two claims have the same finding and savings of the same calls.
+/// True if two claims have the same finding and the same savings of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
     one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
-/// Least part of the saving of a small-request finding that a cause of the same code has, for the cause to replace it.
+/// Least part of a small-request finding's saving that a claim of `causes` with the same code must have, to replace it.
 const AS_MUCH: f64 = 0.8;
 
-/// True if a cause of the same code explains most of a finding about all small requests.
+/// True if a claim of `causes` with the same code explains most of a finding about all small requests.
 fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
     let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();
@@ -228,7 +229,7 @@ fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
 }
 
-/// Findings of other topics that [`crate::topics::causes`] replaces by better founded ones.
+/// True for findings of other topics that [`crate::topics::causes`] replaces by better founded ones.
 fn superseded(code: Code) -> bool {
     const CODES: [Code; 17] = [
         Code::SLOW_OPERATIONS,
@@ -252,7 +253,7 @@ fn superseded(code: Code) -> bool {
     CODES.contains(&code)
 }
 
-/// Findings that describe a program without advice: they stay in their tables.
+/// True for findings that only describe a program, without advice: they stay in the tables of their sections.
 fn is_no_advice(code: Code) -> bool {
     [Code::STDIO_SHARE, Code::CALL_MIX, Code::BYTE_MIX].contains(&code)
 }

@@ -1,4 +1,4 @@
-//! Memory-mapped files, whose reads and writes make no calls.
+//! Memory-mapped files: their reads and writes are memory accesses, not calls, so the trace does not contain them.
 
 use super::sentence::Mapped;
 use crate::cube::Cube;
@@ -6,7 +6,7 @@ use crate::model::FileId;
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Fewest mapped bytes to report.
+/// Fewest mapped bytes for the verdict to mention mapped files.
 const MAPPED: u64 = 1 << 20;
 
 /// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below `MAPPED`.

@@ -1,9 +1,13 @@
 //! The first screen: where the run time went, what costs most of it, and what to do about it.
 //!
-//! * [`claims`]: calls that a finding of another topic explains and their saving: rules by code in [`counterfactual`], facts about files in
-//!   [`of_files`], about alternating ranks in [`by_turns`].
+//! A claim is a finding with the calls that it explains and their saving. Pricing a claim computes its saving from a counterfactual: the
+//! time that the calls would take if the finding were fixed. Contrasts (a unit is slower than its peers) are proven within the run;
+//! counterfactuals of other I/O are not.
+//!
+//! * [`claims`]: claims from findings of other topics: rules by code in [`counterfactual`], facts about files in [`of_files`], about
+//!   alternating ranks in [`by_turns`].
 //! * [`aggregators`]: saving of more aggregators.
-//! * [`joined`]: merges one finding about several files.
+//! * [`joined`]: merges claims with one code about several files.
 //! * [`gathered`]: one rank that does all I/O and gathers the data.
 //! * [`aliasing`]: requests that reach few of many storage targets; [`scratch`]: data that is written, read back and overwritten.
 //! * [`interleaved`]: small interleaved writes of ranks in shared stripes.

@@ -10,10 +10,10 @@ use crate::topics::causes::claim::Claim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
-/// Quantile of the cells' shortest calls that is taken as the duration of the fastest.
+/// Quantile of the cells' shortest calls that is taken as the duration of the fastest calls.
 const FASTEST: f64 = 0.03;
 
-/// Least part of the bytes asked of MPI-IO on a file that is in collective calls, for its system calls to count as theirs.
+/// Least part of a file's MPI-IO bytes in collective calls for the system calls inside MPI-IO to count as made by these.
 const COLLECTIVE: f64 = 0.9;
 
 /// Returns the files on which system calls inside MPI-IO come from collective calls.
@@ -72,7 +72,7 @@ pub(super) fn extents(cube: &Cube<'_>) -> FxHashMap<FileId, u64> {
     of
 }
 
-/// Returns the time that slow units and long single calls explain, by cell, ns.
+/// Returns, by cell, the time that claims about slow units and long single calls explain, ns.
 pub(super) fn beyond(cube: &Cube<'_>, causes: &[Claim]) -> Vec<f64> {
     let mut out = vec![0.0; cube.cells.len()];
     let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;

@@ -7,11 +7,12 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::text::units;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest processes that share the file, and its least part of the time in all calls.
+/// Fewest processes that share the file.
 const SHARED_BY: usize = 4;
+/// Least part of the time in all calls that is on the file.
 const MOST: f64 = 0.5;
 
-/// Returns the sentence about such a file, if there is one.
+/// Returns the sentence about a shared file on one storage target, if there is one.
 pub(super) fn hint(cube: &Cube<'_>, facts: &Facts<'_, '_>) -> Option<String> {
     let (mut all, mut by) = (0.0, BTreeMap::<FileId, (f64, BTreeSet<ProcessId>)>::new());
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {

@@ -1,5 +1,5 @@
-//! Time of MPI-IO calls outside of system calls (data exchange, waits inside the library, copies), less the time that ranks wait for system calls
-//! of the slowest one.
+//! Time of MPI-IO calls outside of system calls: data exchange, waits inside the library, copies. Leaves out the time that ranks wait for
+//! system calls of the slowest rank.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -13,22 +13,23 @@ use trace_format::op::Layer;
 
 /// Time to copy a byte, ns: the least time outside of system calls.
 const COPY_NS: f64 = 0.2;
-/// Time of a byte on its way through an aggregator, ns (1 GB/s): exchanging data always takes this long.
+/// Time of a byte on its way through an aggregator, ns (1 GB/s): even a perfect data exchange takes this long.
 const EXCHANGE_NS: f64 = 1.0;
-/// Time of a rank per byte of large collective calls, ns (200 MB/s): ranks wait for each other's bytes and share processors meanwhile.
+/// Time per byte that a rank spends in large collective calls in any case, ns (200 MB/s): ranks wait for each other's bytes and share
+/// processors meanwhile.
 const LARGE_NS: f64 = 5.0;
 /// Mean bytes per call from which calls are large.
 const LARGE: u64 = 1 << 20;
-/// Part of the time of collective HDF5 calls outside of system calls that larger calls may save: the rest exchanges data.
+/// Part of the time of collective HDF5 calls outside of system calls that larger calls may save; the rest exchanges data.
 const OF_HDF5: f64 = 0.5;
-/// Number of collective operations per process that is acceptable.
+/// Number of collective operations per process that is not too many.
 const FEW_OPERATIONS: f64 = 8.0;
 /// Mean bytes per call below which calls are small.
 const SMALL: u64 = 64 << 10;
-/// Fewest bytes on a file with a single stripe to report.
+/// Fewest bytes on a file with a single stripe for the finding to mention the file.
 const MUCH: u64 = 1 << 30;
 
-/// Calls of MPI-IO of one kind. Times in ns, summed over processes.
+/// Sums over the MPI-IO calls of one kind. Times in ns, summed over processes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     time: f64,
@@ -50,7 +51,8 @@ impl Way {
     }
 }
 
-/// Returns the time in MPI-IO and HDF5 in which no rank is in a system call, ns per process: without the wait for the slowest rank's system calls.
+/// Returns the time in MPI-IO and HDF5 outside of system calls, ns per process. Leaves out the time that ranks wait for the slowest rank's
+/// system calls.
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
@@ -59,7 +61,7 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
-/// Returns a claim about time outside of system calls, for the kind of calls with most of it.
+/// Returns one claim, about time outside of system calls in the kind of calls with most of it. `others`: the claims so far.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
@@ -174,7 +176,7 @@ fn views(cube: &Cube<'_>) -> Option<Sum> {
     (out.calls > 0).then_some(out)
 }
 
-/// Returns the time of system calls inside of MPI-IO calls that are collective, or independent, ns.
+/// Returns the time of system calls inside of collective (or, if false, independent) MPI-IO calls of a class, ns.
 pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f64 {
     let (layer, op) = (Layer::Mpiio.name(), if class == Class::Read { "read" } else { "write" });
     let rows = whole.layers.result.calls.iter().filter(|row| (row.layer, row.op) == (layer, op));
@@ -182,8 +184,10 @@ pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f6
     of_form.map(|row| row.made.inside.data().time_ns as f64).sum()
 }
 
-/// Returns the kinds of calls by file and class, with the part of the system call time inside each. If a file has calls of both kinds, parts are
-/// those of all files (`inside`: ns by class and whether collective); else the kind with most time gets all.
+/// Returns the kinds of MPI-IO calls by file and class, each with its part of the system calls' time.
+///
+/// Of a file with collective and independent calls, the parts are those of all files (`inside`: ns by class and by collective or not); if
+/// these are unknown, the kind with most time gets all.
 fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |cell: &&Cell| !cell.leaf && !cell.inside;
@@ -202,7 +206,7 @@ fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Returns the number of large files with a single stripe, and bytes of the largest.
+/// Returns the number of large files with a single stripe, and the bytes of the largest.
 fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write)) {

@@ -13,12 +13,12 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Least part of the time with an operation in flight that calls block the program, for nothing to overlap.
+/// Least part of the time with an operation in flight in which calls block the program, for the operation to overlap nothing.
 const KEPT: f64 = 0.9;
-/// Least part of the blocked time that is in submitting, for submitting to do the work.
+/// Least part of the blocked time that is in starting operations, for the starting calls to do the work themselves.
 const HANDING_OVER: f64 = 0.5;
 
-/// Time for which calls on asynchronous operations block a process, ns.
+/// Time that calls on asynchronous operations block one process, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     all: f64,
@@ -38,7 +38,7 @@ impl Kept {
     }
 }
 
-/// Returns a claim about operations that could overlap computation.
+/// Returns one claim about operations that could overlap computation.
 pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let run = cube.run;
@@ -98,8 +98,8 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns, ..Claim::new(finding, savings) })
 }
 
-/// Returns files with split collective calls by process. The library decides where these do their work (MPI 4.0, 14.4.5), and processes wait for
-/// each other as in any collective call.
+/// Returns the processes and files with split collective calls. The library decides where such calls do their work (MPI 4.0, 14.4.5), and
+/// processes wait for each other as in any collective call.
 fn split(run: &Run) -> FxHashSet<(ProcessId, FileId)> {
     let of = |(number, process): (ProcessId, &Process)| {
         split_files(run, process).into_iter().map(move |file| (number, file)).collect::<Vec<_>>()

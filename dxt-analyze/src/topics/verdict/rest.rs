@@ -1,4 +1,4 @@
-//! Time in calls that no finding explains.
+//! Time in calls that no finding explains: what remains after the claims of all cards.
 
 use super::result::Rest;
 use super::severity::saves;
@@ -8,14 +8,14 @@ use crate::model::class::CLASSES;
 use crate::topics::Whole;
 use crate::words;
 
-/// Codes of findings about waits outside of any call; their savings count as explained time in calls.
+/// Codes of findings about waits outside of any call; their savings count as if time in calls were explained.
 const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
 
 /// Codes of findings that explain time in MPI-IO outside of system calls.
 const TOLD_OUTSIDE: [Code; 5] =
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
-/// Returns the unexplained share of the time in calls, from `left`: unexplained time by cell, ns.
+/// Returns the unexplained share of the time in calls. `left`: unexplained time by cell, ns.
 pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Rest> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
@@ -42,7 +42,7 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
     Some(Rest { share: (sum / all).min(1.0), largest: largest.into(), largest_share: most / all })
 }
 
-/// Makes a finding about the class of calls with most unexplained time.
+/// Creates a finding about the class of calls with most unexplained time.
 pub(super) fn uncovered(rest: &Rest) -> Finding {
     Finding {
         about: About { operation: Some(rest.largest.clone()), ..About::default() },

@@ -5,15 +5,15 @@ use crate::findings::{Code, Finding, Saving};
 use crate::topics::ledger::parts::Parts;
 use serde::Serialize;
 
-/// Cards on the first screen.
+/// Number of cards (findings with their duplicates) on the first screen.
 pub(crate) const SHOWN: usize = 3;
 
-/// A finding with its duplicates and remedies.
+/// A finding with its duplicates and remedies, in the order of the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Weighed {
     #[serde(flatten)]
     pub(crate) finding: Finding,
-    /// Findings that duplicate it: they explain the same calls.
+    /// Duplicates: findings that explain the same calls.
     pub(crate) also: Vec<Finding>,
     /// Remedies: commands and settings to type.
     pub(crate) commands: Vec<Remedy>,
@@ -22,11 +22,11 @@ pub(crate) struct Weighed {
 /// Time in calls that no finding explains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Rest {
-    /// Share of the time in calls.
+    /// Unexplained share of the time in calls.
     pub(crate) share: f64,
     /// Largest unexplained part, in words.
     pub(crate) largest: String,
-    /// Share of the time in calls that is in the largest part.
+    /// Share of the time in calls that the largest unexplained part has.
     pub(crate) largest_share: f64,
 }
 
@@ -35,14 +35,17 @@ pub(crate) struct Rest {
 pub(crate) struct JobLine {
     /// Program, with its script and arguments.
     pub(crate) command: String,
+    /// User id of the job's owner.
     pub(crate) uid: u32,
     /// The scheduler's job id, or empty.
     pub(crate) scheduler: String,
     /// Start time, for people.
     pub(crate) start: String,
+    /// Run time of the job, ns.
     pub(crate) run_ns: u64,
     /// MPI processes, or processes without MPI.
     pub(crate) processes: String,
+    /// Number of nodes, in words.
     pub(crate) nodes: String,
     /// MPI library, or empty.
     pub(crate) mpi: String,
@@ -53,11 +56,11 @@ pub(crate) struct JobLine {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) job: JobLine,
-    /// From the job's start to its last end, ns.
+    /// Run time from the job's start to the last process's end, ns.
     pub(crate) run_ns: u64,
     /// Parts of the run time, mean over processes.
     pub(crate) ledger: Parts,
-    /// `ledger` in a sentence.
+    /// Parts of the run time (`ledger`), as a sentence.
     pub(crate) lead: String,
     /// Share of the run time in I/O: the larger of the mean over processes and the sum of each phase's slowest process.
     pub(crate) io_share: f64,
@@ -67,11 +70,12 @@ pub(crate) struct Verdict {
     /// True if some calls were not recorded: shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) lower_bounds: bool,
-    /// Summed share of the run time with nonblocking, split and other asynchronous operations in flight, mean over processes; it is not recorded
-    /// whether the program waits for them.
+    /// Share of the run time with nonblocking, split and other asynchronous operations in flight, summed over operations, mean over
+    /// processes; 0 if it is recorded when the program waits for them.
     pub(crate) background_share: f64,
     /// True if `io_share` is large enough to report.
     pub(crate) io_matters: bool,
+    /// Sentence that states the verdict.
     pub(crate) sentence: String,
     /// Code of the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times.
     pub(crate) states: Option<Code>,

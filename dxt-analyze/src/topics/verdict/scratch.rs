@@ -1,4 +1,4 @@
-//! Data that processes write, read back and overwrite (scratch files): writes and reads are priced as one finding.
+//! Data that processes write, read back and overwrite (scratch files): the claims about the writes and about the reads become one.
 
 use crate::cube::Cube;
 use crate::findings::Code;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Least part of each claim's saving on files of the other claim.
 const SAME_FILES: f64 = 0.8;
 
-/// Merges the claims of overwriting and of reading back, if both are about the same files.
+/// Merges the claims about overwritten and about reread data, if both are about the same files.
 pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);

@@ -42,8 +42,8 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v
     first.filter(|first| worth(first) && !small(first) && !unknown(first))
 }
 
-/// Returns `I/O is not the bottleneck`, or the finding that costs most; with mapped files, missing single calls and a file of `one_stripe` where
-/// they matter.
+/// Returns the sentence: `I/O is not the bottleneck`, or the finding that costs most. Adds mapped files, missing single calls and the hint
+/// of `one_stripe`, where they matter.
 pub(crate) fn sentence(
     verdict: &Verdict,
     stated: Option<&Finding>,
@@ -126,7 +126,7 @@ const LARGE: f64 = 0.5;
 /// Least share of the run time for which ranks wait for each other to be mentioned.
 const MUCH: f64 = 0.05;
 
-/// Names the straggler, where I/O does not matter.
+/// Returns the part of the sentence about a straggler (rank for which all others wait), used where I/O does not matter.
 fn waiting(verdict: &Verdict) -> String {
     let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
     let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);

@@ -22,13 +22,13 @@ pub(super) fn is_a_guess(finding: &Finding, run_ns: u64, processes: u64, least: 
         || share < least.high_run_share && (is_of_the_beginning(finding, processes) || is_as_ever(finding, processes))
 }
 
-/// Slow metadata calls per process up to which they are made once: opening and closing a file.
+/// Most metadata calls per process that count as made once: opening and closing a file.
 const ONCE: u64 = 2;
 
-/// Least mean duration of slow metadata calls, if there are not many, ns.
+/// Least mean duration of metadata calls that count as slow although they are not many, ns.
 const SLOW_NS: u64 = 5_000_000;
 
-/// True if the finding is about metadata calls that are neither many nor slow.
+/// True if the finding is about metadata calls that are neither many nor slow, as in any run.
 fn is_as_ever(finding: &Finding, processes: u64) -> bool {
     let calls = finding.about.calls.unwrap_or(0);
     let each_ns = finding.cost_ns.unwrap_or(0) / calls.max(1);
@@ -41,7 +41,8 @@ fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
     finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 
-/// Completes a finding with its remedies; `Info` if it saves nothing or is not `reported`, except for damage of the trace.
+/// Completes a finding with its remedies. Its severity becomes `Info` if it saves nothing or is not `reported`, unless it is about damage
+/// of the trace.
 pub(super) fn weighed(card: Card, reported: bool, facts: &Facts<'_, '_>) -> Weighed {
     let Card { mut finding, mut also } = card;
     let damaged = finding.code == Code::DAMAGED;

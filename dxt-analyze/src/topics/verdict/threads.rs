@@ -5,7 +5,7 @@ use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::words::verdict::{Threads, serialized_threads};
 
-/// Time with any thread in a call as a part of the sum over threads, from which calls are serialized.
+/// Least ratio of the time with any thread in a call to the sum over threads, for calls to be serialized: 1 if no two overlap.
 const IN_TURN: f64 = 0.97;
 /// Least part of the run with a thread in a call.
 const MOST: f64 = 0.5;
@@ -16,7 +16,7 @@ const SHARED: f64 = 2.0 / 3.0;
 /// time. Threads that are created one after another, each for one piece of work, stay below.
 const MEANWHILE: f64 = 0.6;
 
-/// Returns a claim about the process that loses most time.
+/// Returns one claim, about the process that loses most time by serialized threads.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let cube = &whole.causes.cube;
     let run_ns = whole.causes.result.run_ns as f64;

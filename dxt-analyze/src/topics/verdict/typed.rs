@@ -3,7 +3,7 @@
 use super::result::{SHOWN, Weighed};
 use crate::render::Part;
 
-/// Returns nothing if no finding on the first screen that saves time has a remedy.
+/// Returns the remedies of the findings on the first screen that save time; empty if there are none.
 pub(crate) fn parts(findings: &[Weighed]) -> Vec<Part> {
     let mut lines: Vec<String> = Vec::new();
     let mut shown: Vec<&[String]> = Vec::new();

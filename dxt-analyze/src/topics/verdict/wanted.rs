@@ -1,17 +1,17 @@
-//! Reads that wait at a storage target because all ranks want the same bytes: more targets would not help, so the finding about the bytes gets
-//! the wait.
+//! Reads that wait at a storage target because all ranks read the same bytes: more targets would not help, so the claim about the bytes
+//! gets the waiting time.
 
 use crate::findings::Code;
 use crate::topics::causes::claim::Claim;
 use std::collections::BTreeMap;
 
-/// Part of the waiting time at targets that is in reads of the same bytes, from which all of it is attributed to them.
+/// Least part of the waiting time at targets that is in reads of the same bytes, for all of it to be attributed to these bytes.
 const MOST: f64 = 0.5;
-/// Like `MOST`, for a target that is slow by itself.
+/// The part required in place of [`MOST`] if the claim says that a target is slow by itself.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Removes claims of busy targets from `causes` if most of their reads are reads of the same bytes by all ranks; that claim in `patterns` gets
-/// their savings.
+/// Removes claims about busy or slow targets from `causes` if most of their waiting time is in reads of the same bytes by all ranks. The
+/// claim about those bytes, in `patterns`, gets the savings.
 pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
     causes.retain(|cause| {
         let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);

@@ -1,4 +1,5 @@
-//! Orders findings by saving, each without the time that earlier ones explain. Findings about the same calls as an earlier one join its card.
+//! Orders findings by saving, each without the time that earlier ones explain. A finding about the same calls as an earlier one joins the
+//! earlier one's card as a duplicate.
 
 use crate::cube::Cube;
 use crate::findings::{Code, Finding, Saving, Severity};
@@ -10,13 +11,14 @@ use crate::topics::causes::price::{price, saving};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Overlap in explained time above which a finding duplicates an earlier one.
+/// Least overlap of two findings' calls (by number or time) for the later one to be a duplicate.
 const THE_SAME: f64 = 0.5;
-/// A more specific finding ranks first if it saves at least this share of the best saving.
+/// Least share of the best saving that a more specific finding needs to rank first.
 const NEARLY: f64 = 0.75;
-/// Contrasts need only this share of the best saving to rank first: they are proven within the run.
+/// Least share of the best saving that a contrast needs to rank first (a unit slower than its peers): less than [`NEARLY`], as contrasts
+/// are proven within the run.
 const CLEARLY: f64 = 0.5;
-/// Share of the run time below which a finding without a card is dropped.
+/// Least share of the run time that a finding must save to get a card of its own when all others are placed.
 const NOTHING: f64 = 0.001;
 
 /// Findings that explain why calls are long or ranks arrive late.
@@ -25,11 +27,12 @@ const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
 /// Calls of a process on a file up to which they are not repeated: those of opening and closing it.
 const ONCE: u64 = 2;
 
-/// Findings about small requests, and about requests out of order.
+/// Codes of findings about small requests.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
+/// Codes of findings about requests out of order.
 const RANDOM: [Code; 2] = [Code::RANDOM_READS, Code::RANDOM_WRITES];
 
-/// A finding with the findings that duplicate it.
+/// A card of the verdict: a finding, and the findings that duplicate it (`also`).
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) finding: Finding,
@@ -201,7 +204,8 @@ fn time(cube: &Cube<'_>, index: u32) -> f64 {
     cube.cells.get(index as usize).map_or(0.0, |cell| cell.sums.time_ns as f64)
 }
 
-/// True if stripe sharing comes from small independent MPI-IO calls: of both findings, the one with more savings is more useful.
+/// True if the claim is about shared stripes and at least half of its calls are also in a claim about small independent MPI-IO calls: it
+/// then ranks as that claim does, so that the larger saving decides.
 fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
     let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
     let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
@@ -213,7 +217,8 @@ fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
         })
 }
 
-/// True if the claim only names a process with longer calls that an earlier finding explains.
+/// True if the claim only names a process with longer calls, and an earlier finding explains these calls. `explained`: by cell, true if the
+/// earlier finding has it.
 fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
     let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
@@ -221,14 +226,16 @@ fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
 }
 
-/// True if the claim is about few aggregators, and an earlier finding explains its calls.
+/// True if the claim is about few aggregators, and an earlier finding explains its calls. `explained`: by cell, true if the earlier finding
+/// has it.
 fn says_few(claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// True if the claim is about positions or rereads of requests made by data sieving, which the program does not control.
+/// True if the claim is about positions or rereads of requests that data sieving makes, and `before` is about data sieving: the program
+/// does not control these requests.
 fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
@@ -246,7 +253,7 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
         || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
 }
 
-/// True if `before` explains most of the time that the claim is about.
+/// True if `before`, the earlier finding, explains most of the waiting time that the claim is about.
 fn same_wait(claim: &Claim, before: &Claim) -> bool {
     let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
     let who = claim.finding.about.rank == before.finding.about.rank;
@@ -258,7 +265,7 @@ fn same_wait(claim: &Claim, before: &Claim) -> bool {
     is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
 }
 
-/// True if two claims consist of the same wait of ranks and nothing else.
+/// True if two claims consist of the same waiting time of ranks and nothing else.
 fn waits_similar(a: &Claim, b: &Claim) -> bool {
     let only_waits = |claim: &Claim| claim.savings.is_empty() && claim.waiting_ns > 0.0;
     only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
@@ -280,20 +287,21 @@ pub(super) fn is_longer(code: Code) -> bool {
     CODES.contains(&code)
 }
 
-/// True for findings about a contrast within the run, which proves them, rather than about another form of its I/O.
+/// True for contrasts: findings that something is slower than its peers, which the run itself proves. All other findings say what another
+/// form of the I/O would save.
 pub(super) fn is_contrast(code: Code) -> bool {
     const CODES: [Code; 5] =
         [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD, Code::CPU_WAIT];
     is_longer(code) || CODES.contains(&code)
 }
 
-/// True for findings about a sum of time that cannot be saved as a whole and that is not due to a number of calls.
+/// True for findings that only sum up time outside of system calls: it cannot be saved as a whole, and it is not due to a number of calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
         && finding.about.calls.is_none()
 }
 
-/// Returns a finding's weight, ns: its saving, increased for contrasts (proven within the run) and decreased for sums.
+/// Returns a finding's weight, ns: its saving, larger for contrasts (proven within the run), smaller for sums of time.
 pub(super) fn weight(finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
     if is_contrast(finding.code) {
@@ -305,7 +313,7 @@ pub(super) fn weight(finding: &Finding) -> u64 {
     }
 }
 
-/// Order of findings that are no contrasts, most specific first: causes, patterns, sums.
+/// Order of findings that are not contrasts, most specific first. Codes in no list rank with the fifth list.
 const ORDER: [&[Code]; 7] = [
     &[
         Code::LONG_COLLECTIVE,
@@ -360,7 +368,7 @@ const ORDER: [&[Code]; 7] = [
     &[Code::TIME_IMBALANCE],
 ];
 
-/// Returns the rank of a finding among `claims`, 0 first; `most`: largest saving, ns.
+/// Returns the rank of a claim among `claims`, 0 first. `most`: largest saving of any, ns.
 fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     let code = claim.finding.code;
     if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {

@@ -1,8 +1,9 @@
-//! Stripe aliasing: requests of ranks begin on one storage target in one time window and on another in the next. Each target gets its share over
-//! the run, yet most idle at any time. The cause is blocks whose distance is a multiple of stripe count times stripe size.
+//! Stripe aliasing: requests of most ranks begin on one storage target in one time window and on another in the next. Each target gets its
+//! share over the run, yet most idle at any time. The cause is blocks whose distance is a multiple of stripe count times stripe size.
 //!
-//! Second pass, beside the cells: for the files of most processes with at least [`TARGETS`] targets, counts processes that begin requests on each
-//! target, in time windows as long as the median call. Of more than [`MOMENTS`] windows, a sample chosen by hash.
+//! Runs in the second pass over the trace. Takes the [`FILES`] files that most processes use and that have at least [`TARGETS`] targets.
+//! Counts processes that begin requests on each target, per time window as long as the median call. If there are more than [`MOMENTS`]
+//! windows, a sample chosen by hash is kept.
 
 use crate::cube::Cube;
 use crate::cube::reading::parts::LOG_BITS;
@@ -20,28 +21,29 @@ use std::collections::BTreeMap;
 use strength_reduce::StrengthReducedU64;
 use trace_format::layout::Layout;
 
-/// Fewest targets of a file: with fewer, chance puts most requests on one of them.
+/// Fewest storage targets of an examined file: with fewer, chance puts most requests on one of them.
 const TARGETS: usize = 4;
-/// Number of groups that the targets of a file are divided into, if there are more.
+/// Most groups of targets per file: if a file has more targets, several share a group.
 const GROUPS: usize = 64;
-/// Most files that are examined.
+/// Most files that are examined: those with most processes.
 const FILES: usize = 8;
 /// Approximate number of time windows that are kept per file.
 const MOMENTS: u64 = 1 << 12;
-/// Fewest processes that begin a request in a time window for it to count.
+/// Fewest processes that begin a request in a time window for the window to count.
 const BEGIN: u32 = 4;
-/// Least part of the beginning processes on one target, for a time window to show aliasing.
+/// Least part of a window's beginning processes that is on one target, for the window to show aliasing.
 const ON_ONE: f64 = 0.75;
-/// Least part of the time windows that show aliasing.
+/// Least part of a file's time windows that show aliasing, for a finding.
 const SHARE: f64 = 0.5;
-/// Fewest time windows to judge by.
+/// Fewest time windows of a file for a judgement, and fewest windows without aliasing to compare with.
 const FEWEST: usize = 8;
-/// Largest share of requests on one target, relative to an even share: a target above is always busy, which is no aliasing.
+/// Largest share of requests on one target over the run, as a multiple of an even share: a target with more is always busy, which is not
+/// aliasing.
 const EVEN: f64 = 2.5;
-/// Least ratio of the usual duration to the fastest call, for requests to wait for each other.
+/// Least ratio of the usual duration to the fastest call of its kind, for a sign that requests wait for each other.
 const SLOWER: f64 = 2.0;
 
-/// Least slowdown of requests that begin together, against other requests if there are enough.
+/// Least ratio of the duration of requests that begin together on one target to that of other requests (geometric means).
 const LONGER: f64 = 1.2;
 
 #[derive(Debug)]
@@ -50,29 +52,32 @@ struct Of<'a> {
     layout: &'a Layout,
     groups: FxHashMap<u32, usize>,
     count: usize,
-    /// Longest request that reaches few of the targets, bytes.
+    /// Longest counted request, bytes: a longer one reaches many of the targets at once.
     longest: u64,
 }
 
-/// Second-pass analysis of strides that reach the same storage targets.
+/// Second-pass analysis that finds stripe aliasing: ranks that hit one storage target at a time.
 #[derive(Debug)]
 pub struct Aliasing<'a> {
     files: Vec<Of<'a>>,
     width_ns: StrengthReducedU64,
-    /// One of this many time windows is kept.
+    /// Sampling rate: one of this many time windows is kept.
     one_in: StrengthReducedU64,
 }
 
-/// Requests that begin on a group of targets in a time window: number of processes, the last of them, and a stripe with its majority vote (votes
-/// for it less votes for others), which in any order keeps a stripe in which most begin. Processes that begin in one stripe share it.
+/// Requests that begin on one group of targets in one time window.
+///
+/// `count`: processes; `last`: the process counted last; `stripe`: the stripe in which most processes begin, by majority vote; `votes`:
+/// votes for that stripe less votes for others. Processes that begin in one and the same stripe share it, which is not aliasing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun {
     count: u32,
     last: Option<ProcessId>,
     stripe: u64,
     votes: u32,
-    /// Number of calls, and sum of the logarithms of their durations.
+    /// Number of calls.
     calls: u32,
+    /// Sum of the logarithms of the calls' durations, fixed point.
     logs: i64,
 }
 
@@ -86,7 +91,7 @@ impl Begun {
         (self.count, self.last) = (self.count.saturating_add(1), Some(process));
     }
 
-    /// Adds counts of another thread's part of the trace. Each process is read by one thread, so none is counted twice.
+    /// Adds counts from another thread's part of the trace. No process is counted twice, since one thread reads all of it.
     fn join(&mut self, other: &Self) {
         self.vote(other.stripe, other.votes);
         self.count = self.count.saturating_add(other.count);
@@ -106,11 +111,11 @@ impl Begun {
 
 type Moment = Vec<Begun>;
 
-/// Time windows by index of the file and number of the window.
+/// Counts per group of targets, by index of the file in [`Aliasing`] and number of the time window.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
 
 impl<'a> Aliasing<'a> {
-    /// Chooses the files to examine; `usual`: usual durations by kind of call.
+    /// Chooses the files to examine. `usual`: usual durations by kind of call, whose median is the length of a time window.
     #[must_use]
     pub fn new(run: &Run, usual: &FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
         let is_data = |kind: &Kind| run.ops.get(usize::from(kind.op)).is_some_and(crate::model::Op::is_data);
@@ -154,13 +159,13 @@ impl<'a> Aliasing<'a> {
         Some(Of { file, layout, groups, count, longest: longest.min()? })
     }
 
-    /// True if a time window is in the sample.
+    /// True if time window number `moment` is in the sample.
     #[inline]
     fn keeps(&self, moment: u64) -> bool {
         self.one_in.get() == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % self.one_in == 0
     }
 
-    /// Evaluates the time windows.
+    /// Returns the files with aliasing, and the crowding of each target, from all counted time windows.
     #[must_use]
     pub fn found(&self, partial: &Partial) -> Found {
         Found { files: self.aliased(partial), together: self.together(partial) }
@@ -224,7 +229,8 @@ impl<'a> Aliasing<'a> {
     }
 }
 
-/// True if requests that begin together on one target take longer than others, or there are too few others to compare.
+/// True if requests that begin together on one target (`together`) take longer than others (`apart`), or if `apart` has too few time
+/// windows to compare.
 fn waits_more(together: &[&Moment], apart: &[&Moment]) -> bool {
     let mean = |moments: &[&Moment]| {
         let all = || moments.iter().flat_map(|moment| moment.iter());
@@ -294,7 +300,7 @@ impl Analysis for Aliasing<'_> {
     }
 }
 
-/// Result of all time windows.
+/// Result of the second pass: files with aliasing, and crowding of targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// Files with aliasing.
@@ -312,11 +318,12 @@ pub struct Aliased {
     pub targets: usize,
     /// Part of the time windows in which most requests begin on one target.
     pub share: f64,
-    /// Processes that begin requests on the busiest target, mean over time windows.
+    /// Processes that begin requests on the busiest target of a time window, mean over windows.
     pub at_once: f64,
 }
 
-/// Returns claims. Saving: time of calls much longer than the fastest of their kind, less the wait if requests were spread over all targets.
+/// Returns one claim (finding with its saving) per file. Saving: time of calls much longer than the fastest of their kind, less the wait
+/// that remains if requests were spread over all targets.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, found: &[Aliased]) -> Vec<Claim> {
     found.iter().filter_map(|aliased| claim(cube, aliased)).collect()

@@ -12,11 +12,12 @@ use rustc_hash::FxHashSet;
 const ASK: [&str; 2] = ["stat", "access"];
 /// Least mean number of queries per process and path.
 const AGAIN: u64 = 4;
-/// Fewest queries to report, and fewest failed ones.
+/// Fewest queries of the run for a finding about repeated queries.
 const FEWEST: u64 = 100;
+/// Fewest failed queries of the run for a finding about them.
 const FEWEST_IN_VAIN: u64 = 1000;
 
-/// Returns one claim about the queries of all processes.
+/// Returns one claim (finding with its saving) about the repeated queries of all processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let asks = |cell: &Cell| {
@@ -53,7 +54,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim::on_files(cube, Code::ASKED_AGAIN, savings, |lost| words::asked_again(&of, lost)))
 }
 
-/// Returns a claim about failed queries on paths that the process finds later: it waits for files of others. `calls`: number of all queries.
+/// Returns a claim about failed queries on paths that the process finds later: the process waits for files that others make. `calls`:
+/// number of all queries.
 fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<Claim> {
     let failed = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.failed);
     let found: FxHashSet<(ProcessId, FileId)> = cube

@@ -1,14 +1,14 @@
-//! Reads and writes that wait behind reads of a block that all ranks want, which arrived at its storage target first.
+//! Reads and writes that queue at a storage target behind reads of a block that all ranks read: the block's reads arrived there first.
 
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId};
 use crate::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls that meet no read of the block, for their median to be the usual duration.
+/// Fewest calls that begin while no read of the block is under way, for their median to count as the usual duration.
 const FEWEST: f64 = 8.0;
 
-/// Reads of a block in order of begin: begin, and latest end of the reads so far, ns since the job's start.
+/// Reads of the block in order of begin: begin, and latest end among this read and those before, ns since the job's start.
 struct Reads(Vec<(u64, u64)>);
 
 impl Reads {
@@ -27,7 +27,7 @@ impl Reads {
         Self(all)
     }
 
-    /// Returns the time until the last read under way at `at` ends, ns.
+    /// Returns the time from `at` until all reads begun by then have ended, ns; 0 if none is under way.
     fn last_for(&self, at: u64) -> u64 {
         let begun = self.0.partition_point(|(began, _)| *began <= at).checked_sub(1);
         begun.and_then(|last| self.0.get(last)).map_or(0, |(_, end)| end.saturating_sub(at))
@@ -37,8 +37,10 @@ impl Reads {
 /// Kind of calls: file, class, size octave.
 type Kind = (FileId, Class, u8);
 
-/// Returns the waits of other calls for reads of a block (`block`: indices of cells), ns: at most until the reads that were under way at their
-/// begin have ended, and at most their excess over calls that meet none.
+/// Returns how long other calls wait for reads of a block, per cell, ns. `block`: indices of the cells with the block's reads.
+///
+/// Wait = excess over the median of calls that meet no read of the block, at most the time until the reads that were under way at the
+/// call's begin have ended.
 #[must_use]
 pub fn waits(cube: &Cube<'_>, block: &[u32]) -> Savings {
     let theirs: BTreeSet<u32> = block.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Reads that only complete blocks of which writes change a part.
+//! Reads before writes (read-modify-write): a write that changes a part of a block needs the rest of the block to be read first.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::Code;
@@ -9,12 +9,12 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Size of a file, bytes, up to which it is one block that is read to be rewritten.
+/// Largest file, bytes, that is left out: its reads fetch the whole file, which is one block.
 const ONE_BLOCK: u64 = 4096;
 /// Largest size octave of reads that complete a block: below 128 KiB.
 const BLOCK: u8 = 17;
 
-/// Returns one claim about such reads in all files.
+/// Returns one claim about all files with such reads.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = filling(cube)?;
@@ -26,13 +26,13 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
 #[derive(Clone, Debug)]
 struct Filling {
     reads: u64,
-    /// Number of writes to the same files.
+    /// Number of writes of the same processes to the same files.
     writes: u64,
-    /// Savings of writing whole blocks.
+    /// Time saved if whole blocks were written and the reads dropped, ns by cell.
     savings: Savings,
 }
 
-/// Finds files where a process makes about one or two small reads per write and no larger reads.
+/// Finds pairs of process and file with about one or two small reads per write and no larger reads.
 fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();

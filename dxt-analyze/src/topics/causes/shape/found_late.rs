@@ -1,5 +1,5 @@
-//! Files that a process finds some time after they exist, since it polls rarely. The trace tells when each file was there ([`Found`]); the loss
-//! is the time from then to the query that finds it, not the time to make the file.
+//! Files that a process finds some time after they exist, since it polls rarely. The trace contains when each file came into existence
+//! ([`Found`]). The loss is the time from then to the query that finds the file, not the time to make the file.
 
 use crate::cube::Cube;
 use crate::cube::reading::questions::Found;
@@ -12,14 +12,16 @@ use crate::words::common::Who;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest waits of a process, or for a file by queries of at least [`TWICE`] each, that show polling.
+/// Fewest waits that show polling: of one process, or for one file (then each wait has at least [`TWICE`] failed queries).
 const SEVERAL: usize = 3;
+/// Fewest failed queries of a wait that counts for its file.
 const TWICE: u64 = 2;
-/// Fewest failed queries of a single wait, at least one per second: a process with fewer may look for the file after each step of its work.
+/// Fewest failed queries by which a single wait shows polling: a process with fewer may look for the file after each step of its work.
 const FEWEST: u64 = 4;
+/// Largest mean interval between the failed queries of such a single wait, ns.
 const SELDOM_NS: u64 = 1_000_000_000;
 
-/// Returns one claim about all such waits. Calls in `cube` between the queries show if a process works meanwhile.
+/// Returns one claim about all late finds. Leaves out waits during which the process makes other calls, as it then does other work.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if cube.found.is_empty() {
@@ -71,7 +73,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: *most as f64, ..claim })
 }
 
-/// Returns the path of the only file, or `/run/ready_*` if those of all differ in numbers only.
+/// Returns the path of the only file, or a pattern such as `/run/ready_*` if the paths of all files differ in numbers only; else `None`.
 fn pattern(cube: &Cube<'_>, files: &[FileId]) -> Option<String> {
     if let [file] = files {
         return Some(cube.run.file_name(*file).to_owned());
@@ -81,7 +83,7 @@ fn pattern(cube: &Cube<'_>, files: &[FileId]) -> Option<String> {
     names.all(|name| name == first).then_some(first)
 }
 
-/// Returns a path with each number of its last part replaced by a star.
+/// Returns a path with each number in its last component replaced by a star.
 fn without_numbers(path: &str) -> String {
     let (folder, name) = path.split_at(path.rfind('/').map_or(0, |at| at + 1));
     let mut out = folder.to_owned();

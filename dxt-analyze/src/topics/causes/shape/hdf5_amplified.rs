@@ -85,7 +85,7 @@ impl Chunks<'_> {
     }
 }
 
-/// Returns a claim per file.
+/// Returns one claim (finding with its saving) per file.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     by_file(cube, |_| true).into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()

@@ -1,4 +1,5 @@
-//! HDF5 files that are flushed after every few writes: each flush writes all changed metadata and cached chunks, in small pieces or again.
+//! HDF5 files that are flushed after every few writes: each flush writes all changed metadata and cached chunks, in small pieces or
+//! repeatedly.
 
 use super::put_together::saved_ns;
 use crate::cube::{Cell, Cube};
@@ -15,42 +16,44 @@ use trace_format::op::Layer;
 const AGAIN: u64 = 8;
 /// Most dataset writes per flush.
 const WRITES: u64 = 2;
-/// Largest size octave of writes of metadata or pieces: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
 const SMALL: u8 = 17;
 
-/// Bytes written to storage per dataset byte from which whole chunks are rewritten.
+/// Least ratio of bytes written to storage to dataset bytes that shows rewriting of whole chunks.
 const CHUNKS_AGAIN: u64 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     flushes: u64,
     writes: u64,
-    /// Dataset bytes, and bytes of system calls inside HDF5 that write.
+    /// Dataset bytes that the program writes.
     bytes: u64,
+    /// Bytes that system calls inside HDF5 write.
     moved: u64,
-    /// Time in flushes, and in system calls inside HDF5 that flushes cause, ns.
+    /// Time in flushes, ns.
     flushing_ns: f64,
+    /// Time in the system calls inside HDF5 that flushes cause, ns.
     changing_ns: f64,
 }
 
 impl Use {
-    /// True if chunks are rewritten for each of their pieces.
+    /// True if whole chunks are rewritten for each piece written to them.
     fn writes_again(&self) -> bool {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// True if flushes cause such calls: syncs, small writes, and rewritten chunks.
+    /// True if flushes cause this cell's calls: syncs, small writes and, if chunks are rewritten, all writes.
     fn changes(&self, cell: &Cell) -> bool {
         cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }
 
-    /// Part of the system calls' time that all flushes but one cause.
+    /// Part of `changing_ns` that would be saved if the file were flushed once.
     fn part(&self) -> f64 {
         (self.flushing_ns / self.changing_ns.max(1.0)).min(1.0) * (1.0 - 1.0 / self.flushes.max(1) as f64)
     }
 }
 
-/// Returns one claim about all such files.
+/// Returns one claim about all files that are flushed too often.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let inside = |cell: &&Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.in_hdf5);

@@ -1,9 +1,9 @@
-//! HDF5 metadata (group, dataset and attribute headers, B-trees) that many ranks read or write separately. HDF5 makes a small independent MPI-IO
-//! call on every rank, near the same offsets, unless the program asks for collective metadata (`H5Pset_all_coll_metadata_ops`,
+//! HDF5 metadata (group, dataset and attribute headers, B-trees) that many ranks read or write separately. HDF5 makes a small independent
+//! MPI-IO call on every rank, near the same offsets, unless the program asks for collective metadata (`H5Pset_all_coll_metadata_ops`,
 //! `H5Pset_coll_metadata_write`).
 //!
-//! Small calls for data look similar: the small reads and writes of datasets are subtracted; if one HDF5 call accesses a dataset in many pieces,
-//! dataset bytes that no larger call moves count as moved by small calls.
+//! Small calls for data look similar, so they are subtracted: small reads and writes of datasets, and, where one HDF5 call accesses a
+//! dataset in many pieces, the dataset bytes that no larger call moves.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
@@ -17,32 +17,34 @@ use trace_format::op::Layer;
 
 /// Largest size octave of calls for metadata: below 16 KiB.
 const SMALL: u8 = 14;
-/// Fewest ranks with such calls.
+/// Fewest ranks that make small calls on the file.
 const RANKS: usize = 4;
-/// Fewest such calls per rank, on average.
+/// Fewest metadata calls per rank, mean over ranks.
 const CALLS: u64 = 4;
-/// Least part of the small calls that are for metadata.
+/// Least part of the small calls that must be for metadata.
 const SHARE: f64 = 0.5;
-/// Least mean range of a rank, as a part of the range of all ranks, for ranks to use the same offsets.
+/// Least mean length of a rank's byte range, as a part of the range of all ranks, to show that ranks use the same offsets.
 const SAME_PLACES: f64 = 0.25;
 
-/// Calls on a file in one direction.
+/// Reads, or writes, of one file.
 #[derive(Debug, Default)]
 struct Found {
-    /// Small independent MPI-IO calls, and their bytes.
+    /// Number of small independent MPI-IO calls inside HDF5.
     calls: u64,
+    /// Bytes of these small calls.
     bytes: u64,
-    /// Small reads or writes of datasets.
+    /// Number of small reads or writes of datasets by the program.
     of_data: u64,
-    /// Bytes of all datasets, and bytes of other MPI-IO calls.
+    /// Bytes of all dataset reads or writes.
     data_bytes: u64,
+    /// Bytes of the MPI-IO calls inside HDF5 that are collective or not small.
     others_bytes: u64,
-    /// By process: first byte and end of the small calls.
+    /// By process: first byte and end (exclusive) of its small calls.
     ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
 
 impl Found {
-    /// Returns the part of the small calls that is for metadata, if many ranks make such calls near the same offsets.
+    /// Returns the part of the small calls that is for metadata; `None` unless many ranks make such calls near the same offsets.
     fn share(&self) -> Option<f64> {
         let ranks = self.ranges.len();
         let metadata = self.calls.saturating_sub(self.of_data);
@@ -65,7 +67,7 @@ fn is_small(cell: &Cell) -> bool {
     matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.size <= SMALL
 }
 
-/// Returns a claim per file, for reads and for writes.
+/// Returns claims (findings with their savings) per file, separately for reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();

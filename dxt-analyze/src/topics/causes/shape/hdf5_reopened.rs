@@ -1,4 +1,4 @@
-//! HDF5 files that a process opens repeatedly: HDF5 rereads their metadata each time.
+//! HDF5 files that a process opens repeatedly: at each open, HDF5 rereads the file's metadata.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -15,7 +15,7 @@ const AGAIN: u64 = 10;
 /// Largest size octave of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;
 
-/// Returns a claim about the file with the largest saving.
+/// Returns one claim, about the file with the largest saving.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();

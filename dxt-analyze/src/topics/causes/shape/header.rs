@@ -1,4 +1,5 @@
-//! A header, index or record count that is rewritten after each record: half of the writes, and a seek back and forth for each.
+//! A header, index or record count that is rewritten after each record: that is half of the writes, and a seek there and back for each
+//! record.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
@@ -11,10 +12,11 @@ use std::collections::BTreeMap;
 
 /// Fewest writes of the header.
 const AGAIN: u64 = 8;
-/// Least number of times that the header's bytes are written.
+/// Least ratio of bytes written there to the header's size: how often the header is written.
 const TIMES: f64 = 4.0;
-/// Largest header, bytes, and largest part of the bytes of other writes.
+/// Largest header, bytes.
 const SMALL: u64 = 64 << 10;
+/// Largest header, as a part of the bytes of other writes.
 const PART: f64 = 0.25;
 /// Smallest and largest number of header writes per other write.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
@@ -26,7 +28,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes by size octave and time window.
+/// Writes of one process to one file, by size octave; one entry per cell.
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {
@@ -40,7 +42,7 @@ impl Writes {
     }
 }
 
-/// A range that a process rewrites between other writes.
+/// A byte range that a process rewrites between other writes.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     size: u8,
@@ -49,7 +51,8 @@ struct Header {
     others: u64,
 }
 
-/// Merges the writes of a size octave that overlap its most frequent short range; also returns calls and bytes of the octave's other writes.
+/// Merges the writes of one size octave that overlap its most frequently written short range. Also returns calls and bytes of the octave's
+/// other writes.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
@@ -68,7 +71,7 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     Some((mine, elsewhere.0, elsewhere.1))
 }
 
-/// Returns the header that one process writes to a file.
+/// Returns the header that one process writes to one file, if there is one.
 fn header(sizes: &Sizes) -> Option<Header> {
     let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
     let (size, (mine, mut calls, mut bytes)) =
@@ -82,7 +85,7 @@ fn header(sizes: &Sizes) -> Option<Header> {
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
-/// Returns one claim about all files.
+/// Returns one claim about the headers in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

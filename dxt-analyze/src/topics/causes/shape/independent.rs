@@ -1,4 +1,5 @@
-//! Small independent MPI-IO calls of ranks on files that they share: collective calls would combine the pieces of all ranks.
+//! Small independent MPI-IO calls of ranks on files that they share: collective calls would merge the pieces of all ranks into large
+//! requests.
 
 use super::put_together::put_together;
 use crate::cube::{Cell, Cube};
@@ -12,7 +13,7 @@ use trace_format::op::Layer;
 
 /// Largest size octave of a small call: below 256 KiB.
 const SMALL: u8 = 18;
-/// Fewest calls on a file, mean over the ranks that make them.
+/// Fewest calls on a file per rank, mean over the ranks that make such calls.
 const CALLS: u64 = 8;
 
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ struct Found {
     ranks: BTreeSet<ProcessId>,
 }
 
-/// Returns a claim for reads and one for writes, over all files.
+/// Returns one claim for reads and one for writes, each over all files.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

@@ -1,5 +1,7 @@
-//! Stragglers at collective MPI-IO and HDF5 calls, for which all others wait. Lateness = time since the rank's previous collective call, without
-//! its other I/O calls, minus the first quartile over ranks: waits before that call do not count.
+//! Stragglers (ranks that arrive last) at collective MPI-IO and HDF5 calls, for which all others wait.
+//!
+//! Lateness = time since the end of the rank's previous collective call, without its other I/O calls, minus the first quartile of that time
+//! over ranks. Waits inside the previous call thus do not count.
 
 use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
 use crate::cube::reading::met::FIRST;
@@ -12,14 +14,15 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least share of the cost of all last arrivals that the stragglers must have.
+/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.5;
-/// Part of the lateness that a rank's own calls may explain, from which it is not known to compute longer.
+/// Least part of the lateness that the rank's own I/O calls may explain, for the rank not to be blamed for computing longer.
 const MAY_BE: f64 = 0.5;
-/// Fewest collective calls at which they arrive last: once is an event.
+/// Fewest collective calls at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
 
-/// Returns the claim with the largest cost. Groups of ranks are examined separately, since stragglers of several groups are late at the same time.
+/// Returns the claim with the largest cost. Each group of ranks (communicator) is examined separately, since stragglers of several groups
+/// are late at the same time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();
@@ -33,8 +36,8 @@ pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
 }
 
-/// Returns the claim for a group that is a part of all ranks, in MPI's own calls. Its cost is limited to the wait of the other ranks at
-/// synchronization points of all ranks.
+/// Returns the claim for a group that is only a part of all ranks, in MPI's own calls. Its cost is at most the time that the other ranks
+/// wait at synchronization points of all ranks.
 fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
@@ -91,14 +94,15 @@ pub fn matters_ns(cube: &Cube<'_>) -> f64 {
     cube.run.length_ns() as f64 * cube.run.thresholds.io_matters_share
 }
 
-/// Returns the time of a process's calls whose place in time a log does not tell, ns: only reads and writes have segments in a log.
+/// Returns the time of a process's calls that have no place in time, ns: in a log, only reads and writes have begin and end.
 fn unplaced_ns(cube: &Cube<'_>, process: ProcessId) -> f64 {
     let counts =
         |cell: &&Cell| cell.process == process && cell.leaf && !matches!(cell.class, Class::Read | Class::Write);
     if cube.run.was_log() { cube.cells.iter().filter(counts).map(|cell| cell.time_ns()).sum() } else { 0.0 }
 }
 
-/// Returns the lateness at each call of one operation on one file for which all ranks have a known gap.
+/// Returns the ranks' gaps (time since their previous collective call) at each call of one operation on one file, for calls at which all
+/// gaps are known.
 fn sync_points(of: &Gaps) -> Vec<SyncPoint> {
     let count = of.by_process.iter().map(|(_, gaps)| gaps.len()).min().unwrap_or(0);
     let sync_point = |number: usize| {

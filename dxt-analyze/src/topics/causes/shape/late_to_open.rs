@@ -1,5 +1,5 @@
-//! Stragglers at collective opens, found by the short time that they spend there. For logs, which have a single time for all metadata calls on a
-//! file and not when they were made.
+//! Stragglers (ranks that arrive last) at collective opens: a rank that spends little time in the open arrived last. For logs, which
+//! contain only one time for all metadata calls on a file and not when they were made.
 
 use super::late::matters_ns;
 use super::who_is_late::{SyncPoint, late};
@@ -12,13 +12,14 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest ranks, and fewest files that a straggler opens last.
+/// Fewest ranks in the run.
 const RANKS: usize = 3;
+/// Fewest files that a straggler opens last.
 const FEWEST: usize = 2;
-/// Least share of the cost of all last arrivals that the stragglers must have.
+/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Returns a claim about the stragglers with the largest cost.
+/// Returns the claim about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let ranks = usize::try_from(cube.run.ranks()).unwrap_or(usize::MAX);

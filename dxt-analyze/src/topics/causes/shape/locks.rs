@@ -1,4 +1,4 @@
-//! Waits for file locks: a free lock is granted at once.
+//! Waits for file locks: a lock that nobody holds is granted at once, so longer times are waits for its holder.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{Code, Reason};
@@ -8,16 +8,16 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time to take a free lock, ns: a round trip to a lock server.
+/// Time to take a lock that nobody holds, ns: a round trip to a lock server.
 const FREE_NS: f64 = 200_000.0;
 
-/// Fewest writes per read for reads not to serve writes (data sieving).
+/// Fewest writes per read for the reads not to be data sieving (reading a block before a part of it is written).
 const FEW_READS: u64 = 4;
 
-/// Part of the names of hidden files with shared file pointers (ROMIO).
+/// Substring in the names of ROMIO's hidden files, which hold shared file pointers.
 const POINTER_FILE: &str = ".shfp.";
 
-/// Returns a claim for the program's locks and one for those of MPI-IO.
+/// Returns one claim for locks that the program takes and one for locks that MPI-IO takes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
@@ -47,7 +47,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     out
 }
 
-/// True if MPI-IO locks around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it will write.
+/// True if MPI-IO takes a lock around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it then writes.
 fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let files: BTreeSet<FileId> =
         savings.iter().filter_map(|(index, _)| Some(cube.cells.get(*index as usize)?.file)).collect();
@@ -60,7 +60,7 @@ fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     each && (reads <= writes / FEW_READS || writes == 0)
 }
 
-/// True if most of the waiting is for a shared file pointer.
+/// True if most of the waiting time is for the lock of a shared file pointer.
 fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let is = |index: u32| {
         let cell = cube.cells.get(index as usize);
@@ -70,7 +70,7 @@ fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
-/// Returns the number of locks taken by the program, or inside MPI-IO, and their time beyond that of free locks.
+/// Returns the number of locks taken by the program (or, if `inside`, by MPI-IO), and their time in excess of [`FREE_NS`] each, ns by cell.
 fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
     let mut savings = Savings::new();

@@ -8,7 +8,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Part of the call's time that a rank must be in it, or else the rank arrived late.
+/// Least time of each rank's call as a part of the median call: a rank with less arrived late, and the others waited for it.
 const CAME_LATE: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,8 @@ struct Held {
     usual_ns: f64,
 }
 
-/// Returns the longest collective call of each class on each file, if most ranks that make such calls are in it at the same time.
+/// Returns the longest collective call of each class on each file, if at least half of the ranks that make such calls are in it at the same
+/// time.
 fn held(cube: &Cube<'_>) -> Vec<Held> {
     let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
     let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
@@ -93,7 +94,8 @@ fn claim(cube: &Cube<'_>, held: &Held) -> Claim {
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 
-/// Returns system calls inside a long collective call, and the bytes that they read and write, at window resolution.
+/// Returns the system calls inside MPI-IO on the file during a long collective call, ns by cell, and the bytes that they read and write.
+/// Time is at window resolution.
 fn meanwhile(cube: &Cube<'_>, held: &Held) -> (Savings, u64, u64) {
     let slots = cube.slots.of(held.at)..=cube.slots.of(held.at.saturating_add(held.took_ns as u64));
     let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);

@@ -1,5 +1,5 @@
-//! A rank that is in calls far longer than the others, which have less to do and wait: log lines of rank 0, a file that one rank reads for all.
-//! Measured by time, as bytes may not show it.
+//! A rank that spends far longer in calls than the others, which have less to do and wait: rank 0 that writes log lines, or one rank that
+//! reads a file for all. Measured by time in calls, as bytes may not show it.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
@@ -9,11 +9,12 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least ratio to the mean of the others.
+/// Least ratio of the rank's time in calls to the mean over the other ranks.
 const LONGER: f64 = 2.0;
+/// Fewest ranks in the run.
 const FEWEST: u64 = 3;
 
-/// Returns a claim per class.
+/// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs).
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let ranks = cube.run.ranks();

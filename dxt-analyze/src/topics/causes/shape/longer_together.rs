@@ -1,5 +1,6 @@
-//! Several ranks that are in calls longer than all others with as much to do, which wait: ranks of a node, or of a part of the network. Found by
-//! the gap between them and the others; also inside MPI-IO, if the ranks that move bytes there move as many.
+//! Several ranks that spend longer in calls than all others with as much work, which wait for them: ranks of one node, or of a part of the
+//! network. Found by the gap between their times and those of the others. Also finds slow ranks inside MPI-IO, if the ranks that move bytes
+//! there move about as many.
 
 use super::uneven::several;
 use crate::cube::{Cell, Cube};
@@ -12,23 +13,23 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks with equal work.
+/// Fewest ranks with about the same work (calls and bytes).
 const FEWEST: usize = 8;
-/// Largest part of these ranks that can be slow.
+/// Largest part of the ranks with the same work that can be slow.
 const AT_MOST: f64 = 0.34;
 /// Largest ratio of a rank's calls and bytes to the median, either way, for equal work.
 const AS_MUCH: f64 = 1.25;
 /// Least ratio of each slow rank's time in calls to the median of the others.
 const LONGER: f64 = 1.3;
-/// Least gap, as a multiple of the spread of the others.
+/// Least gap between the fastest slow rank and the slowest other rank, as a multiple of the spread of the others.
 const GAP: f64 = 1.0;
-/// Part of the others, the fastest, that does not count in the spread.
+/// Part of the other ranks, the fastest, that is left out when their spread is measured.
 const FAST: f64 = 0.1;
-/// Fewest phases compared, and least part of them in which each slow rank is longer in calls than nearly all others: a single long call is not
-/// enough.
+/// Fewest phases (from one synchronization to the next) that are compared.
 const PHASES: usize = 3;
+/// Least part of the phases in which each slow rank spends longer in calls than nearly all others: a single long call is not enough.
 const IN_MOST: f64 = 0.6;
-/// Part of the others that a rank must exceed to be longer than nearly all.
+/// Least part of the other ranks that a rank must exceed in a phase to be longer than nearly all.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Returns a claim for reads and one for writes.
@@ -79,7 +80,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     Some(reported(cube, class, &of, &slow, savings))
 }
 
-/// Keeps the ranks with about as much work as most; `None` if these are too few or not the majority.
+/// Keeps the ranks with about the median number of calls and bytes; `None` if fewer than [`FEWEST`], or not most of the ranks, remain.
 fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     let all = of.len();
     let calls = median(&mut of.values().map(|does| does.calls).collect::<Vec<f64>>())?;
@@ -124,7 +125,7 @@ impl Phases {
         self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Times of all but the slow processes in a phase, ascending.
+    /// Returns the times of all but the slow processes in a phase, ns, ascending.
     fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
         let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
         let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();
@@ -132,7 +133,7 @@ impl Phases {
         all
     }
 
-    /// Median time of the others in a phase, if there are several.
+    /// Returns the median time of all but the slow processes in a phase, ns, if there are several such processes.
     fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
         all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)

@@ -1,5 +1,6 @@
-//! Small pieces that several aggregators move in one collective call, and that storage serves one after another: a single request of all pieces
-//! would be served once. Recognised by durations of calls that begin together: one service time, two, three, and so on.
+//! Small pieces of one collective call that several aggregators move, and that storage serves one after another: a single request with all
+//! pieces would be served in the time of one. Recognized by durations of calls that begin together: once the service time, twice, three
+//! times, and so on.
 
 use crate::cube::Cube;
 use crate::cube::reading::callers::collective_callers;
@@ -10,22 +11,24 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest aggregators with durations in steps.
+/// Fewest aggregators whose durations form steps (multiples of the service time).
 const SEVERAL: usize = 3;
-/// Largest deviation from a step, and largest delay between the first and the last begin, as parts of the service time.
+/// Largest deviation of a duration from its step, as a part of the service time.
 const OFF: f64 = 0.4;
+/// Largest delay between the first and the last begin of the pieces, as a part of the service time.
 const TOGETHER: f64 = 0.5;
-/// Bytes of a call of all ranks up to which one request suffices and more aggregators gain nothing.
+/// Most bytes of a collective call, over all ranks, for which one request suffices and more aggregators gain nothing.
 pub const SMALL_CALL: u64 = 512 << 10;
-/// Least part of the time of such pieces that is in steps.
+/// Least part of the time of all pieces that is in phases with steps.
 const MOST: f64 = 0.6;
-/// Least service time, in all and per byte, ns: below, it is the time of the bytes.
+/// Least service time of a request, ns.
 const SERVICE_NS: f64 = 1e6;
+/// Least service time per byte, ns: if less, the time is due to the bytes, not to the number of requests.
 const NS_PER_BYTE: f64 = 10.0;
-/// Fewest phases with steps.
+/// Fewest phases in which durations form steps.
 const PHASES: usize = 3;
 
-/// Single call of an aggregator in a phase.
+/// The only call of an aggregator in a phase.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     index: u32,
@@ -34,7 +37,7 @@ struct Piece {
     began: Option<u64>,
 }
 
-/// Returns a claim per file.
+/// Returns one claim (finding with its saving) per file, separately for reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let callers = collective_callers(cube.run);
@@ -54,7 +57,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     of.into_iter().filter_map(|((file, class), pieces)| of_file(cube, file, class, pieces)).collect()
 }
 
-/// By phase and process: its call, if it makes only one.
+/// By phase and process: the process's call, or `None` if it makes several in the phase.
 type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
 fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
@@ -85,7 +88,7 @@ fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     Some(Claim::on_files(cube, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
-/// Returns the service time, ns, if the calls are served one after another.
+/// Returns the service time, ns, if the durations show that the calls were served one after another.
 fn service(pieces: &[Piece]) -> Option<f64> {
     let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
     times.sort_by(f64::total_cmp);

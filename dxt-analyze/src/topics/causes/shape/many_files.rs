@@ -13,28 +13,32 @@ use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Fewest small files, and fewest temporary ones.
+/// Fewest small files for a finding.
 const MANY: usize = 32;
+/// Fewest temporary files for a finding.
 const SEVERAL: usize = 16;
 /// Most bytes moved per open of a small file.
 const SMALL: u64 = 512 << 10;
-/// Most opens of a small file per process, on average: more opens are another fault.
+/// Most opens of a small file per process, on average: repeated opens have a finding of their own.
 const OPENS: f64 = 2.0;
-/// Like `OPENS`, for very many files that are moved by one call each: repeated passes over a set of samples open each file once per pass.
+/// Most opens per process, in place of [`OPENS`], if there are very many files that are moved by one call each: repeated passes over a set
+/// of samples open each file once per pass.
 const PASSES: f64 = 64.0;
-/// Least part of all opens that are opens of such files.
+/// Least part of the run's opens that open small files.
 const MOST: f64 = 0.8;
-/// Least mean time of an open, or of the transfer of a tiny file, ns, unless there are `VERY_MANY` files: an idle server is faster.
+/// Least mean time of an open (or of moving a tiny file), ns, for small files to matter: an idle server is faster.
 const SLOW_OPEN_NS: f64 = 600_000.0;
+/// Number of small files from which they matter even if opens are fast.
 const VERY_MANY: usize = 1000;
-/// Part of the time from which closes dominate, and their least mean duration, ns: slow closes are a more specific finding.
+/// Least part of the time in closes from which the finding is left to the one about slow closes, which is more specific.
 const IN_CLOSES: f64 = 0.6;
+/// Least mean duration of these closes, ns.
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;
-/// Bytes per open up to which a transfer's time is due to its number, not its bytes.
+/// Most bytes moved per open for which the transfer's time is due to the number of requests, not to the bytes.
 const TINY: u64 = 64 << 10;
-/// Time of a call on a file in memory, ns.
+/// Time of a call on a file kept in memory, ns: what remains of a temporary file's cost.
 const IN_MEMORY_NS: f64 = 2_000.0;
-/// Time per byte of a file in memory, ns.
+/// Time per byte of a file kept in memory, ns.
 const NS_PER_BYTE: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,14 +50,14 @@ struct Use {
     removed: bool,
 }
 
-/// Returns a claim per kind of small files.
+/// Returns one claim (finding with its saving) per kind of small files: temporary, read, written.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let uses = uses(cube);
     [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(cube, &uses, kind)).collect()
 }
 
-/// True for calls of the program or of HDF5: files that MPI-IO keeps beside others are its own.
+/// True for successful calls that the program or HDF5 makes; calls on files that MPI-IO keeps for itself do not count.
 fn counts(cube: &Cube<'_>, cell: &Cell) -> bool {
     cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() != Within::Mpiio && !stream.failed)
 }
@@ -81,7 +85,8 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    /// Returns the kind of a file that each process opens at most `opens` times on average.
+    /// Returns the kind of a small file, if each of its `processes` opens it at most `opens` times on average (temporary files: any number
+    /// of times).
     fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
         let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
@@ -160,7 +165,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     Some(Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost)))
 }
 
-/// True if files are read or written by one call each.
+/// True if the files are read or written by one call per open, on average (a second call may meet the end of the file).
 fn in_a_go(cube: &Cube<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
     let (mut opens, mut moves) = (0_u64, 0_u64);
     for cell in cube.cells.iter().filter(|cell| counts(cube, cell) && files.contains_key(&cell.file)) {

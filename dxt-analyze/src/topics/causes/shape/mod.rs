@@ -66,7 +66,7 @@ use crate::cube::Cube;
 use crate::cube::reading::phases::Gaps;
 use rayon::prelude::*;
 
-/// Returns the claims of all modules.
+/// Returns the claims (findings with their savings) of all modules of this folder.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut blocks = shared_block::shared_blocks(cube);

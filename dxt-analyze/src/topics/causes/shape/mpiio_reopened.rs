@@ -1,4 +1,4 @@
-//! Files that ranks open together repeatedly: an MPI-IO open is a synchronization point, and each rank queries the file.
+//! Files that ranks open together repeatedly: an MPI-IO open is a synchronization point, and in it each rank queries the file.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -13,16 +13,17 @@ use trace_format::op::Layer;
 /// Fewest opens of a file by a process.
 const AGAIN: u64 = 4;
 
-/// Opens and closes of a file by a process.
+/// Opens and closes of one file by one process, through MPI-IO.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
-    /// Time in opens and closes of MPI-IO, and in system calls inside of them, ns.
+    /// Time in MPI-IO opens and closes, ns.
     library_ns: f64,
+    /// Time in system calls inside of these opens and closes, ns.
     inside_ns: f64,
 }
 
-/// Returns a claim about the file with the largest cost.
+/// Returns one claim, about the file with the largest cost.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let name = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());

@@ -1,4 +1,4 @@
-//! Collective calls that go through fewer aggregators than possible because of a hint of the program.
+//! Collective calls that go through fewer aggregators than possible because the program sets a hint.
 
 use super::many_aggregators::SMALL_CALL;
 use crate::cube::reading::callers::collective_callers;
@@ -12,10 +12,10 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 
-/// Fewest aggregators that are advised in place of one, even on fewer nodes.
+/// Fewest aggregators that the finding proposes in place of one, even on fewer nodes.
 const ENOUGH: usize = 4;
 
-/// A process that moves less than 1/`LITTLE` of the busiest one's bytes is no aggregator.
+/// Threshold of an aggregator: a process that moves less than 1/`LITTLE` of the busiest process's bytes is none.
 const LITTLE: u64 = 20;
 
 /// Hints that set the number of aggregators: MPI's own, and Open MPI's parameter.

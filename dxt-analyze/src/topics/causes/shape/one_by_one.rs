@@ -1,4 +1,5 @@
-//! Ranks that are serialized in some phases of a run with otherwise parallel I/O: over the whole run, nothing looks serial.
+//! Ranks that do their I/O one after another in some phases of a run whose I/O is otherwise parallel. Over the whole run, nothing looks
+//! serial.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -12,29 +13,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest serialized ranks: two or three follow one another by chance.
 const FEWEST: usize = 4;
-/// Least part of such a phase, first to last call, with a rank in a call.
+/// Least ratio of time in calls, summed over ranks, to the phase's length from first to last call.
 const WITHOUT_PAUSE: f64 = 0.8;
 /// Largest ratio of the ranks' summed spans, each first to last call, to the span of all: ranks do not overlap.
 const BESIDE: f64 = 1.1;
-/// Least part of the changes from rank to rank in which one begins as the other ends.
+/// Least part of the changes from one rank to the next at which the next begins as the other ends.
 const HANDED_ON: f64 = 0.8;
 
-/// A phase in which ranks are serialized.
+/// A phase in which ranks are serialized (do their I/O one after another).
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
-    /// Number of groups of ranks that are serialized beside each other.
+    /// Number of groups of ranks that are serialized at the same time, each within itself.
     groups: u64,
     calls: u64,
     files: BTreeSet<FileId>,
-    /// Wait of all for the last rank, beyond the longest rank's own time, ns.
+    /// Time that all ranks wait for the last one, without the longest rank's own time in calls, ns.
     waits_ns: f64,
-    /// True if there are writes; if there are reads.
+    /// True if the ranks write.
     writes: bool,
+    /// True if the ranks read.
     reads: bool,
 }
 
-/// Returns one claim about all such phases.
+/// Returns one claim about all phases in which ranks are serialized.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {
@@ -93,7 +95,8 @@ fn calls_of(cells: &[&Cell]) -> u64 {
     cells.iter().map(|cell| cell.sums.calls).fold(0, u64::saturating_add)
 }
 
-/// Checks all ranks that read or write in a phase, else groups of ranks with a file each, which run beside each other: the longest wait counts.
+/// Checks if all ranks that read or write in a phase are serialized. If not, checks the ranks of each file; such groups run at the same
+/// time, so the longest wait counts.
 fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     if let Some(all) = of_group(cube, cells) {
         return Some(all);

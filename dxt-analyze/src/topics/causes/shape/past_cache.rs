@@ -9,12 +9,13 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Largest size octave of requests whose wait dominates: below 256 KiB.
+/// Largest size octave (bit length of the bytes) of requests for which the wait, not the transfer, dominates: below 256 KiB.
 const SMALL: u8 = 18;
-/// Time per call and per byte through the page cache, ns, if the run has no such calls to compare with.
+/// Time per call through the page cache, ns, used if the run has no such calls to compare with.
 const NS_PER_CALL: f64 = 2_000.0;
+/// Time per byte through the page cache, ns, for the same case.
 const NS_PER_BYTE: f64 = 1.0;
-/// Fewest such calls for their mean to count.
+/// Fewest calls through the page cache for their mean duration to be used.
 const ENOUGH: u64 = 10;
 
 /// Returns claims about synchronous writes, and about reads and writes that bypass the cache.

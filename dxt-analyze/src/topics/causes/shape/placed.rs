@@ -1,17 +1,17 @@
-//! Placement of files on storage targets: number of targets in use at a time, and if there are others.
+//! Placement of files on storage targets: number of targets in use at a time, and if the file system seems to have others.
 
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the time of all calls below which a target counts as unused.
+/// Part of the time of all calls in a phase or class below which a target counts as unused.
 pub(super) const BARELY: f64 = 0.02;
-/// Fewest files per target for their placement not to be chance.
+/// Fewest files on each target for an even placement not to be chance.
 const FILES: usize = 3;
-/// Least part of the time of calls on files with one stripe count, for the count to be reported.
+/// Least part of a class's time that is on files with one stripe count, for this count to be reported.
 const MOST: f64 = 0.8;
 
-/// Returns the stripe count of the files with most of a class's time.
+/// Returns the stripe count of the files with most of the time of a class of calls; `None` if no count has that much.
 pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
@@ -25,12 +25,12 @@ pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
 
 /// Placement of the files that a class of calls uses.
 pub(super) struct Placed {
-    /// Targets in use at a time, mean over phases weighted by time in calls.
+    /// Number of targets in use in a phase, mean over phases weighted by time in calls.
     pub(super) at_once: f64,
     /// True if each file is used by one process only.
     own: bool,
     files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Number of targets that any calls reach.
+    /// Number of targets that calls of any class reach.
     known: usize,
 }
 
@@ -60,7 +60,8 @@ impl Placed {
         Self { at_once, own, files, known: known.len() }
     }
 
-    /// True if servers that place each new file on one target seem to have only the `used` ones: many files lie evenly on these, and none on others.
+    /// True if the file system seems to have only the `used` targets: each file is on one target, many files lie evenly on the used ones,
+    /// and no call reaches any other.
     pub(super) fn is_all_there_is(&self, used: usize) -> bool {
         let counts = || self.files.values().map(BTreeSet::len);
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));

@@ -1,5 +1,5 @@
-//! Processes that poll: for a lock file of another process (open with `O_EXCL` fails with `EEXIST`), a file lock (`EAGAIN`), or a file that
-//! another process makes (`ENOENT`). The calls are short; the time lies between them.
+//! Processes that poll: for a lock file of another process (open with `O_EXCL` fails with `EEXIST`), for a file lock (`EAGAIN`), or for a
+//! file that another process makes (`ENOENT`). The calls are short; the waiting time lies between them.
 
 use crate::cube::reading::questions::{ASK, Found, MAKE};
 use crate::cube::{Cell, Cube};
@@ -15,15 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each step.
 const SELDOM_NS: f64 = 1e9;
-/// Multiple of the usual interval between failed calls from which a pause separates two waits.
+/// Pause between failed calls, as a multiple of their usual interval, from which they belong to two waits.
 const PAUSE: f64 = 3.0;
-/// Part of a wait's time windows with work, and part of a window in reads or writes, from which the process works meanwhile.
+/// Threshold for work during a wait: part of the wait's time windows with work, and part of such a window that is in reads or writes.
 const WORKS: f64 = 0.25;
-/// Least part of the waiting that must be for one file to name it.
+/// Least part of the waiting time that is for one file, for the finding to name the file.
 const MOST: f64 = 0.8;
 
 impl What {
-    /// Returns the object of a wait by the failed call's errno, as on all of Linux: `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`.
+    /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`.
     fn of(class: Class, errno: u16) -> Option<Self> {
         match (class, errno) {
             (Class::Open, 17) => Some(Self::LockFile),
@@ -35,7 +35,7 @@ impl What {
 }
 
 impl What {
-    /// Fewest failed calls in a wait: a process may continue without a file after a few failures, but not without a lock.
+    /// Returns the fewest failed calls that make a wait: a process may go on without a file after a few failures, but not without a lock.
     const fn fewest(self) -> u64 {
         match self {
             Self::Lock => 2,
@@ -46,19 +46,21 @@ impl What {
 }
 
 impl Asked {
-    /// Failed calls in a wait.
+    /// Returns the number of failed calls in a wait.
     fn calls(&self, (first, last): &Wait) -> u64 {
         self.failed.range(*first..=*last).fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
     }
 }
 
-/// Calls of a process on a path: failed calls by time window, and windows with a successful one.
+/// Calls of one process on one path. `failed`: number of failed calls by time window; `found`: windows with a call that gets what the
+/// process waits for; `indices`: cells of the failed calls, with their window.
 #[derive(Debug, Default)]
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
     /// Time windows with calls that may end a wait.
     ends: BTreeSet<u16>,
+    /// True if the process makes or writes the file itself.
     makes: bool,
     indices: Vec<(u32, u16)>,
 }
@@ -72,7 +74,7 @@ struct Waited {
     savings: Savings,
 }
 
-/// Returns a claim about lock files, one about locks, and one about files that do not exist yet.
+/// Returns one claim about lock files, one about file locks, and one about files that do not exist yet.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let asked = asked(cube);
@@ -109,7 +111,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     waited.into_iter().filter_map(|(what, of)| claim(cube, what, of)).collect()
 }
 
-/// True if the trace tells when the file of a wait existed.
+/// True if the trace contains when the awaited file came into existence: [`super::found_late`] then reports the wait.
 fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
     let slots = |found: &Found| (cube.slots.of(found.asked_ns), cube.slots.of(found.found_ns));
     let begin = cube.found.partition_point(|found| found.process < of.0);
@@ -118,7 +120,7 @@ fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> b
         .any(|found| slots(found).0 <= usize::from(*last) && slots(found).1 >= usize::from(*first))
 }
 
-/// Returns failed calls of the program, by process, file and object.
+/// Returns the program's failed calls by process, file and awaited object (lock file, lock, file).
 fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
     let own = |cell: &&Cell| cell.leaf && !cell.inside;
@@ -159,11 +161,11 @@ fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     out
 }
 
-/// Calls of each process besides polling.
+/// Calls of each process that show if it does other work between its polls.
 pub(super) struct Others {
-    /// Time windows with at least the part `WORKS` in reads and writes.
+    /// Time windows of a process with at least the part [`WORKS`] in reads and writes.
     moves: BTreeSet<(ProcessId, u16)>,
-    /// Time windows with successful calls: their file, or `None` for several files.
+    /// Time windows of a process with successful calls: the file that they are on, or `None` for several files.
     calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
 }
 
@@ -192,8 +194,8 @@ impl Others {
         self.is_work(cube, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))
     }
 
-    /// True if the process works during a wait and only polls now and then: it reads and writes, makes calls on other files, or takes part in a
-    /// synchronization point of all ranks.
+    /// True if a process works during the wait from window `first` to `last` and polls only now and then: it reads and writes, makes calls
+    /// on other files, or takes part in a synchronization point of all ranks.
     fn is_work(&self, cube: &Cube<'_>, process: ProcessId, (what, file): (What, FileId), (first, last): &Wait) -> bool {
         let between = usize::from(last.saturating_sub(*first)).saturating_sub(1);
         let behind = first.saturating_add(1);
@@ -216,7 +218,7 @@ fn width(cube: &Cube<'_>, slot: u16) -> f64 {
 
 type Wait = (u16, u16);
 
-/// Returns the waits: failed calls without a long pause or a success between them, and with a success at the end.
+/// Returns the waits: sequences of failed calls without a long pause or a success between them, followed by a success.
 fn waits(asked: &Asked) -> Vec<Wait> {
     let slots: Vec<u16> = asked.failed.keys().copied().collect();
     let mut apart: Vec<f64> = slots.windows(2).map(|pair| f64::from(pair[1] - pair[0])).collect();
@@ -234,7 +236,7 @@ fn waits(asked: &Asked) -> Vec<Wait> {
     out
 }
 
-/// Returns the length of a wait, ns. First and last time window count by their calls and the shortest usual interval.
+/// Returns the length of a wait, ns. The first and the last time window count as their failed calls times the shortest mean interval.
 fn length(cube: &Cube<'_>, asked: &Asked, (first, last): &Wait) -> f64 {
     let each = |(slot, calls): (&u16, &u64)| width(cube, *slot) / *calls as f64;
     let usual = asked.failed.iter().map(each).fold(f64::INFINITY, f64::min);

@@ -1,21 +1,21 @@
-//! Saving if short requests were merged into long ones, for runs without long requests to compare with.
+//! Time saved if short requests were merged into long ones, estimated for runs that have no long requests to compare with.
 
 use crate::cube::{Cell, Cube};
 use crate::replay::Savings;
 
-/// Time per byte of long requests, ns: 1 GB/s.
+/// Time per byte of long requests, ns (equals 1 GB/s).
 const NS_PER_BYTE: f64 = 1.0;
-/// Request length, bytes, at which half of the time is due to the bytes.
+/// Request length, bytes, at which half of the saving is left, as half of the time is due to the bytes.
 const HALF: f64 = 524_288.0;
 
-/// Returns the saving for requests of `time_ns` in all: the longer the requests, the smaller.
+/// Returns the time saved by merging `calls` requests that take `time_ns` in all: the longer the requests are already, the less.
 #[must_use]
 pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
     let bytes = bytes as f64;
     (time_ns - bytes * NS_PER_BYTE).min(time_ns * HALF / (HALF + bytes / calls.max(1) as f64))
 }
 
-/// Returns the saving of each cell that `is` selects.
+/// Returns the time saved by merging the calls of each cell that `is` selects, ns.
 #[must_use]
 pub fn put_together(cube: &Cube<'_>, is: impl Fn(&Cell) -> bool) -> Savings {
     let less = |(index, cell): (u32, &Cell)| {

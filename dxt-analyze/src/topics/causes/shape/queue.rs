@@ -1,5 +1,5 @@
-//! Calls that queue at few storage targets. In a queue, the first call of each burst is served at once and the others wait: many similar
-//! durations, few far below. Without a queue, log durations spread as far down as up.
+//! Calls that queue at few storage targets. In a queue, the first call of each burst is served at once and the others wait: many durations
+//! are similar, and few are far below. Without a queue, log durations spread as far down as up.
 
 use super::placed::{BARELY, Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
@@ -13,30 +13,34 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls in flight per target for a queue.
+/// Fewest calls in flight per target that make a queue.
 const IN_FLIGHT: f64 = 3.0;
-/// Most targets that a file may reasonably have, if it has fewer.
+/// Most targets that the estimated saving assumes, unless the files already use more.
 const MANY: f64 = 8.0;
-/// Distance of the fastest call below the median, in spreads of the fast half, from which only the fastest met no queue.
+/// Distance of the fastest call below the median that shows a queue, in units of the spread of the faster half: then only the fastest calls
+/// found no queue.
 const FAR_BELOW: f64 = 6.0;
-/// Least spread of log durations.
+/// Least spread of log durations that is used as such a unit.
 const LEAST_SPREAD: f64 = 0.1;
 /// Least skew of log durations to the fast side that shows a queue.
 pub const LEANS: f64 = 0.35;
 
-/// Least ratio of the median to the fastest call; also if duration grows with the calls in flight, where half may meet few others.
+/// Least ratio of the median duration to that of the fastest call.
 const SLOWER: f64 = 2.0;
+/// Least such ratio if durations grow with the number of calls in flight: then half of the calls may meet few others.
 const SLOWER_IF_GROWS: f64 = 1.5;
 
-/// Least part of the calls' time that is waiting for other calls.
+/// Least part of the calls' time that is waiting for other calls, where throughput by calls in flight is known.
 const WAITS: f64 = 0.48;
 
-/// Largest ratio of the service time in a queue to the duration of calls that meet no other.
+/// Largest ratio, either way, of time per completed call to the duration of calls that meet no other, for a target to serve one call after
+/// another.
 const SIMILAR: f64 = 1.35;
-/// Quantile of the cells' shortest calls that shows the duration of calls that meet no other.
+/// Quantile of the cells' shortest calls that is taken as the duration of a call that meets no other.
 const ALONE: f64 = 0.03;
-/// Least part of the time in calls of one size, and fewest such calls, for them to show the service time.
+/// Least part of the time in calls of one size, for these calls to show how targets serve them.
 const MOST: f64 = 0.8;
+/// Fewest calls of that size.
 const MANY_CALLS: f64 = 32.0;
 
 #[derive(Debug, Default)]
@@ -48,19 +52,21 @@ struct OfSize {
     processes: BTreeSet<ProcessId>,
 }
 
-/// A queue.
+/// Queue of reads or of writes at few storage targets.
 #[derive(Clone, Debug)]
 pub struct Queue {
     /// Facts for the finding's words.
     pub(crate) facts: words::Queued,
-    /// Savings with more targets.
+    /// Time saved with more targets, ns by cell.
     pub savings: Savings,
 }
 
-/// Kind of calls: fastest, median and summed durations, ns; spread of the fast half and skew to the fast side.
+/// Kind of calls (size and operation): fastest, median and summed durations, ns; spread of the faster half of log durations, and their skew
+/// to the fast side.
 type Kind = (u64, f64, f64, (f64, f64));
 
-/// Returns claims for reads and for writes, except queues of reads of `blocks` that all ranks want: those get the savings.
+/// Returns one claim for reads and one for writes. A queue that consists of reads of one of `blocks` (read by all ranks) adds its savings
+/// to the block instead.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(cube).into_iter();
@@ -83,8 +89,8 @@ fn claim(cube: &Cube<'_>, queue: Queue) -> Claim {
     Claim { is_load: true, ..Claim::on_files(cube, Code::FEW_TARGETS, queue.savings, words) }
 }
 
-/// True if targets serve calls of a class one after another: one call is completed per duration of a call that meets no other, and none takes
-/// longer than all that can be before it.
+/// True if targets serve calls of a class one after another: per duration of a call that meets no other, each target completes one call,
+/// and no call takes longer than one call of each process.
 fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();

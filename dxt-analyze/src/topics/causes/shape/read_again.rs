@@ -1,5 +1,5 @@
-//! Repeated reads of bytes, where only counters exist: a process that reads more bytes of a file than lie in the range of its reads has read some
-//! of them twice (pigeonhole principle).
+//! Repeated reads of bytes, for calls with counters only: a process that reads more bytes of a file than lie between its lowest and highest
+//! offset has read some of them twice (pigeonhole principle).
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
@@ -14,19 +14,20 @@ use trace_format::op::OpClass;
 #[derive(Clone, Copy, Debug)]
 struct Reads {
     bytes: u64,
-    /// First byte of any read, 0 if unknown, and end of the last.
+    /// First byte of all reads; 0 if unknown.
     from: u64,
+    /// End of the last byte of all reads.
     until: u64,
 }
 
 impl Reads {
-    /// Returns the most distinct bytes that the reads can reach.
+    /// Returns the length of the range that the reads can reach, bytes: the most distinct bytes.
     const fn extent(self) -> u64 {
         self.until - self.from
     }
 }
 
-/// Returns one claim about all files.
+/// Returns one claim about repeated reads in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;
@@ -84,7 +85,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     (!savings.is_empty()).then(|| Claim::on_files(cube, Code::REREAD, savings, words))
 }
 
-/// Returns reads by file, of calls with counters only.
+/// Returns bytes and range of a process's reads by file, from calls that have counters only.
 fn counted(cube: &Cube<'_>, process: &Process) -> BTreeMap<FileId, Reads> {
     let mut of: BTreeMap<FileId, Reads> = BTreeMap::new();
     let mut unknown: BTreeSet<FileId> = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Blocks that a process reads and then overwrites completely, too soon to have used the data: the reads are needless unless the written bytes
-//! depend on them. If few bytes of a block change, only those need writing.
+//! Blocks that a process reads and then overwrites completely, so soon that it cannot have used the data: the reads are needless unless the
+//! written bytes depend on them. If few bytes of a block change, only those need writing.
 
 use crate::cube::reading::read_before::Pairs;
 use crate::cube::{Cell, Cube};
@@ -14,12 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest blocks of a file that a process overwrites right after reading.
 const AGAIN: u64 = 8;
-/// Least part of the blocks read and overwritten that are overwritten at once: a process that takes its time elsewhere uses the data.
+/// Least part of the blocks read and then overwritten that are overwritten at once: a process that takes its time with other blocks uses
+/// the data.
 const AT_ONCE: f64 = 0.8;
-/// Least part of the process's reads of the file that are such reads.
+/// Least part of the process's reads of the file that read such a block.
 const OF_READS: f64 = 0.5;
 
-/// Returns one claim about all files.
+/// Returns one claim about such blocks in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if cube.read_before.is_empty() {

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest opens of a file by a process.
 const AGAIN: u64 = 4;
-/// Part of the cost on one file from which it alone is reported.
+/// Least part of the cost that is on one file, for the finding to be about that file alone.
 const MOST: f64 = 0.8;
-/// Least part of the time in opens, or in closes, to be mentioned.
+/// Least part of the time that is in opens (or in closes), for the finding to mention them.
 const TELLS: f64 = 0.25;
 
-/// Returns one claim about all such files.
+/// Returns one claim about all files that are opened repeatedly.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

@@ -1,4 +1,5 @@
-//! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have changed.
+//! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have
+//! changed.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 
 /// Fewest times that the file is opened and written.
 const AGAIN: u64 = 16;
-/// Least number of times that the file's bytes are written: a file that grows steadily is written half as often as opened.
+/// Least ratio of bytes written to the file's size: a file that only grows, rewritten at each open, has half as many rewrites as opens.
 const TIMES: f64 = 6.0;
 /// Largest file, bytes, that is a state rather than a checkpoint.
 const SMALL: u64 = 16 << 20;
-/// Number of writes that would replace [`AGAIN`] of them.
+/// Number of rewrites that the saving keeps out of each [`AGAIN`].
 const SELDOM: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +27,7 @@ struct Use {
     until: u64,
 }
 
-/// Returns a claim about the file with the largest cost.
+/// Returns one claim, about the file with the largest cost.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);

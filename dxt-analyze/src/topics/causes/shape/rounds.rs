@@ -1,4 +1,5 @@
-//! Processes that a parent starts in rounds, the next when all of the last have ended: each round waits for the process with most bytes.
+//! Processes that a parent starts in rounds: the next round begins when all processes of the round before have ended. Each round waits for
+//! the process that moves most bytes.
 
 use super::uneven::{MORE, SIBLINGS, of_one_parent};
 use crate::cube::{Cell, Cube};
@@ -11,8 +12,9 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest uneven rounds, and least part of the rounds that move bytes.
+/// Fewest uneven rounds for a finding.
 const SEVERAL: usize = 2;
+/// Least part of the rounds with I/O that are uneven.
 const MOSTLY: f64 = 0.5;
 
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
@@ -27,7 +29,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class, &rounds)).collect()
 }
 
-/// Groups processes whose lifetimes overlap, directly or through others.
+/// Groups processes into rounds: those whose lifetimes overlap, directly or through other processes.
 fn rounds(mut all: Round<'_>) -> Vec<Round<'_>> {
     all.sort_by_key(|(number, process)| (process.shift_ns, *number));
     let (mut out, mut until): (Vec<Round<'_>>, u64) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! A block of a file that many ranks read: a header, or a table that each rank looks up.
+//! A block of a file that many ranks read: a header, or a table in which each rank looks something up.
 
 use super::behind_block;
 use crate::cube::{Cell, Cube};
@@ -12,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size octave of small reads: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest processes that read the block.
+/// Fewest processes that read the block; also at least half of all processes.
 const FEWEST: usize = 8;
-/// Largest block, in mean reads.
+/// Largest block, as a multiple of the mean read.
 const BLOCKS: u64 = 8;
-/// Largest block, bytes, that each process reads in pieces, and least part of it that a process reads on average.
+/// Largest block, bytes, if each process reads nearly all of it, in several pieces or in one.
 const LARGEST: u64 = 4 << 20;
+/// Least part of such a block that a process reads, mean over processes.
 const WHOLE: f64 = 0.8;
 
 /// A block that many processes read.
@@ -25,17 +26,17 @@ const WHOLE: f64 = 0.8;
 pub struct SharedBlock {
     /// Index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// First byte and end of the block.
+    /// First byte and end (exclusive) of the block.
     pub range: (u64, u64),
-    /// Number of processes that read it.
+    /// Number of processes that read the block.
     pub processes: usize,
-    /// Number of reads.
+    /// Number of reads of the block.
     pub calls: u64,
-    /// Savings if one process reads it and passes it on.
+    /// Time saved if one process reads the block and passes it on, ns by cell.
     pub savings: Savings,
 }
 
-/// Makes the claim about a block.
+/// Creates the claim (finding with its savings) about a block.
 #[must_use]
 pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
     let file = cube.run.file_name(block.file).to_owned();
@@ -45,7 +46,7 @@ pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
     Claim::new(Finding::new(Code::COMMON_READS, words), block.savings)
 }
 
-/// Returns blocks that at least half of the processes read, by small reads or by longer reads of exactly the same bytes.
+/// Returns blocks that at least half of the processes read, either in small reads or in longer reads of exactly the same bytes.
 #[must_use]
 pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
@@ -63,7 +64,7 @@ pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-/// Reads that may be of one block: file, size octave, and, for longer reads, their range.
+/// Key of reads that may be of one block: file, size octave, and, for longer reads, their byte range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
 fn similar(cell: &Cell) -> Option<Common> {
@@ -76,10 +77,10 @@ fn similar(cell: &Cell) -> Option<Common> {
     (small || the_same).then_some((cell.file, cell.size, (!small).then_some((from, until))))
 }
 
-/// Least part of a queue's savings in reads of one block, for the others to wait behind these.
+/// Least part of a queue's savings that must be in cells of one block, for the queue to be the block's.
 const OF_BLOCK: f64 = 0.5;
 
-/// True if a queue consists of reads of one of the blocks and of calls behind them.
+/// True if a queue consists mostly of reads of one of the blocks and of calls that wait behind them.
 pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {

@@ -1,5 +1,6 @@
-//! Files with one record for several ranks: Darshan logs, and traces with counters, tell the slowest rank and the spread, but not each rank's
-//! share. If one rank is far longer in system calls than the mean of the file's ranks, the others wait for it.
+//! Files with one record for several ranks: Darshan logs, and traces with counters only, contain the slowest rank and the spread over
+//! ranks, but not each rank's share. If one rank spends far longer in system calls than the mean over the file's ranks, the others wait for
+//! it.
 
 use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, Run, Within};
@@ -8,16 +9,17 @@ use crate::words::shape::{self as words, Role};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
-/// Least ratio of the slowest rank's time to the mean.
+/// Least ratio of the slowest rank's time in system calls to the mean over the file's ranks.
 const FAR_APART: f64 = 2.0;
-/// Part of a file's bytes that one rank moves, from which it moves them for all.
+/// Least part of a file's bytes on one rank, for that rank to move them for all.
 const ALL: f64 = 0.9;
-/// Fewest ranks of a record for one to do the work of all.
+/// Fewest ranks in a file's record.
 const FEWEST: u32 = 3;
-/// Number of aggregators that is certainly useful: the saving is between 1/2 and 7/8 of the one aggregator's time.
+/// Number of aggregators that is certainly useful. The assumed saving lies between 1/2 (two aggregators) and 7/8 (this many) of the one
+/// aggregator's time.
 const COULD: f64 = 8.0;
 
-/// A file of several ranks on which one takes far longer than the mean.
+/// A file of several ranks on which one rank takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
     /// Index into [`Run::files`].
@@ -43,7 +45,7 @@ impl Apart<'_> {
     }
 }
 
-/// Returns all such files, by system calls of POSIX and C streams.
+/// Returns all files on which one rank takes far longer, separately for POSIX and C streams.
 #[must_use]
 pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     let mut out = Vec::new();
@@ -67,7 +69,7 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     out
 }
 
-/// Returns the slowest rank's excess over the mean inside MPI-IO, ns, summed over files by rank: that of the rank with most.
+/// Returns the largest excess of a rank over the mean inside MPI-IO, ns: excess summed over the files on which that rank is slowest.
 #[must_use]
 pub fn beyond_mean_inside(run: &Run) -> f64 {
     let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
@@ -78,7 +80,7 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
     by.values().copied().fold(0.0, f64::max)
 }
 
-/// Returns a claim per file: the others wait for the slowest rank.
+/// Returns one claim (finding with its saving) per file: the others wait for the slowest rank.
 #[must_use]
 pub fn claims(run: &Run) -> Vec<Claim> {
     apart(run).iter().map(|apart| claim(run, apart)).collect()

@@ -1,4 +1,4 @@
-//! Metadata calls that are slower than those of an idle server.
+//! Metadata calls that take longer than an idle server needs.
 
 use crate::cube::kind_of_file::dearest;
 use crate::cube::{Cell, Cube};
@@ -15,19 +15,20 @@ use trace_format::op::{Layer, OpClass};
 pub const QUICK_NS: f64 = crate::thresholds::effects::MEMORY_NS;
 /// Closes of C streams up to which they count as writes of the buffer.
 const FEW_CLOSES: u64 = 16;
-/// Metadata calls of a process from which they are many.
+/// Number of metadata calls of a process from which fewer calls are possible, so that all of their time can be saved.
 pub const MANY_METADATA: u64 = 200;
 
-/// Least part of the time of an operation that is named among others.
+/// Least part of the time that an operation must have to be named among others.
 const A_GOOD_PART: f64 = 0.25;
-/// Least part of the time of an operation that is reported alone.
+/// Least part of the time that an operation must have for the finding to name it alone.
 const MOSTLY: f64 = 0.6;
 
-/// Least part of the time on one rank for that rank to be reported, and fewest ranks.
+/// Least part of the saving on one rank, for the finding to name that rank.
 const ALONE: f64 = 0.8;
+/// Fewest ranks in the run for one of them to be named.
 const SEVERAL: u64 = 3;
 
-/// Returns one claim about slow metadata calls.
+/// Returns one claim about all slow metadata calls.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = slow_metadata(cube)?;
@@ -55,11 +56,11 @@ struct Slow {
     time_ns: f64,
     most: String,
     of_most: (u64, f64),
-    /// Operations with a large part of the time, most first.
+    /// Names of operations with a large part of the time, largest first.
     several: Vec<String>,
-    /// Rank that makes nearly all of the calls, if there are several ranks and the others wait for it.
+    /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Savings if calls were fast, or, for processes with many, not made.
+    /// Time saved, ns by cell: if calls took [`QUICK_NS`] or, in processes with many, were not made.
     savings: Savings,
 }
 
@@ -68,7 +69,7 @@ fn is_metadata(cell: &Cell) -> bool {
     cell.leaf && matches!(cell.class, Class::Open | Class::Metadata)
 }
 
-/// Returns the calls of operations that are slow on average; `None` if there are none.
+/// Returns the calls of operations whose mean time is long; `None` if there are none.
 fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     let op = |cell: &Cell| cube.stream(cell).map_or(0, |stream| stream.op);
     let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
@@ -114,7 +115,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     (!savings.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, savings })
 }
 
-/// Returns the rank with nearly all of the savings, if there are several ranks and they wait for it.
+/// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it.
 fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
     for (index, ns) in savings {

@@ -1,5 +1,5 @@
-//! A thread that takes longer for its reads or writes than others with the same work, which wait for it. If the same thread is slow in most
-//! processes, its role is the cause, not its place.
+//! A thread that takes longer for its reads or writes than other threads of its process with the same work, which wait for it. If the
+//! thread at the same position is slow in most processes, its role is the cause, not where it runs.
 
 use crate::cube::reading::at_work::{AtWork, Own, SlowThread};
 use crate::cube::{Cell, Cube};
@@ -11,10 +11,10 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of the processes with several threads in which the same thread is slow.
+/// Least part of the processes with several threads in which the thread at the same position is slow.
 const MOST: f64 = 0.5;
 
-/// Returns a claim about the same thread of most processes, or about threads of single processes.
+/// Returns one claim, about the same thread of most processes or about threads of single processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;
@@ -75,7 +75,7 @@ const fn own_file(own: Own) -> Option<FileId> {
     }
 }
 
-/// Returns the threads' excess, spread over all calls of their processes: single calls of a thread are not known.
+/// Returns the slow threads' excess time, ns, spread over all cells of their processes: cells do not contain which thread made a call.
 fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
     let of = |cell: &Cell| found.get(&cell.process).filter(|slow| cell.leaf && cell.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();
@@ -87,7 +87,7 @@ fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings 
     cells.filter_map(|(index, cell)| Some((index, cell.time_ns() * part(cell)?.min(1.0)))).collect()
 }
 
-/// Returns the saving if these threads were as fast as the others, ns: by phase, for the process with most time.
+/// Returns the run time saved if the slow threads (`found`) were as fast as the others, ns: per phase, the longest process counts.
 fn saved(cube: &Cube<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
     let phases = cube.slots.phases();
     let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);

@@ -1,5 +1,5 @@
-//! C streams with small buffers: a call that fills or flushes the buffer, every few hundred or thousand bytes, takes as long as a request, while
-//! the calls between only copy.
+//! C streams with small buffers: the calls between only copy to or from the buffer, while every few hundred or thousand bytes a call fills
+//! or flushes it and takes as long as a request to storage.
 
 use super::put_together::saved_ns;
 use crate::cube::{Cell, Cube};
@@ -11,13 +11,13 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
-/// Fewest calls that fill or flush a buffer.
+/// Fewest calls that fill or flush a buffer (outliers among calls of their kind).
 const FEWEST: u64 = 32;
-/// Most bytes between two such calls: a larger buffer was chosen by somebody.
+/// Most bytes per call that fills or flushes: a larger buffer is no default, so somebody chose it.
 const SMALL: u64 = 64 << 10;
-/// Least part of the time in such calls.
+/// Least part of the time that is in calls that fill or flush.
 const MOST: f64 = 0.8;
-/// Least mean duration of such calls, as a part of the longest.
+/// Least mean duration of calls that fill or flush, as a part of the longest: else a few calls are long for another reason.
 const SIMILAR: f64 = 1.0 / 16.0;
 /// Largest size octave of requests that fit a stream's buffer.
 const BUFFERED: u8 = 16;

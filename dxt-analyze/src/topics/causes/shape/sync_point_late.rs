@@ -1,4 +1,5 @@
-//! Ranks for which all others wait in MPI's own collective calls since they compute longer, not because of slow I/O.
+//! Stragglers (ranks that arrive last) at MPI's own collective calls, because they compute longer and not because of slow I/O: all others
+//! wait for them.
 
 use super::who_is_late::{SyncPoint, by_turns, first_quartile, late};
 use crate::cube::Cube;
@@ -10,17 +11,17 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest ranks at a synchronization point.
+/// Fewest ranks that take part in a synchronization point.
 const FEWEST_RANKS: usize = 3;
-/// Fewest synchronization points at which they arrive last: once is an event.
+/// Fewest synchronization points at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
-/// Least share of the cost of all last arrivals that the stragglers must have.
+/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Least median wait of the others, as a part of the lateness.
+/// Least median wait of the other ranks, as a part of the stragglers' lateness.
 const MAY_BE: f64 = 0.5;
 
-/// Returns a claim about the stragglers with the largest cost.
+/// Returns the claim about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let work = Work::of(cube, false);
@@ -65,12 +66,13 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Excess of another rank's calls, as a part of a straggler's lateness, from which the straggler may wait for that rank's messages.
+/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, for the straggler perhaps to wait for that rank's
+/// messages.
 const SIMILAR: f64 = 0.7;
-/// Largest wait of a rank at a synchronization point, beyond the least wait and as a part of the mean, for the others to wait for the rank.
+/// Largest wait of a rank that arrives last: its wait above the least wait, as a part of the mean wait above the least.
 const LITTLE: f64 = 0.5;
 
-/// Returns the ranks that arrive last because their calls take longer than usual, with the excess, ns.
+/// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns.
 fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
     let usual = first_quartile(&calls);
@@ -80,7 +82,7 @@ fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId)
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
-/// Returns each rank's lateness, ns: its wait below the longest one, without the excess of its calls.
+/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait, after the excess time of its I/O calls is added to that.
 fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     if waits.len() < FEWEST_RANKS {
         return SyncPoint::new();

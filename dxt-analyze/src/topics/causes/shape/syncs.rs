@@ -1,4 +1,4 @@
-//! Syncs: many, after every few writes, or few that take long.
+//! Syncs: too many (one after every few writes), or few that take long.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::Code;
@@ -10,9 +10,9 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Most writes per sync for syncs to be many.
+/// Most writes per sync of a file for its syncs to be too many.
 const PER_SYNC: u64 = 4;
-/// Fewest syncs of a file without writes to be many.
+/// Fewest syncs of a file without recorded writes for them to be too many (mapped files are written without calls).
 const MANY: u64 = 16;
 
 /// Returns claims about many syncs and about long ones.
@@ -41,7 +41,7 @@ struct Syncs {
     syncs: u64,
     writes: u64,
     files: usize,
-    /// Savings if each process synced each file once.
+    /// Time saved if each process synced each file once, ns by cell.
     savings: Savings,
 }
 
@@ -55,7 +55,7 @@ fn once(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Savings {
     theirs.map(|(index, cell)| (index, cell.time_ns() * (1.0 - 1.0 / all(cell)))).collect()
 }
 
-/// Finds files with a sync for every few writes.
+/// Finds files with a sync after every few writes.
 fn syncs(cube: &Cube<'_>) -> Option<Syncs> {
     let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {

@@ -1,4 +1,4 @@
-//! Tiny requests, in any interface: the call costs, not its bytes.
+//! Tiny requests, through any interface: their time is that of the calls, not of the bytes.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -14,17 +14,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size octave of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
-/// Fewest calls of a process on a file, and fewest in the run.
+/// Fewest tiny calls of a process on a file, for them to count.
 const SEVERAL: u64 = 4;
+/// Fewest tiny calls in the run for a finding.
 const MANY: u64 = 32;
-/// Part of the calls on one rank from which they are that rank's.
+/// Least part of the calls on one rank (then the finding is about that rank), or on files of several processes (then calls may wait for
+/// each other).
 const ONE: f64 = 0.9;
-/// Time per byte, ns.
+/// Time per byte that remains in large requests, ns.
 const NS_PER_BYTE: f64 = 1.0;
-/// Least slowdown against the fastest call, for calls of several ranks on one file to wait for each other.
+/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to wait for each other.
 const QUEUED: f64 = 3.0;
 
-/// Largest slowdown of reads that wait for calls in flight, relative to their number.
+/// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.
 const BEFORE: f64 = 2.0;
 
 /// Returns a claim for reads and one for writes.
@@ -100,14 +102,15 @@ fn appended(cube: &Cube<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// True if the fastest of `calls` is further below the mean, which is `times` as long, than the least of as many by chance: by the spread of log
-/// durations and their skew to the fast side.
+/// True if the fastest of `calls` calls is further below the mean (`times` as long) than the least of that many would be by chance, judged
+/// by the spread of log durations and their skew to the fast side.
 fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
     times.ln() >= spread * (least + 1.0) || leans >= LEANS
 }
 
-/// Returns the mean number of calls of a class in flight, in time windows with such calls, while any process is in a call.
+/// Returns the mean number of calls of a class in flight. Counts time windows with such calls, and in them only the time in which any
+/// process is in a call.
 fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     let theirs = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
     let slots: BTreeSet<u16> = theirs().map(|cell| cell.slot).collect();
@@ -115,7 +118,8 @@ fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     theirs().map(|cell| cell.time_ns()).sum::<f64>() / busy.max(1) as f64
 }
 
-/// Returns facts about a wait, if nearly all calls are on files of several processes and take far longer than the fastest, beyond chance.
+/// Returns facts about calls that wait for each other. Requires that nearly all calls are on files of several processes and take far longer
+/// than the fastest, beyond chance.
 fn queue(
     cube: &Cube<'_>,
     class: Class,

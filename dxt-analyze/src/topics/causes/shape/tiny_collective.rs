@@ -1,4 +1,5 @@
-//! Collective MPI-IO calls with few bytes of all ranks together: each costs an exchange and a request regardless of its bytes.
+//! Collective MPI-IO calls with few bytes of all ranks together: each costs an exchange between ranks and a request, regardless of its
+//! bytes.
 
 use super::put_together::put_together;
 use crate::cube::{Cell, Cube};
@@ -10,11 +11,11 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Most bytes of all ranks together per call.
+/// Most bytes per collective call, over all ranks.
 const FEW_BYTES: u64 = 64 << 10;
-/// Largest size octave of the requests inside such calls: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of the system calls inside such a collective call: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest calls of each rank on a file.
+/// Fewest collective calls of each rank on a file.
 const CALLS: u64 = 16;
 
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ struct Found {
 }
 
 impl Found {
-    /// Returns the calls per rank: all ranks make the same.
+    /// Returns the number of collective calls, in each of which all ranks take part.
     fn rounds(&self) -> u64 {
         self.calls / (self.ranks.len() as u64).max(1)
     }

@@ -1,4 +1,4 @@
-//! Ranks that move far more bytes than others, which wait: by phase, time against an even share.
+//! Ranks that move far more bytes than others, which wait for them. Per phase, time is compared with that of an even share.
 
 use crate::cube::reading::callers::collective_callers;
 use crate::cube::{Cell, Cube};
@@ -13,11 +13,11 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least ratio of a rank's bytes to the mean for more than its share.
+/// Least ratio of a rank's bytes to the mean that is more than its share.
 pub const MORE: f64 = 1.3;
-/// Least part of the time in question that the bytes must explain: log lines take long for few bytes.
+/// Least part of the excess time that excess bytes must explain: log lines, for example, take long for few bytes.
 const EXPLAINED: f64 = 0.5;
-/// Part of the bytes on one rank from which it does all I/O.
+/// Least part of the bytes on one rank for the finding to say that it does all I/O.
 const ALL: f64 = 0.95;
 
 /// Processes with more than an even share.
@@ -25,22 +25,22 @@ const ALL: f64 = 0.95;
 struct Uneven {
     share: words::Share,
     most: ProcessId,
-    /// All processes with about as many bytes, including `most`.
+    /// All processes with about as many bytes as `most`, including it.
     like: Vec<ProcessId>,
-    /// Savings if all had the same bytes.
+    /// Time saved if all processes moved the same bytes, ns by cell.
     savings: Savings,
 }
 
-/// Fewest processes with nearly all I/O that do it for the others, and their least bytes as a part of the largest.
+/// Fewest processes that together do nearly all I/O for the others: then their work is even, and there is no finding.
 const SERVERS: usize = 3;
+/// Least bytes of each of these processes, as a part of the largest.
 const AS_MUCH: f64 = 0.8;
 
-/// Least cost of reads relative to writes, or the reverse, to be reported beside: a small input that one rank reads for all does not matter
-/// beside its output.
+/// Least saving of reads relative to that of writes (or the reverse) for both to be reported: a small input that one rank reads for all
+/// does not matter beside its output.
 const A_MATTER: f64 = 0.05;
 
-/// Returns claims for reads and for writes; merged into one if the same process has more than its share of both. Several processes get separate
-/// claims: they need not be the same.
+/// Returns a claim for reads and one for writes, or one for both if the same processes move more than their share of both.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut found = uneven(cube);
@@ -60,7 +60,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 impl Uneven {
-    /// Returns the time saved, ns, summed over processes.
+    /// Returns the time saved, ns, summed over the process's cells.
     fn cost_ns(&self) -> f64 {
         self.savings.iter().map(|(_, ns)| ns).sum()
     }
@@ -78,7 +78,7 @@ fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
     Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
-/// Returns `ranks 0-7` for several ranks.
+/// Returns a name such as `ranks 0-7` if `like` are several ranks.
 pub(in crate::topics::causes) fn several(cube: &Cube<'_>, like: &[ProcessId]) -> Option<String> {
     let rank = |process: &ProcessId| u64::try_from(cube.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
@@ -86,7 +86,8 @@ pub(in crate::topics::causes) fn several(cube: &Cube<'_>, like: &[ProcessId]) ->
     (ranks.len() > 1).then(|| format!("ranks {}", show::ranges(&ranks)))
 }
 
-/// Examines reads and writes that ranks make themselves: collective buffering gives all bytes to few ranks by design.
+/// Returns uneven reads and uneven writes. Only calls that ranks make themselves count: collective buffering moves all bytes through few
+/// ranks by design.
 fn uneven(cube: &Cube<'_>) -> Vec<Uneven> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
 }
@@ -188,12 +189,12 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { share, most: most.0, like, savings })
 }
 
-/// Fewest processes of one parent that share work.
+/// Fewest processes of one parent that can share work.
 pub const SIBLINGS: usize = 3;
-/// Least time in which all of them live, as a part of the longest life.
+/// Least time in which all processes of one parent live, as a part of the longest lifetime.
 const TOGETHER: f64 = 0.1;
 
-/// Returns processes without MPI that share a job's work: those of one parent that run one program at the same time.
+/// Returns processes without MPI that share a job's work: started by one parent, running the same program at the same time.
 fn siblings(cube: &Cube<'_>) -> BTreeSet<ProcessId> {
     let all = of_one_parent(cube);
     let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
@@ -207,8 +208,8 @@ fn siblings(cube: &Cube<'_>) -> BTreeSet<ProcessId> {
     }
 }
 
-/// Returns the processes that read or write, if one parent started all of them and they run one program; else none: a script's steps, for
-/// example, do different work. The parent, which distributes work and waits, is left out.
+/// Returns the processes that read or write, if one parent started all of them and they run the same program; else none, as steps of a
+/// script do different work. Leaves out the parent, which distributes work and waits.
 pub fn of_one_parent<'a>(cube: &Cube<'a>) -> Vec<(ProcessId, &'a Process)> {
     let moves = |cell: &&Cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write) && cell.sums.bytes > 0;
     let of: BTreeSet<ProcessId> = cube.cells.iter().filter(moves).map(|cell| cell.process).collect();
@@ -234,20 +235,20 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if the bytes are about as large a part of `all` as the time.
+    /// True if this amount's share in the bytes of `all` is at least [`EXPLAINED`] of its share in the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
 }
 
-/// Returns the time that a process outlives half of its siblings, ns.
+/// Returns how much later a process ends than the median of its siblings, ns; 0 if it ends earlier.
 fn lag_ns(cube: &Cube<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -> f64 {
     let end = |number: ProcessId| cube.run.process(number).map_or(0.0, |of| of.end_ns as f64);
     let mut others: Vec<f64> = siblings.iter().filter(|of| **of != process).map(|of| end(*of)).collect();
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
-/// Returns the number of processes that could take part in each phase: jobs that run one after another have different ones.
+/// Returns the number of processes alive in each phase: one run may contain several jobs, one after another.
 fn alive(cube: &Cube<'_>) -> Vec<u64> {
     let lives: Vec<(u64, u64)> = cube
         .run

@@ -1,4 +1,5 @@
-//! Stragglers, for which all others wait at synchronization points: one rank, or several that are late together, such as those of a slow node.
+//! Stragglers, for which all others wait at synchronization points: one rank, or several that are late together, such as all ranks of a
+//! slow node.
 
 use crate::cube::weighted_quantile;
 use crate::findings::{About, Code, Finding};
@@ -8,34 +9,35 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least gap between the lateness of stragglers and of the others, as a part of the largest lateness.
+/// Least gap between the lateness of the stragglers and that of the others, as a part of the largest lateness.
 const APART: f64 = 0.5;
-/// Part of the stragglers' joint cost from which the latest is reported alone.
+/// Least part of the stragglers' joint cost that the latest rank must have to be reported alone.
 const ALONE: f64 = 0.5;
-/// Least lateness that counts, as a part of the largest: between calls of one burst, nobody is late.
+/// Least lateness that counts at a synchronization point, as a part of the largest: between calls of one burst, nobody is late.
 const LATE: f64 = 0.1;
-/// Probability from which ranks may be last by chance.
+/// Probability of being last so often by chance, from which the stragglers are not reported.
 const CHANCE: f64 = 0.01;
-/// Most ranks that are named by number.
+/// Most ranks that a sentence lists by number.
 const NAMED: usize = 6;
 
-/// Ranks at a synchronization point, each with its time, ns: the rank with the longest arrives last.
+/// Ranks at a synchronization point, each with the time before it arrives, ns: the rank with the longest time arrives last.
 pub type SyncPoint = Vec<(ProcessId, f64)>;
 
-/// Stragglers.
+/// Stragglers: ranks for which the others wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Late {
-    /// Indices into [`crate::model::Run::processes`], ascending; at most half of all.
+    /// Stragglers as indices into [`crate::model::Run::processes`], ascending; at most half of all ranks.
     pub processes: Vec<ProcessId>,
-    /// By synchronization point at which one of them arrives last by far: its number, the time of the last rank, and the usual time, ns.
+    /// Synchronization points at which a straggler arrives last by far: number of the point, time of the last rank, ns, and usual time, ns.
     pub last: Vec<(usize, f64, f64)>,
-    /// Time that all others would not have waited, ns of run time.
+    /// Run time saved if the stragglers arrived with the last of the others, ns.
     pub saves_ns: f64,
-    /// Time that all others wait for the last rank of each synchronization point beyond the second to last, ns.
+    /// Time that all others wait for the last rank alone (lead of the last over the second to last), ns, summed over all synchronization
+    /// points.
     pub all_ns: f64,
 }
 
-/// Returns the ranks with the largest cost, alone or as a group clear of all others.
+/// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others.
 #[must_use]
 pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let usual: Vec<f64> = sync_points.iter().map(usual).collect();
@@ -77,27 +79,30 @@ pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
 }
 
-/// Least ratio of the last rank's lead over the second to the second's lateness, for the last alone to block all.
+/// Least ratio of the last rank's lead over the second to the second's own lateness, for the last rank to block all alone.
 const BY_FAR: f64 = 3.0;
-/// Least part of the synchronization points with a straggler at which several are late together: of few ranks, two are by chance.
+/// Least part of the synchronization points with a straggler at which the whole group must be late together: by chance, two of few ranks
+/// often are.
 const MOSTLY: f64 = 0.6;
-/// Least part of the synchronization points with one rank late by far, and fewest such ranks.
+/// Least part of the synchronization points at which one rank is late by far.
 const OFTEN: f64 = 0.4;
+/// Fewest different ranks that are late by far.
 const SEVERAL: usize = 3;
 
-/// Different ranks that are late, one at a time.
+/// Alternating stragglers: different ranks are late, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByTurns {
     /// Number of synchronization points at which one rank is late by far.
     pub sync_points: u64,
-    /// Number of ranks that are late.
+    /// Number of different ranks that are late.
     pub ranks: usize,
-    /// Time that all others wait there, ns of run time.
+    /// Time that all others wait at these synchronization points, ns of run time.
     pub waits_ns: f64,
 }
 
 impl ByTurns {
-    /// Makes the finding. `all`: number of synchronization points of this kind of place.
+    /// Creates the claim (finding with the time that it saves). `place`: kind of calls with the synchronization points; `all`: number of
+    /// such points.
     #[must_use]
     pub(crate) fn claim(self, place: words::Place, all: usize) -> Claim {
         let code = if place == words::Place::Calls { Code::LATE_RANKS } else { Code::LATE_TO_MEET };
@@ -106,7 +111,7 @@ impl ByTurns {
     }
 }
 
-/// Returns the alternating stragglers, if there are many such synchronization points.
+/// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far.
 #[must_use]
 pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
@@ -123,18 +128,19 @@ pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     is.then_some(ByTurns { sync_points: count, ranks: who.len(), waits_ns })
 }
 
-/// Returns the usual time at a synchronization point, ns.
+/// Returns the usual time of a rank before it arrives at a synchronization point, ns.
 fn usual(sync_point: &SyncPoint) -> f64 {
     first_quartile(&sync_point.iter().map(|(_, ns)| *ns).collect::<Vec<f64>>())
 }
 
-/// Returns the first quartile, since up to half of all may be late; 0 without values.
+/// Returns the first quartile, which is usual even if up to half of the ranks are late; 0 without values.
 pub fn first_quartile(values: &[f64]) -> f64 {
     let mut similar: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
     weighted_quantile(&mut similar, 0.25).unwrap_or_default()
 }
 
-/// Counts synchronization points at which at least half of `who` arrive after all others and cost at least [`LATE`] of the largest cost.
+/// Counts synchronization points at which at least half of `who` arrive after all others, and the wait is at least [`LATE`] of the longest
+/// one.
 fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     let together = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
@@ -146,7 +152,7 @@ fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     one.iter().zip(sync_points).filter(|(ns, sync_point)| **ns > most * LATE && together(sync_point)).count()
 }
 
-/// Returns the time saved if `who` arrived with the last of all others, ns.
+/// Returns the run time saved if `who` arrived no later than the last of all others, ns.
 fn saved(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> f64 {
     let of = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
@@ -172,8 +178,8 @@ fn second(sync_point: &SyncPoint) -> f64 {
 }
 
 impl Late {
-    /// True if these ranks may be last so often by chance, if any rank is equally likely to be last. Counts synchronization points where the last
-    /// is about as late.
+    /// True if these ranks may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
+    /// points at which the last rank is about as late as they are.
     #[must_use]
     pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
@@ -186,7 +192,8 @@ impl Late {
         binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
     }
 
-    /// Returns the ranks as facts for words and for programs. `sync_points`: number of all; `saves_ns`: cost for the others.
+    /// Returns the stragglers as facts for a sentence and as fields of a finding. `sync_points`: number of all synchronization points;
+    /// `saves_ns`: run time saved, ns.
     #[must_use]
     pub(crate) fn named(&self, run: &Run, sync_points: usize, saves_ns: f64) -> (words::Late, About) {
         let (name, one, about) = self.name(run);

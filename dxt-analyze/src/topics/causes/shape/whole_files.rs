@@ -1,21 +1,22 @@
-//! Files that each open reads or writes completely by one call: such a request is short because the file is, so it belongs to findings about files.
+//! Files that each open reads or writes completely by one call: such a request is short only because the file is, so findings about many
+//! small files report it.
 
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use rustc_hash::FxHashMap;
 
-/// Most reads or writes per open: after the call with the bytes, a reader asks for the end of the file.
+/// Most reads or writes per open: after the call that fetches the bytes, a reader makes one more to see the end of the file.
 pub const IN_A_GO: u64 = 2;
-/// Least part of the file in a request of the whole file: files with several kinds of records end a little later.
+/// Least part of the file in a request that counts as whole: records of several kinds may make files differ a little in length.
 const WHOLE: f64 = 0.9;
 
-/// Sizes of files that are moved by one call, bytes.
+/// Sizes, bytes, of the files that each open moves by one call.
 #[derive(Clone, Debug, Default)]
 pub struct WholeFiles(FxHashMap<FileId, u64>);
 
 impl WholeFiles {
-    /// Finds such files of a run; files without recorded opens or known size are left out.
+    /// Finds files that each open moves by one call. Leaves out files without recorded opens or without a known size.
     #[must_use]
     pub fn of(cube: &Cube<'_>) -> Self {
         let mut of: FxHashMap<FileId, (u64, u64, u64)> = FxHashMap::default();

@@ -36,7 +36,7 @@ pub(crate) enum Storage {
     Other,
 }
 
-/// Calls of a kind on a file.
+/// Number and bytes of the calls of one kind on a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Calls {
     pub(crate) calls: u64,
@@ -73,14 +73,18 @@ pub(crate) struct OfFile {
     pub(crate) reads: Way,
     pub(crate) writes: Way,
     pub(crate) processes: BTreeSet<ProcessId>,
-    /// Bytes by process in system calls inside MPI-IO.
+    /// By process: bytes moved by system calls inside MPI-IO.
     moved: BTreeMap<ProcessId, u64>,
+    /// True if the program uses the file through C streams.
     pub(crate) stdio: bool,
+    /// True if the program uses the file through MPI-IO.
     pub(crate) mpiio: bool,
+    /// True if the program uses the file through HDF5.
     pub(crate) hdf5: bool,
 }
 
-/// Least part of the busiest process's bytes that makes a process a mover too: reading a library's few own bytes does not.
+/// Least bytes of a process, as a part of the busiest process's, to count among those that move the file's bytes: reading a library's few
+/// own bytes does not count.
 const MOVER: f64 = 0.1;
 
 impl OfFile {
@@ -109,7 +113,7 @@ pub(crate) struct Facts<'g, 'a> {
     pub(crate) engine: Engine,
     pub(crate) ranks: u64,
     pub(crate) nodes: u64,
-    /// Storage targets that findings of at least `Warn` call slow.
+    /// Storage targets that findings with a severity of at least `Warn` call slow.
     pub(crate) slow: BTreeSet<u32>,
     /// Loops of calls that one collective call could replace.
     loops: Vec<OneCall>,
@@ -172,7 +176,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
     }
 
-    /// Adds the layouts of the stripe audit, including those given by the user.
+    /// Sets the layouts to those of the stripe audit, which include layouts given by the user.
     pub(crate) fn with_layouts(mut self, audited: &[FilePart]) -> Self {
         let by_name: FxHashMap<&str, FileId> =
             self.run.numbered_files().map(|(at, file)| (file.name.as_str(), at)).collect();
@@ -245,7 +249,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
     }
 
-    /// Returns the value of a file's hint, as asked for by the program or as in effect.
+    /// Returns the value of a file's hint: the one that the program set or the one in effect, by `origin`.
     pub(crate) fn hint(&self, file: FileId, origin: HintOrigin, key: &str) -> Option<&'a str> {
         let mut of = self.run.hints.iter().filter(|hint| hint.file == file && hint.origin == origin && hint.key == key);
         of.next().map(|hint| hint.value.trim())

@@ -55,18 +55,18 @@ impl Destination {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Remedy {
-    /// Place of the lines.
+    /// Place where the lines are applied.
     pub(crate) what: Destination,
     /// The settings, commands or lines themselves.
     pub(crate) lines: Vec<String>,
-    /// `lines` as shell commands, if they are settings.
+    /// `lines` as shell commands, if they are settings; else empty.
     pub(crate) typed: Vec<String>,
     /// Reason for the remedy and for its numbers.
     pub(crate) why: String,
-    /// Condition under which it pays, if the findings do not tell.
+    /// Condition under which the remedy pays, if the findings do not show that it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_if: Option<&'static str>,
-    /// Code of the finding that it fixes, if that is another finding of the same card.
+    /// Code of the finding that the remedy fixes, if it is not the card's first finding (a card holds a finding and its duplicates).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) of: Option<Code>,
 }
@@ -81,7 +81,7 @@ impl Remedy {
         Self { what, lines, typed, why: why.into(), only_if: None, of: None }
     }
 
-    /// Keeps the lines that `is_new` accepts; `None` if there are none. Lines of source are kept together.
+    /// Keeps the lines that `is_new` accepts; `None` if no line is left. Lines of source are kept or dropped together.
     pub(crate) fn of_new(self, mut is_new: impl FnMut(Destination, &str) -> bool) -> Option<Self> {
         let Self { what, lines, why, only_if, of, .. } = self;
         let fresh: Vec<bool> = lines.iter().map(|line| is_new(what, line)).collect();
@@ -227,7 +227,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
     out
 }
 
-/// Returns the remedies of a finding, or else of the first duplicate that has any; each setting once.
+/// Returns the remedies of a finding or, if it has none, of the first of its duplicates (`also`) that has any; each setting once.
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
     // Another form of the calls does not help if they are slower than their peers.
     let also = if is_longer(finding.code) { &[] } else { also };
@@ -257,7 +257,8 @@ pub(crate) fn key(line: &str) -> String {
     }
 }
 
-/// Returns a buffer size for all calls: twice the bytes of a packed segment each.
+/// Returns a larger buffer for the tracer, so that it records all calls: 16 bytes for each call of the busiest process, twice the size of a
+/// packed segment.
 fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
     const PACKED: u64 = 16;
     let run = facts.run;

@@ -13,10 +13,10 @@ const ROMIO_BUFFER: u64 = 16 << 20;
 /// Default of OMPIO's `io_ompio_bytes_per_agg`, bytes.
 const OMPIO_BUFFER: u64 = 32 << 20;
 
-/// Condition under which disabling data sieving pays.
+/// Condition under which disabling data sieving saves time.
 const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than the pieces";
 
-/// Returns the file that hints are about.
+/// Returns the file that hints apply to: `file` if MPI-IO uses it, else the MPI-IO file with most bytes.
 fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFile)> {
     let file = file.filter(|file| facts.file(*file).mpiio).or_else(|| facts.main(|file| file.mpiio))?;
     Some((file, facts.file(file)))

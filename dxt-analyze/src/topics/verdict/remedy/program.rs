@@ -90,7 +90,7 @@ fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     }
 }
 
-/// Announces the next reads to the kernel.
+/// Returns lines that announce the next reads to the kernel.
 pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let about = &finding.about;
     let Some(length) = about.bytes.filter(|_| !facts.is_python()) else { return Vec::new() };
