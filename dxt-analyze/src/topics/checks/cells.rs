@@ -1,6 +1,6 @@
-//! Counts bytes that several processes read. Each process's byte ranges are cut into cells: file regions of fixed size. A cell stores the
-//! sum of its readers' bytes and the region in which they read; sum - length of the region is a lower bound of the bytes read redundantly.
-//! The number of cells is bounded as described in [`crate::shared::sampled_table`].
+//! Counts bytes that several processes read. Each process's byte ranges are cut into cells: here, file regions of fixed size. A cell stores
+//! the sum of its readers' bytes and the region in which they read; sum - length of the region is a lower bound of the bytes read
+//! redundantly. The number of cells is bounded as described in [`crate::shared::sampled_table`].
 
 use crate::model::FileId;
 use crate::shared::sampled_table::{Followed, Key, Value};

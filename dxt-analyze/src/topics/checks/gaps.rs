@@ -42,7 +42,8 @@ pub struct Slots {
     /// Number of metadata calls per window; empty until the first metadata call.
     metadata: Vec<u32>,
     process: ProcessId,
-    /// Windows in which the current process is in calls other than those in `moving`; merged with `moving` when the process is complete.
+    /// Windows in which the current process is in calls other than reads and writes that reach storage (those are in `moving`); merged with
+    /// `moving` when the process is complete.
     any: Seen,
     moving: Seen,
 }

@@ -14,6 +14,7 @@ pub struct Ranges {
     runs: Sorted,
     /// Start of the range that contains the most recently inserted bytes.
     newest: u64,
+    /// Number of bytes in ranges that were forgotten to limit memory.
     forgotten_bytes: u64,
     /// Randomness score, at least 0: number of runs created by inserts, minus number of inserts that continued a run.
     apart: usize,

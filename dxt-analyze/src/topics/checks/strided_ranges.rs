@@ -6,6 +6,7 @@ pub(super) struct Comb {
     pub(super) length: u64,
     /// Distance between the starts of consecutive ranges, bytes; 0 for a single range.
     pub(super) stride: u64,
+    /// Number of ranges.
     pub(super) count: u64,
     /// Latest time of an access to any of the ranges.
     pub(super) time: u64,

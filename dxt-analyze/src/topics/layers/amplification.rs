@@ -1,5 +1,5 @@
 //! Amplification per file = bytes that system calls move / bytes requested from MPI-IO. Above 1: data sieving (MPI-IO reads a block,
-//! changes a part of it, and writes the block back). Below 1: several ranks requested the same bytes.
+//! changes a part of it, and writes the whole block back). Below 1: several ranks requested the same bytes.
 
 use super::pass::Partial;
 use crate::model::{FileId, Run, Users};
@@ -45,8 +45,8 @@ impl FileRow {
         self.mpiio_reads.time_ns.saturating_add(self.mpiio_writes.time_ns)
     }
 
-    /// True if collective MPI-IO reads and writes of the file outnumber blocking independent ones. Excess bytes then lie in gaps between
-    /// the regions of all ranks.
+    /// True if collective MPI-IO reads and writes of the file outnumber blocking independent ones. Bytes that system calls move in excess
+    /// then lie in gaps between the regions of all ranks.
     pub(super) fn is_collective(&self) -> bool {
         self.collective_calls > self.independent.calls
     }

@@ -114,6 +114,7 @@ pub(super) struct Flights {
     pub(super) wholly: Vec<i64>,
     /// Start and end of each call, ns since the job's start; `None` if there are too many calls to store.
     pub(super) held: Option<Vec<(u64, u64)>>,
+    /// Number of calls of this kind.
     pub(super) calls: u64,
 }
 

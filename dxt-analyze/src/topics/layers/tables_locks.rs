@@ -9,9 +9,11 @@ struct Row {
     layer: &'static str,
     op: &'static str,
     form: &'static str,
-    /// Time in the MPI-IO or HDF5 calls that acquired the locks, ns.
+    /// Time in the MPI-IO or HDF5 calls inside which the locks were acquired and released, ns.
     of_ns: u64,
+    /// Acquisitions of file locks inside these calls.
     locks: CallSum,
+    /// Releases of file locks inside these calls.
     unlocks: CallSum,
 }
 

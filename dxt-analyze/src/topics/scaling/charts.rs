@@ -14,6 +14,7 @@ const DRAWN: usize = 60;
 const NAMED: usize = 8;
 /// Maximum number of characters of a group name below a chart.
 const NAME: usize = 14;
+/// Height of a chart, in rows of its grid.
 const HEIGHT: u32 = 1000;
 /// Width of a bar, and of the gap between groups of bars, in columns of the chart's grid.
 const BAR: u32 = 4;

@@ -69,7 +69,9 @@ pub struct Measure {
     pub columns: [&'static str; 3],
     /// Unit of the measure's values.
     pub unit: Unit,
+    /// True if the measure depends on the times of calls, which some logs do not have.
     timed: bool,
+    /// Computes the value for a run; `None` if it is unknown.
     value: fn(&RunRow) -> Option<f64>,
 }
 

@@ -8,7 +8,7 @@ const WINDOW: usize = 16_384;
 /// Maximum number of accesses in the sorting buffers of a thread, over all signatures.
 const HELD: usize = 1 << 20;
 
-/// Sorting buffer of one signature's accesses.
+/// Sorting buffer for the accesses of one signature.
 #[derive(Debug, Default)]
 struct Waiting {
     held: Vec<Access>,

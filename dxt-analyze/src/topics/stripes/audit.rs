@@ -178,7 +178,7 @@ pub struct Partial {
     pub files: FxHashMap<FileId, FileAudit>,
     /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,
-    /// Load of storage targets over time.
+    /// Bytes and time of calls per storage target and time bin.
     pub load: LoadOverTime,
 }
 

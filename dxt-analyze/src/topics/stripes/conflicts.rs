@@ -145,9 +145,11 @@ struct Rooms {
 /// Reusable buffers for one kind of owner of writes (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// End of each owner's latest time span.
+    /// By owner: end of the latest time span in which the owner is writing, ns.
     until: FxHashMap<T, u64>,
+    /// Starts of all owners' time spans, ascending, ns.
     starts: Vec<u64>,
+    /// Ends of all owners' time spans, ns; sorted before use.
     ends: Vec<u64>,
 }
 

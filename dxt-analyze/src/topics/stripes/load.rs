@@ -16,6 +16,7 @@ pub struct Rows {
     timeline: Timeline,
     /// Row of each storage target, by target index; targets beyond the first [`LOAD_TARGETS`] share the last row.
     row: Vec<u16>,
+    /// Storage target of each row, by row; the shared last row has none.
     targets: Vec<u32>,
 }
 

@@ -5,7 +5,7 @@ use super::series::Bin;
 /// Maximum number of cells into which time bins are grouped; the search takes time quadratic in this number.
 const CELLS: usize = 1000;
 
-/// Group of neighbouring time bins that is never divided.
+/// Group of neighbouring time bins that [`cuts`] never divides.
 struct Cell {
     first: usize,
     /// Number of bins with reads, with writes, and with calls that move no bytes; a bin with reads and writes counts in proportion.

@@ -166,7 +166,7 @@ impl<'a> Activity<'a> {
     }
 }
 
-/// Time bins of the last call in both spans, and sums not yet added to the grids.
+/// Time bins that contain the last call in both spans (job and other grids), and sums not yet added to the grids.
 #[derive(Default)]
 struct Nears {
     job: Near,

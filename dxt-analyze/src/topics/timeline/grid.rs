@@ -6,7 +6,7 @@
 use super::span::Piece;
 use serde::Serialize;
 
-/// Sums over the calls of one slice in one row and time bin.
+/// Sums over the calls of one slice (file, layer, operation, caller) in one row and time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
     /// Number of calls that start in the cell's time bin.
@@ -40,7 +40,7 @@ impl From<Piece> for Cell {
     }
 }
 
-/// Grid of cells by slice, row and time bin.
+/// Grid of cells (sums over calls) by slice, row and time bin.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: usize,

@@ -59,7 +59,9 @@ pub(super) struct Of<'a> {
     pub(super) own: bool,
     /// Row in the grid of ranks that counts the calls.
     pub(super) rank: Option<usize>,
+    /// Row in the grid of nodes that counts the calls.
     pub(super) node: Option<usize>,
+    /// Row in the grid of files that counts the calls.
     pub(super) file: Option<usize>,
     /// Axis of storage targets, and layout of the file; `None` if the calls reach no known storage target.
     pub(super) targets: Option<(&'a Targets, Placed<'a>)>,

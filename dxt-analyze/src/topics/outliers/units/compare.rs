@@ -144,7 +144,8 @@ impl Unit {
     }
 }
 
-/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met` contains the units' totals on slow storage targets.
+/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met`: each unit's totals on slow storage targets,
+/// where known.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -203,6 +204,7 @@ pub(super) struct Judged {
     /// Degrees of freedom of Student's t distribution; `None` if there are too few units for a test.
     freedom: Option<f64>,
     units: Vec<(Unit, Score)>,
+    /// Largest probability by chance at which a unit still counts as an outlier (procedure of Benjamini & Hochberg).
     limit: f64,
 }
 

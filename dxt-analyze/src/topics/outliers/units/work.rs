@@ -260,7 +260,9 @@ pub(super) struct Counted<'a> {
     pub(super) window: Option<u32>,
     /// Request size class of the mean size of these operations.
     pub(super) class: u8,
+    /// Totals of these operations.
     pub(super) cell: Cell,
+    /// Counters of these operations.
     pub(super) all: &'a Counters,
 }
 

@@ -22,6 +22,7 @@ const PLAYED: usize = 1000;
 const PATTERNS: usize = 16;
 /// Default sequential read-ahead of Linux, bytes.
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
+/// Page size, bytes: the unit in which the simulated cache fetches.
 const PAGE_BYTES: u64 = 4096;
 /// Maximum ratio of read latency to the interval between reads: beyond it, the program has too little work between reads to hide the latency.
 const HIDDEN: u64 = 10;

@@ -42,7 +42,7 @@ fn strided_of(row: &Strided) -> Finding {
     Finding::new(code, words::strided(row))
 }
 
-/// Minimum mean number of times that each process reads the bytes for the finding to mention repetition.
+/// Minimum mean number of times that each process reads the same bytes for the finding to mention repetition.
 const AGAIN: f64 = 1.2;
 
 fn same_bytes_of(row: &SameBytes) -> Finding {

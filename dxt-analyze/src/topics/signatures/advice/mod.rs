@@ -34,7 +34,7 @@ use crate::model::Run;
 use crate::render::Part;
 use serde::Serialize;
 
-/// Minimum number of calls in a pattern per process for which a program change pays.
+/// Minimum number of calls in a pattern, per process, for which changing the program pays.
 const FEWEST: u64 = 100;
 /// Upper bound of a small call, bytes. The duration of a larger call depends on its size.
 const SMALL_BYTES: u64 = 256 << 10;

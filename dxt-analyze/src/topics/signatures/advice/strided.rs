@@ -20,9 +20,10 @@ const OF_EACH: u64 = 8;
 const MOST: f64 = 0.5;
 /// Minimum distance between the starts of strided calls, as a multiple of their length.
 const APART: u64 = 2;
-/// Upper bound of the length of a strided call, bytes. Calls of at least [`SMALL_BYTES`] count only if they take at least `SOUGHT_NS` on
-/// average; otherwise, their time may be due to their length rather than their position.
+/// Upper bound of the length of a strided call, bytes.
 const SHORT_BYTES: u64 = 1 << 20;
+/// Minimum mean duration of calls of at least [`SMALL_BYTES`] to count, ns: the time of faster ones may be due to their length rather than
+/// their position.
 const SOUGHT_NS: u64 = 5_000_000;
 
 /// Totals of the calls on a file so far.

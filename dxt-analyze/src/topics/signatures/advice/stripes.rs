@@ -18,12 +18,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum number of ranks that are mapped to storage targets; next constant: maximum requests per rank.
+/// Maximum number of ranks that are mapped to storage targets.
 const RANKS: usize = 64;
+/// Maximum number of requests per rank that are mapped.
 const REQUESTS: usize = 32;
 /// Maximum number of patterns to examine: those with most bytes.
 const PATTERNS: usize = 8;
-/// Minimum number of requests in a pattern.
+/// Minimum number of requests in an examined pattern.
 const FEWEST: u64 = 16;
 
 impl StripeRow {

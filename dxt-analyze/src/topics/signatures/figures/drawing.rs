@@ -15,8 +15,9 @@ const STEPS: u32 = 20_000;
 const OCTAVES: usize = 4;
 /// Opacity levels of a cell in percent; more calls in a cell mean more opacity.
 const SHADES: [u8; 4] = [30, 52, 76, 100];
-/// Colours of reads and of writes, in figures without colours per rank.
+/// Colours of reads and of writes, in figures without a colour per rank.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
+/// Titles of the panels of reads and of writes.
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
 /// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any call.

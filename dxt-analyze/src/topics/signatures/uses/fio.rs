@@ -242,8 +242,9 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Files already declared in the iolog. The next field, `open`, has the open files in order of opening.
+    /// Indices of files already declared in the iolog.
     known: HashSet<usize>,
+    /// Indices of the open files, in order of opening.
     open: VecDeque<usize>,
     out: &'a mut W,
 }

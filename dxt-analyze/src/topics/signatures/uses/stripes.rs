@@ -131,9 +131,11 @@ pub fn rank(
 #[derive(Clone, Debug)]
 struct Trial {
     striping: Striping,
-    /// Disk time of each node in the current round, ns. Next fields: indices of nodes with disk time, and the busiest client's time, ns.
+    /// Disk time of each node in the current round, ns.
     node_ns: Vec<f64>,
+    /// Indices of the nodes with disk time in the current round.
     busy: Vec<usize>,
+    /// Network time of the busiest client in the current round, ns.
     client_ns: f64,
     network_ns: f64,
     disk_ns: f64,

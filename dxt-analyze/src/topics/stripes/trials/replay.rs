@@ -156,6 +156,7 @@ pub struct Replay<'a> {
     finest: Finest,
     /// Layouts grouped by stripe size, in the order of [`Plan::sizes`].
     sizes: Vec<OfSize>,
+    /// By file: indices into `files` of its entries, one per time span.
     slots: FxHashMap<FileId, Vec<usize>>,
 }
 
