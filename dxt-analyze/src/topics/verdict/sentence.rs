@@ -21,7 +21,7 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v
         return None;
     }
     if !verdict.io_matters {
-        // Who waits for a processor has another bottleneck than I/O.
+        // A job that waits for a processor has another bottleneck than I/O.
         let waits = verdict.findings.iter().map(|weighed| &weighed.finding).find(|of| of.code == Code::CPU_WAIT);
         return waits.filter(|of| of.severity > Severity::Info);
     }

@@ -1,4 +1,4 @@
-//! Processors of a simulated job: threads that share a CPU take turns on it, and wait for it in between.
+//! Processors of a simulated job: threads that share a CPU run one after another, and wait in between.
 
 use super::chance::lognormal;
 use trace_format::meta::CpuSample;

@@ -55,7 +55,7 @@ fn is_right(fault: &Fault, code: &str, about: &Value) -> bool {
     let (name, log, options) = (String::new(), String::new(), Vec::new());
     let truth = Truth { name, log, short: false, barriers: false, options, run_ns: 10, truth_ns: 1, faults };
     let finding = Finding { code: code.into(), about: about.clone(), ..Finding::default() };
-    score(&truth, &Verdict { findings: vec![finding], states: None }).right()
+    score(&truth, &Verdict { findings: vec![finding], states: None, together: None }).right()
 }
 
 #[test]

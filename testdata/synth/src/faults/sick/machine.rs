@@ -134,6 +134,6 @@ fn processors() -> Vec<Case> {
         Case::new("few-cpus", busy(42), [fault::few_cpus(0.25)]).short(),
         Case::new("few-cpus-own-files", own_files(busy(43)), [fault::few_cpus(0.5)]),
         Case::new("few-cpus-reads", Job { sigma: 0.5, ..reads(busy(44)) }, [fault::few_cpus(0.3)]),
-        Case::new("few-cpus-no-meeting", Job { meet: false, ..busy(45) }, [fault::few_cpus(0.4)]),
+        Case::new("few-cpus-unsynchronized", Job { meet: false, ..busy(45) }, [fault::few_cpus(0.4)]),
     ]
 }
