@@ -19,8 +19,8 @@ use trace_format::spool::journal::ThreadSample;
 const LEAST_NS: u64 = 1_000_000;
 /// Maximum number of samples that are kept of a thread. When they are full, every second one is dropped.
 const SAMPLES: usize = 64;
-/// Maximum number of threads with samples; later threads have none. Their records take 11 MB of address space.
-const THREADS: usize = 1 << 12;
+/// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
+const THREADS: usize = 192;
 
 static TIMES: Table<Times> = Table::new();
 /// Time of the last written trace, in ticks: its samples are not written again.

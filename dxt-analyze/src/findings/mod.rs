@@ -138,7 +138,8 @@ impl Finding {
 }
 
 /// Codes whose findings are about a rank, node or storage target; other findings name a rank, node or target only as an example.
-const ABOUT_A_UNIT: [Code; 13] = [
+const ABOUT_A_UNIT: [Code; 14] = [
+    Code::CPU_WAIT,
     Code::SLOW_RANK,
     Code::SLOW_NODE,
     Code::SLOW_TARGET,
