@@ -1,11 +1,12 @@
 //! Candidates: units, or sets of units of one sort, whose calls of some class are slower than their peers' by more than chance.
 
+use super::Effect;
+use super::candidate::Candidate;
 use super::residuals::Residuals;
 use super::terms::{Term, terms};
 use super::total::by_total_time;
 use super::unit::{Member, Slowdowns, Unit};
 use super::windows::slow_ranges;
-use super::{By, Effect};
 use crate::cube::reading::usual::FAR;
 use crate::model::Class;
 use crate::model::class::CLASSES;
@@ -14,17 +15,6 @@ use crate::shared::outlier_test::{Odd, SlowSet, against, clearly_slower, slow_se
 use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, UNLIKE};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Slow units of one sort, before their savings are known.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    /// Units and their log slowdowns.
-    pub(super) units: Vec<(Unit, f64)>,
-    pub(super) by: Vec<By>,
-    pub(super) grows: bool,
-    /// Savings, if they are not those of the slowdowns.
-    pub(super) savings: Option<Savings>,
-}
 
 /// Returns the effects that may be taken next; `known`: units and classes that were.
 pub(super) fn candidates(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Effect> {

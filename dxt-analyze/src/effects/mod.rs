@@ -5,10 +5,11 @@
 //! * [`unit`]: units and their log slowdowns; [`terms`]: log slowdowns by median; [`total`]: by total time; [`windows`]: ranges of time windows;
 //!   [`queue`]: waits at storage targets; [`mean`].
 //! * [`calls`]: single calls that no unit explains, the last term.
-//! * [`candidates`]: units that are outliers ([`crate::shared::outlier_test`]); [`residuals`]: what no effect explains yet.
+//! * [`candidate`], [`candidates`]: units that are outliers ([`crate::shared::outlier_test`]); [`residuals`]: what no effect explains yet.
 //! * [`joined`]: effects with one cause.
 
 pub mod calls;
+mod candidate;
 mod candidates;
 pub mod joined;
 mod mean;

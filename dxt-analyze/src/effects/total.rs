@@ -1,7 +1,7 @@
 //! Terms by total time instead of the typical call: units that are slow for a part of the run, or with two kinds of calls, some from a
 //! cache.
 
-use super::candidates::Candidate;
+use super::candidate::Candidate;
 use super::queue::Queues;
 use super::residuals::Residuals;
 use super::unit::{Slowdowns, Unit};
