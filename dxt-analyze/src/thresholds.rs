@@ -291,6 +291,17 @@ thresholds! {
         "ours";
 }
 
+/// Constants of what is read from samples of the processors' use, which users cannot set.
+pub mod processor {
+    /// Least part of an interval that its thread waits for a processor, to be taken out of calls: less changes no price. Ratio, below 0.1.
+    /// Source: ours.
+    pub const LEAST_WAITING: f64 = 0.01;
+    /// Least part of an interval that its thread runs or waits for a processor, to count as work. Ratio, 0 to 1. Source: ours.
+    pub const AT_WORK: f64 = 0.5;
+    /// Fewest calls of a kind whose median is without waits for a processor, which hit few calls. Calls, at least 3. Source: ours.
+    pub const CALLS_OF_MEDIAN: u64 = 8;
+}
+
 /// Constants of the model of slow units ([`crate::effects`]), which users cannot set.
 pub mod effects {
     /// Least share of the best saving from which the candidate of fewest units wins. Ratio, 0.5 to 1. Source: ours, simulated jobs.
@@ -307,6 +318,8 @@ pub mod effects {
     /// Least gap between ranks of slow nodes and all others, as a part of the others' range: the last of a queue is close to the one before.
     /// Ratio, 0 to 1. Source: ours.
     pub const NODE_GAP: f64 = 0.5;
+    /// Least gap between the logarithms of slow members and of all others, if only the gap distinguishes them: 35 %. Above 0. Source: ours.
+    pub const LEAST_GAP: f64 = 0.3;
     /// Minimum calls of a unit. Calls, at least 1. Source: ours.
     pub const FEWEST_CALLS: u64 = 3;
     /// Minimum calls of a file region, of which there are many (multiple testing). Calls, at least 1. Source: ours.

@@ -140,7 +140,7 @@ impl Times {
             };
             let samples = self.samples[..count].iter().map(sample).collect();
             fence(Ordering::Acquire);
-            (before % 2 == 0 && self.changes.load(Ordering::Relaxed) == before).then_some(samples)
+            (before.is_multiple_of(2) && self.changes.load(Ordering::Relaxed) == before).then_some(samples)
         };
         (0..3).find_map(|_| copy())
     }

@@ -31,7 +31,7 @@ impl Interval {
     }
 }
 
-/// Use of the processors by the threads of a process, as far as waits are known.
+/// Use of the processors by those threads of a process whose waits for one are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuWaits {
     /// CPUs on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n` of its node. Empty if unknown.

@@ -1,6 +1,7 @@
 //! Outlier test: finds members of a group that differ from the others by more than chance.
 
 use crate::shared::stats::{QUARTILE, upper_tail_t};
+use crate::thresholds::effects::LEAST_GAP;
 use std::ops::Range;
 
 /// Largest group whose members are each compared with the mean of the others; in larger ones, with the median and the spread of the fast half.
@@ -9,8 +10,6 @@ pub const FEW: usize = 7;
 pub const FEWEST: usize = 3;
 /// Least spread between members' logarithms: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
-/// Least gap between slow members and all others, if only the gap distinguishes them.
-const LEAST_GAP: f64 = 0.3;
 /// Degrees of freedom that the spread of the calls themselves adds.
 const FROM_CALLS: f64 = 4.0;
 /// Degrees of freedom of a large group.

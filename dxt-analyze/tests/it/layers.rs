@@ -1,7 +1,7 @@
 //! Tests of `layers` on traces in which every call is known: time per layer inside a call, lateness, aggregators, calls in flight.
 
 use crate::common::facts::{assert_found, of_code, says};
-use crate::common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace};
+use crate::common::{Builder, hdf5, job, json, op, process, put, run, stdout, trace, trace_of_calls};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json as value};
 use trace_format::counters::{Counters, Previous};
@@ -15,6 +15,8 @@ const WRITE: u16 = 22;
 const IWRITE: u16 = 23;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
+/// Thresholds for runs that are too short for a price at the default.
+const SHORT: &[u8] = b"least_saving_ns = 1\n";
 
 /// Returns a job whose operation table also has locks, and independent and nonblocking MPI-IO writes.
 fn layered(ranks: u32) -> Job {
@@ -40,10 +42,12 @@ fn sieved(process: &mut Builder, start: u64) {
     process.add(FILE, WRITE, 0, 0, 100, us(0), us(100));
 }
 
+/// Returns the JSON of `layers`, with prices also for runs that are too short for one at the default.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn layers(bytes: &[u8], code: i32) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    json(&["layers", "--format", "json", &put(folder.path(), "a.dxt", bytes)], code)
+    let short = put(folder.path(), "short.toml", SHORT);
+    json(&["layers", "--format", "json", "--thresholds", &short, &put(folder.path(), "a.dxt", bytes)], code)
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
         }
         process
     });
-    let found = layers(&trace(&layered(2), processes.collect()), 0);
+    let found = layers(&trace_of_calls(&layered(2), processes.collect()), 0);
     let job = &found["job"]["mpiio"];
     let sum = |calls: u64, bytes: u64, us: u64| value!({"calls": calls, "bytes": bytes, "time_ns": us * 1000});
     assert_eq!((&job["calls"], &job["bytes"], &job["time_ns"]), (&20.into(), &2000.into(), &2_000_000.into()));
@@ -71,8 +75,7 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(found["files"][0]["write_amplification"], 8.0);
     // Locks and unlocks take 25 % of the time.
     let locks = assert_found(&found, "DXT-L001", &value!({"calls": 40, "time_ns": 2_000_000 / 4}));
-    // The run is too short for a price.
-    assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"info".into(), &500_000.into()));
+    assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"high".into(), &500_000.into()));
     // Of the 800 µs of data calls, 7/8 are spent on bytes that were not requested.
     assert_eq!(assert_found(&found, "DXT-L002", &value!({"file": FILE}))["cost_ns"], 700_000);
 }
@@ -160,7 +163,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     assert!(few["hint"].as_str().unwrap().contains("cb_nodes=2"), "{few}");
     assert_eq!(few["cost_ns"], 18_000 / 2 * 4);
     let folder = tempfile::tempdir().unwrap();
-    let path = put(folder.path(), "a.dxt", &trace(&layered(4), two_phase()));
+    let path = put(folder.path(), "a.dxt", &trace_of_calls(&layered(4), two_phase()));
     let strict = put(folder.path(), "strict.toml", b"arrival_wait_share = 0.1\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     let late = assert_found(&found, "DXT-L003", &value!({"time_ns": 15_000}));
@@ -169,10 +172,10 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     let strict = put(folder.path(), "strict.toml", b"communication_share = 0.4\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     assert_eq!(assert_found(&found, "DXT-L004", &value!({"time_ns": 12_000}))["cost_ns"], 48_000);
-    // A run of some µs has no price.
-    for (least, code) in [("warn", 0), ("info", 4)] {
-        assert_eq!(run(&["layers", "--fail-on", least, &path]).status.code(), Some(code), "{least}");
-    }
+    let short = put(folder.path(), "short.toml", SHORT);
+    assert_eq!(run(&["layers", "--fail-on", "high", "--thresholds", &short, &path]).status.code(), Some(4));
+    // A run of some µs has no price at the default.
+    assert_eq!(run(&["layers", "--fail-on", "warn", &path]).status.code(), Some(0));
     let text = stdout(&["layers", &path], 0);
     assert!(text.contains("3 collective operations took 35.0 µs") && text.contains("DXT-L005"), "{text}");
     let csv = stdout(&["layers", "--format", "csv", "--table", "collectives", &path], 0);
@@ -332,9 +335,9 @@ fn many_small_independent_calls_on_a_shared_file() {
         }
         process
     });
-    let found = layers(&trace(&layered(4), ranks.collect()), 0);
+    let found = layers(&trace_of_calls(&layered(4), ranks.collect()), 0);
     let small = assert_found(&found, "DXT-L006", &value!({"file": FILE}));
-    assert_eq!((&small["cost_ns"], &small["severity"]), (&(1200 * 100).into(), &"info".into()));
+    assert_eq!((&small["cost_ns"], &small["severity"]), (&(1200 * 100).into(), &"high".into()));
     assert!(says(small, &["1,200", "4 ranks"]), "{small}");
 }
 

@@ -1,7 +1,7 @@
 //! Tests of `stripes`, the audit of file striping: its counts and advice, with layouts from the trace, from `lfs getstripe -y` output, and
 //! without any layout.
 
-use crate::common::{Builder, job, json, op, process, put, stdout, trace};
+use crate::common::{Builder, job, json, op, process, put, stdout, trace, trace_of_calls};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::Value;
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource, stream_flags};
@@ -67,7 +67,7 @@ fn crossing_alignment_and_imbalance_are_found_with_advice() {
         // Every eighth stripe is written: all are on the same one of eight targets.
         one.write("/lus/stride", (i * (8 << 20)) as i64, 1 << 20, i * 1000 + 901, i * 1000 + 999);
     }
-    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let path = put(folder.path(), "a.dxt", &trace_of_calls(&job("k", 0), vec![one]));
     let layout = put(folder.path(), "layout", b"* size=1M count=8\n");
     let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
     assert_eq!(codes(&found), ["DXT-S002", "DXT-S004", "DXT-S001"]);
@@ -78,10 +78,11 @@ fn crossing_alignment_and_imbalance_are_found_with_advice() {
     assert!(file("/lus/stride")["crossing"] == 0 && file("/lus/stride")["unaligned"] == 0);
     let text = stdout(&["stripes", "--layout", &layout, &path], 0);
     assert!(text.contains("H5Pset_alignment(fapl, 1048576, 1048576)") && text.contains("lfs setstripe"), "{text}");
-    assert_eq!(
-        json(&["stripes", "--format", "json", "--layout", &layout, "--fail-on", "warn", &path], 4)["files"][0]["reads"],
-        0
-    );
+    // So short a run has no price at the default.
+    let short = put(folder.path(), "short.toml", b"least_saving_ns = 1000\n");
+    let strict = ["stripes", "--format", "json", "--layout", &layout, "--fail-on", "warn", &path];
+    assert_eq!(json(&strict, 0)["files"][0]["reads"], 0);
+    assert_eq!(json(&[&strict[..], &["--thresholds", &short]].concat(), 4)["files"][0]["reads"], 0);
 }
 
 #[test]
@@ -174,16 +175,18 @@ fn what_misalignment_costs_is_estimated_from_operations_of_like_size() {
             one.write("/lus/a", (i * 65_536 + 512) as i64, 65_536, i * 1_000_000 + 200_001, i * 1_000_000 + 350_001);
         }
     }
-    let path = put(folder.path(), "a.dxt", &trace(&job("k", 0), vec![one]));
+    let path = put(folder.path(), "a.dxt", &trace_of_calls(&job("k", 0), vec![one]));
     let layout = put(folder.path(), "layout", b"* size=64K count=4");
-    let found = json(&["stripes", "--format", "json", "--layout", &layout, &path], 0);
+    // So short a run has no price at the default.
+    let short = put(folder.path(), "short.toml", b"least_saving_ns = 1000\n");
+    let found = json(&["stripes", "--format", "json", "--layout", &layout, "--thresholds", &short, &path], 0);
     let part = &found["files"][0]["alignment_cost"][0];
     assert_eq!((&part["op"], &part["aligned"], &part["unaligned"]), (&"write".into(), &60.into(), &30.into()));
     assert_eq!((&part["aligned_mean_ns"], &part["unaligned_mean_ns"]), (&100_000.into(), &150_000.into()));
     assert_eq!(part["cost_ns"], 30 * 50_000);
     let finding = found["findings"].as_array().unwrap().iter().find(|f| f["code"] == "DXT-S001").unwrap();
-    // The excess is 1.5 ms of 10.5 ms.
-    assert_eq!((&finding["cost_ns"], &finding["severity"]), (&1_500_000.into(), &"high".into()));
+    // The excess is 1.5 ms of 60 ms.
+    assert_eq!((&finding["cost_ns"], &finding["severity"]), (&1_500_000.into(), &"warn".into()));
     let text = stdout(&["stripes", "--layout", &layout, &path], 0);
     assert!(text.contains("the cost is an estimate"), "{text}");
 }

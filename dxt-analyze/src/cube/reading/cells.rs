@@ -17,6 +17,7 @@ use crate::model::{Class, FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::layer_calls::Form;
 use crate::shared::sum_cache::InTurn;
+use crate::thresholds::processor::CALLS_OF_MEDIAN;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
@@ -27,9 +28,6 @@ const FEWEST: usize = 16;
 /// Cells that take as much memory as the file parts of one stream, and least number of streams per process with such parts.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
-
-/// Fewest calls of a kind for their median to be without waits for a processor, which hit few calls.
-const MANY: u64 = 8;
 
 /// Fewest threads of a process, including that of MPI's own calls, for calls to be kept by thread.
 const FEWEST_THREADS: usize = 3;
@@ -102,7 +100,7 @@ impl<'a> Cells<'a> {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
-            least_ns: usual.filter(|usual| usual.calls >= MANY).map_or(0, |usual| usual.median_ns as u64),
+            least_ns: usual.filter(|usual| usual.calls >= CALLS_OF_MEDIAN).map_or(0, |usual| usual.median_ns as u64),
         }
     }
 
@@ -130,7 +128,7 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
-    /// Median duration of [`MANY`] calls or more, ns, which no wait for a processor is part of; 0 for fewer.
+    /// Median duration of [`CALLS_OF_MEDIAN`] calls or more, ns, which no wait for a processor is part of; 0 for fewer.
     least_ns: u64,
 }
 

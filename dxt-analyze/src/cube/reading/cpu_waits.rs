@@ -7,9 +7,7 @@
 
 use crate::model::{Interval, Within};
 use crate::scan::{Block, Row};
-
-/// Part of an interval that a thread waits, below which times stay as they are.
-const LEAST: f64 = 0.01;
+use crate::thresholds::processor::LEAST_WAITING;
 
 /// Calls of one block without the waits of their thread for a processor.
 pub(super) struct CallsWithout {
@@ -46,7 +44,7 @@ impl CallsWithout {
     /// Creates empty sums for the intervals of the block's thread in which it waited.
     pub(super) fn new(block: &Block<'_>) -> Self {
         let all = block.process.cpu.of_thread(block.process.tid(block.thread));
-        let waits = all.iter().filter(|of| of.waiting() >= LEAST);
+        let waits = all.iter().filter(|of| of.waiting() >= LEAST_WAITING);
         let intervals = waits.map(|of| Calls { of: *of, sums: [Sums::default(); 2] }).collect();
         Self { shift: block.process.shift_ns, intervals }
     }

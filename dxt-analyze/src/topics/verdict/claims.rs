@@ -11,9 +11,9 @@ use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::replay::{Savings, turns};
 use crate::shared::totals::add;
+use crate::thresholds::effects::MEMORY_NS;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::shape::put_together::saved_ns;
-use crate::topics::causes::shape::slow_metadata::QUICK_NS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::verdict::serialized;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -291,7 +291,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                 let all = self.calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
             }
-            Counterfactual::Quick => time - calls * QUICK_NS,
+            Counterfactual::Quick => time - calls * MEMORY_NS,
             Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(cell.file, cell.class)).copied().unwrap_or_default();
                 // Reads on a file from which the program read nothing serve its writes (read-modify-write, with locks).

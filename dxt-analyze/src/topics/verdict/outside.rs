@@ -186,8 +186,8 @@ pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f6
 
 /// Returns the kinds of MPI-IO calls by file and class, each with its part of the system calls' time.
 ///
-/// Of a file with collective and independent calls, the parts are those of all files (`inside`: ns by class and by collective or not); if
-/// these are unknown, the kind with most time gets all.
+/// Calls on a file with both collective and independent ones have the parts of all files (`inside`: ns by class and by collective or not).
+/// If these are unknown, the kind with most time gets all.
 fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |cell: &&Cell| !cell.leaf && !cell.inside;

@@ -3,7 +3,7 @@
 use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::Weighed;
-use super::weigh::{Card, is_sum};
+use super::weigh::{Card, ONCE, is_sum};
 use crate::findings::{Code, Finding, Saving, Severity};
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
@@ -21,9 +21,6 @@ pub(super) fn is_a_guess(finding: &Finding, run_ns: u64, processes: u64, least: 
     is_sum(finding) && share < least.io_matters_share
         || share < least.high_run_share && (is_of_the_beginning(finding, processes) || is_as_ever(finding, processes))
 }
-
-/// Most metadata calls per process that count as made once: opening and closing a file.
-const ONCE: u64 = 2;
 
 /// Least mean duration of metadata calls that count as slow although they are not many, ns.
 const SLOW_NS: u64 = 5_000_000;

@@ -24,8 +24,8 @@ const NOTHING: f64 = 0.001;
 /// Findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
 
-/// Calls of a process on a file up to which they are not repeated: those of opening and closing it.
-const ONCE: u64 = 2;
+/// Most calls of a process on a file, or of metadata, that count as made once: opening and closing it.
+pub(super) const ONCE: u64 = 2;
 
 /// Codes of findings about small requests.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];

@@ -151,6 +151,14 @@ pub(crate) fn trace(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
     file(&mut Encoder::new().unwrap(), job, regions).unwrap()
 }
 
+/// Encodes a complete trace file like [`trace`], of a run that ends with its last call.
+pub(crate) fn trace_of_calls(job: &Job, mut processes: Vec<Builder>) -> Vec<u8> {
+    let ends = processes.iter().flat_map(|process| &process.threads).flat_map(|(_, segments)| segments);
+    let last = ends.map(Segment::ended).max().unwrap_or(0);
+    processes.iter_mut().for_each(|process| process.process.info.end_ns = last);
+    trace(job, processes)
+}
+
 /// Runs dxt-analyze with `args`, and returns its output and exit status.
 pub(crate) fn run(args: &[&str]) -> Output {
     command(args).output().unwrap()

@@ -24,7 +24,7 @@ const MEASURES: [Named<Option<bool>>; 9] = [
     ("combined, in order", |score| score.combined().then(|| score.in_order())),
     ("combined, each within 2 x", |score| score.combined().then(|| score.each_saves_well())),
     ("combined, sum within 1.5 x", |score| score.combined().then(|| score.sum_saves_well())),
-    ("combined, nothing twice", |score| score.combined().then(|| score.twice.is_empty())),
+    ("combined, nothing twice", |score| score.combined().then_some(score.twice.is_empty())),
 ];
 
 /// Parts of a job's score whose changes are listed.

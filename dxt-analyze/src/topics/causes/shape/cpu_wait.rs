@@ -4,12 +4,10 @@
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
 use crate::model::{Interval, Process};
+use crate::thresholds::processor::AT_WORK;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeSet;
-
-/// Least part of an interval that a thread runs or waits for a processor, to count.
-const AT_WORK: f64 = 0.5;
 
 /// Waits of several processes. Times in ns, summed over threads.
 #[derive(Default)]

@@ -6,13 +6,12 @@ use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::effects::MEMORY_NS;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Time of a metadata call that a server answers at once, ns.
-pub const QUICK_NS: f64 = crate::thresholds::effects::MEMORY_NS;
 /// Closes of C streams up to which they count as writes of the buffer.
 const FEW_CLOSES: u64 = 16;
 /// Number of metadata calls of a process from which fewer calls are possible, so that all of their time can be saved.
@@ -60,7 +59,7 @@ struct Slow {
     several: Vec<String>,
     /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Time saved, ns by cell: if calls took [`QUICK_NS`] or, in processes with many, were not made.
+    /// Time saved, ns by cell: if calls took [`MEMORY_NS`] or, in processes with many, were not made.
     savings: Savings,
 }
 
@@ -82,7 +81,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
         let op = cube.run.ops.get(usize::from(op));
         op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
     };
-    by.retain(|op, (calls, time)| *time >= QUICK_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
+    by.retain(|op, (calls, time)| *time >= MEMORY_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
     // Many calls of a process can be fewer; few calls can only be faster.
     let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| is_metadata(cell) && by.contains_key(&op(cell))) {
@@ -91,7 +90,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     let many = |cell: &Cell| of_process.get(&cell.process).is_some_and(|calls| *calls >= MANY_METADATA);
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
-        let stays = if many(cell) { 0.0 } else { QUICK_NS * cell.sums.calls as f64 };
+        let stays = if many(cell) { 0.0 } else { MEMORY_NS * cell.sums.calls as f64 };
         let less = cell.time_ns() - stays;
         if is_metadata(cell) && less > 0.0 && by.contains_key(&op(cell)) {
             savings.push((index, less));
