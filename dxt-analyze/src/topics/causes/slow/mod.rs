@@ -80,11 +80,10 @@ impl Slow {
 /// Returns all slow units, and what they leave unexplained. If most targets look slow, none is: the search is repeated without
 /// targets, as their common use is the cause.
 pub fn slow_units<'c, 'a>(cube: &'c Cube<'a>) -> (Vec<Slow>, Remaining<'c, 'a>) {
-    let all = Remaining::new(cube);
-    let (found, left) = search(all.clone(), true);
+    let (found, left) = search(Remaining::new(cube), true);
     let slow: BTreeSet<Unit> = found.iter().flat_map(|slow| slow.more.iter().copied().chain([slow.unit])).collect();
     let slow = slow.iter().filter(|unit| matches!(unit, Unit::Target(_))).count();
-    if slow < SEVERAL || slow * 2 <= targets(cube) { (found, left) } else { search(all, false) }
+    if slow < SEVERAL || slow * 2 <= targets(cube) { (found, left) } else { search(Remaining::new(cube), false) }
 }
 
 /// Returns the number of targets that calls reach.
