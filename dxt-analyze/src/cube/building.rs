@@ -20,7 +20,7 @@ use crate::cube::waits::sync_points::SyncPoints;
 use crate::model::{Class, FileId, FileLayout, Process, ProcessId, Run, Stream, StreamIx, Within};
 use crate::shared::layer_calls::Form;
 use crate::sum::Sum;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
@@ -44,10 +44,14 @@ impl<'a> Cube<'a> {
         mut read: FxHashMap<ProcessId, OfProcess>,
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
-        let shared = shared_files(run);
+        let users = users(run);
+        let alone = run.processes.len() == 1;
         let known = known_targets(layouts);
-        let mut cells: Vec<Cell> = Vec::new();
-        let mut groups: Vec<Group> = Vec::new();
+        let counted: usize = run.processes.iter().map(|process| process.missing.len()).sum();
+        let most = read.values().map(|of| of.cells.len()).sum::<usize>() + counted;
+        let mut cells: Vec<Cell> = Vec::with_capacity(most);
+        let mut groups: Vec<Group> = Vec::with_capacity(most);
+        let mut by_key: Vec<(Key, Sums)> = Vec::new();
         let mut at_once: Vec<f64> = Vec::new();
         let mut threads: Vec<Threads> = Vec::new();
         let mut at_work: Vec<Option<AtWork>> = Vec::new();
@@ -68,7 +72,10 @@ impl<'a> Cube<'a> {
                 let of_split = split.contains(&stream.file) && is_of_split(run, stream);
                 !library || (!has_inside && !collective && !of_split)
             };
-            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(reaches_system));
+            // Parts of a file that only one of several processes uses cannot be distinguished from time windows.
+            let in_parts = |stream: &Stream| alone || users.get(&stream.file).is_some_and(|count| *count > 1);
+            let is = |stream: &Stream| reaches_system(stream) && in_parts(stream);
+            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(is));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
             at_work.push(of.at_work);
@@ -84,7 +91,6 @@ impl<'a> Cube<'a> {
                 }
             }
             let of_segments = of.cells;
-            let mut by_key: FxHashMap<Key, Sums> = FxHashMap::default();
             let counted = process.missing.iter().filter_map(|missing| {
                 let stream = process.stream_index(missing.stream)?;
                 let c = &missing.counters;
@@ -100,17 +106,23 @@ impl<'a> Cube<'a> {
                 let stalled = process.stream(stream).is_some_and(|of| stalls.has(of.op, &sums));
                 is.then_some((key, if stalled { sums.with_stall() } else { sums }))
             });
-            for (key, sums) in of_segments.into_iter().chain(counted) {
-                by_key.entry(coarse(key, merged, SLOTS.ilog2())).or_default().add(&sums);
-            }
-            let mut by_key: Vec<(Key, Sums)> = by_key.into_iter().collect();
-            by_key.sort_unstable_by_key(|(key, _)| *key);
-            for (key, sums) in by_key {
+            by_key.clear();
+            let all = of_segments.into_iter().chain(counted);
+            by_key.extend(all.map(|(key, sums)| (coarse(key, merged, SLOTS.ilog2()), sums)));
+            by_key.sort_by_key(|(key, _)| *key);
+            for of_key in by_key.chunk_by(|a, b| a.0 == b.0) {
+                let Some(&(key, _)) = of_key.first() else { continue };
+                let mut sums = Sums::default();
+                of_key.iter().for_each(|(_, more)| sums.add(more));
                 let Some(stream) = process.stream(key.stream) else { continue };
                 let op = run.op(stream);
                 let (_, collective) = of_library(run, stream);
                 let kind = Kind::of_size(stream, key.size);
-                let file = if shared.contains(&stream.file) { stream.file } else { FileId::NONE };
+                let file = if users.get(&stream.file).is_some_and(|count| *count >= SHARED_BY) {
+                    stream.file
+                } else {
+                    FileId::NONE
+                };
                 groups.push((kind, file));
                 cells.push(Cell {
                     process: number,
@@ -244,15 +256,20 @@ fn is_of_split(run: &Run, stream: &Stream) -> bool {
     op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
 }
 
-/// Returns the files that several processes make any calls on.
-fn shared_files(run: &Run) -> FxHashSet<FileId> {
+/// Returns the number of processes that make any calls on each file.
+fn users(run: &Run) -> FxHashMap<FileId, usize> {
     let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
+    let mut files: Vec<FileId> = Vec::new();
     for process in &run.processes {
-        let files: FxHashSet<FileId> = process.streams.iter().map(|stream| stream.file).collect();
-        files.into_iter().for_each(|file| *count.entry(file).or_default() += 1);
+        files.clear();
+        files.extend(process.streams.iter().map(|stream| stream.file));
+        files.sort_unstable();
+        files.dedup();
+        files.iter().for_each(|file| *count.entry(*file).or_default() += 1);
     }
-    count.into_iter().filter(|(_, count)| *count >= SHARED_BY).map(|(file, _)| file).collect()
+    count
 }
+
 fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {
     let mut all: Vec<(f64, f64)> = usual.values().map(|usual| (usual.spread, 1.0)).collect();
     weighted_quantile(&mut all, 0.5).unwrap_or(0.5)

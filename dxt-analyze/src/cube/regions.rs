@@ -4,6 +4,7 @@ use crate::cube::reading::parts::{PARTS, Part, Parts};
 use crate::model::{Class, FileId, ProcessId, Run, StreamIx};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Logarithm of the least length of a part, bytes.
 const LEAST: u32 = 16;
@@ -50,7 +51,7 @@ fn coarser(calls: &[u64]) -> u32 {
 pub struct Regions {
     /// By file: logarithm of a part's length, bytes.
     shifts: FxHashMap<FileId, u32>,
-    streams: FxHashMap<(ProcessId, StreamIx), Parts>,
+    streams: Arc<FxHashMap<(ProcessId, StreamIx), Parts>>,
     /// Regions known to be slow, by class.
     taken: Vec<(Region, Class)>,
 }
@@ -66,22 +67,22 @@ impl Regions {
                 *shift = (*shift).max(parts.shift());
             }
         }
+        // With several processes that write in steps, parts of one step cannot be merged: the part is the step.
+        let alone = run.processes.len() == 1;
         let mut all: FxHashMap<FileId, [Part; PARTS]> = FxHashMap::default();
-        for ((process, stream), parts) in &streams {
+        for ((process, stream), parts) in streams.iter().filter(|_| alone) {
             if let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) {
                 let shift = shifts.get(&stream.file).copied().unwrap_or(LEAST);
                 let of = all.entry(stream.file).or_default();
                 of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
             }
         }
-        // With several processes that write in steps, parts of one step cannot be merged: the part is the step.
-        let alone = run.processes.len() == 1;
         for (file, parts) in all {
-            if let Some(shift) = shifts.get_mut(&file).filter(|_| alone) {
+            if let Some(shift) = shifts.get_mut(&file) {
                 *shift += coarser(&parts.map(|part| part.calls));
             }
         }
-        Self { shifts, streams, taken: Vec::new() }
+        Self { shifts, streams: Arc::new(streams), taken: Vec::new() }
     }
 
     /// Excludes a region's calls of these classes from now on.
@@ -99,25 +100,24 @@ impl Regions {
     /// processes uses are left out: their parts cannot be distinguished from time windows.
     #[must_use]
     pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
-        let mut by: BTreeMap<(FileId, ProcessId), [Part; PARTS]> = BTreeMap::new();
         if !matches!(class, Class::Read | Class::Write) {
             return BTreeMap::new();
         }
-        for ((process, stream), parts) in &self.streams {
-            let Some(stream) = run.process(*process).and_then(|of| of.stream(*stream)) else { continue };
-            if Class::of(run.op(stream)) == class {
-                let of = by.entry((stream.file, *process)).or_default();
-                let shift = self.shifts.get(&stream.file).copied().unwrap_or(LEAST);
-                of.iter_mut().zip(parts.with(shift)).for_each(|(mine, more)| mine.add(&more));
-            }
-        }
+        let of_class = self.streams.iter().filter_map(|((process, stream), parts)| {
+            let stream = run.process(*process)?.stream(*stream)?;
+            (Class::of(run.op(stream)) == class).then_some((stream.file, *process, parts))
+        });
+        let mut all: Vec<(FileId, ProcessId, &Parts)> = of_class.collect();
+        all.sort_unstable_by_key(|(file, process, _)| (*file, *process));
         let mut out: BTreeMap<(FileId, u8), Vec<Seen>> = BTreeMap::new();
         let alone = run.processes.len() == 1;
-        let mut users: FxHashMap<FileId, u32> = FxHashMap::default();
-        by.keys().for_each(|(file, _)| *users.entry(*file).or_default() += 1);
-        for ((file, _), parts) in by {
-            if !alone && users.get(&file).is_none_or(|count| *count < 2) {
-                continue;
+        let by_file = all.chunk_by(|a, b| a.0 == b.0).map(|of_file| of_file.chunk_by(|a, b| a.1 == b.1));
+        for of_process in by_file.filter(|users| alone || users.clone().nth(1).is_some()).flatten() {
+            let Some(&(file, ..)) = of_process.first() else { continue };
+            let shift = self.shifts.get(&file).copied().unwrap_or(LEAST);
+            let mut parts = [Part::default(); PARTS];
+            for (.., of) in of_process {
+                parts.iter_mut().zip(of.with(shift)).for_each(|(mine, more)| mine.add(&more));
             }
             let (calls, logs) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.calls, sum.1 + part.log()));
             for (at, part) in (0_u8..).zip(&parts) {

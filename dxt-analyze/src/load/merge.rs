@@ -17,13 +17,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
-use trace_format::read::{Decoder, Region, RegionRef};
+use trace_format::read::{BlockRef, Decoder, Region, RegionRef};
 
 /// Metadata of one process's region of a trace file, and the input that contains the region.
 struct Read {
     input: usize,
     number: u32,
-    region: Region,
+    blocks: Vec<BlockRef>,
     process: meta::Process,
 }
 
@@ -137,6 +137,9 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
+/// Number of regions that all threads read at a time.
+const REGIONS_AT_A_TIME: usize = 1 << 12;
+
 /// Reads the metadata of all regions in parallel. A region whose process block cannot be read counts as a lost process.
 fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
     let wanted: Vec<(usize, RegionRef)> = inputs
@@ -144,15 +147,17 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
         .enumerate()
         .flat_map(|(number, input)| input.trace.regions.iter().map(move |region| (number, *region)))
         .collect();
-    let regions: Vec<Region> = wanted
-        .par_iter()
-        .map_init(Decoder::default, |decoder, (input, region)| {
-            inputs.get(*input).map(|input| input.trace.region_by(region, decoder))
-        })
-        .flatten()
-        .collect();
-    let mut reads = Vec::with_capacity(regions.len());
-    for ((input, place), mut region) in wanted.into_iter().zip(regions) {
+    let mut reads = Vec::with_capacity(wanted.len());
+    let read = |some: &[(usize, RegionRef)]| -> Vec<Region> {
+        let of = |decoder: &mut Decoder, (input, region): &(usize, RegionRef)| {
+            let mut region = inputs.get(*input).map(|of| of.trace.region_by(region, decoder)).unwrap_or_default();
+            region.blocks.shrink_to_fit();
+            region
+        };
+        some.par_iter().map_init(Decoder::default, of).collect()
+    };
+    let regions = wanted.chunks(REGIONS_AT_A_TIME).flat_map(read);
+    for (&(input, place), mut region) in wanted.iter().zip(regions) {
         let path = inputs.get(input).map(|input| shown(&input.path)).unwrap_or_default();
         health.problems.extend(region.problems.iter().map(|problem| as_problem(&path, problem)));
         let found: u64 = region.blocks.iter().map(|block| u64::from(block.head.segments)).sum();
@@ -169,7 +174,7 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
             continue;
         };
         health.lost_segments = health.lost_segments.saturating_add(expected.saturating_sub(found));
-        reads.push(Read { input, number: place.number, region, process });
+        reads.push(Read { input, number: place.number, blocks: region.blocks, process });
     }
     reads.sort_by_key(order);
     reads
@@ -331,7 +336,7 @@ impl Tables {
     }
 
     fn process(&mut self, read: Read, node: u32, shift_ns: u64) -> Process {
-        let Read { input, region, process, .. } = read;
+        let Read { input, mut blocks, process, .. } = read;
         let files: Vec<FileId> = process.files.iter().map(|def| self.file(def)).collect();
         for def in &process.layouts {
             let choice = files.get(def.file as usize).and_then(|&file| self.layouts.get_mut(file.index()));
@@ -348,7 +353,6 @@ impl Tables {
             streams.binary_search_by_key(&missing.stream, |stream| stream.id).is_ok_and(|at| streams[at].meets)
         };
         let (met, missing) = process.missing.into_iter().partition(meets);
-        let mut blocks = region.blocks;
         blocks.sort_by_key(|block| (block.head.thread, block.offset));
         Process {
             rank: process.info.rank,
@@ -385,7 +389,6 @@ impl Tables {
     /// Returns the provisional id of the file that `def` defines; adds the file if it is new. The path may come from any input.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
-        let name = path.map(|path| String::from_utf8_lossy(path).into_owned());
         let index = *self.file_of.entry(def.hash).or_insert_with(|| {
             self.files.push(File { hash: def.hash, ..File::default() });
             self.layouts.push(Choice::default());
@@ -395,7 +398,7 @@ impl Tables {
         if let Some(file) = self.files.get_mut(index.index()) {
             file.block_size = file.block_size.max(def.block_size);
             if file.name.is_empty() {
-                file.name = name.unwrap_or_default();
+                file.name = path.map(|path| String::from_utf8_lossy(path).into_owned()).unwrap_or_default();
             }
         }
         index

@@ -68,11 +68,13 @@ pub struct StreamTotal {
 /// Returns the totals of each stream with calls, sorted by process and stream; exact, since operations that have only counters are included.
 #[must_use]
 pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
-    let mut out = Vec::new();
+    let mut folded = Vec::new();
+    let mut out = Vec::with_capacity(run.processes.iter().map(|process| process.streams.len()).sum());
     for (number, process) in run.numbered_processes() {
         let mut sums = partial.remove(&number).unwrap_or_default();
         sums.resize(process.streams.len(), Counters::default());
-        let mut folded = vec![0_u64; sums.len()];
+        folded.clear();
+        folded.resize(sums.len(), 0_u64);
         for missing in &process.missing {
             let Some(index) = process.stream_index(missing.stream) else { continue };
             if let (Some(sum), Some(folded)) = (sums.get_mut(index.index()), folded.get_mut(index.index())) {
@@ -80,7 +82,7 @@ pub fn with_missing(run: &Run, mut partial: Partial) -> Vec<StreamTotal> {
                 *folded = folded.saturating_add(missing.counters.segments);
             }
         }
-        for ((stream, all), missing) in sums.into_iter().enumerate().zip(folded) {
+        for ((stream, all), missing) in sums.into_iter().enumerate().zip(folded.iter().copied()) {
             if all.segments > 0 {
                 out.push(StreamTotal { process: number, stream: StreamIx::at(stream), all, missing });
             }

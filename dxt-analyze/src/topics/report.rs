@@ -8,7 +8,7 @@ use crate::model::{FileLayout, Run};
 use crate::render::{Part, Report, View};
 use crate::scan::{Analysis, Lost};
 use crate::shared::groups::{Group, data_groups};
-use crate::shared::totals::{self, StreamTotal};
+use crate::shared::totals::StreamTotal;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -64,8 +64,6 @@ impl<'a> Job<'a> {
 /// Totals from the first pass, shared by all topics.
 #[derive(Debug)]
 pub(crate) struct Sums {
-    /// Totals per process and stream, from segments only.
-    pub(crate) totals: totals::Partial,
     /// Totals per process and stream, including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
     /// Number of segments that could not be read.

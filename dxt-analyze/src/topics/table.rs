@@ -116,7 +116,7 @@ macro_rules! topics {
             let bar = Bar::new(run.segments(), "reading");
             let (partials, lost) = scan(run, &Reading { totals: Totals, $($topic: all.$topic.first()),+ }, &bar);
             drop(bar);
-            let sums = Sums { all: with_missing(run, partials.totals.clone()), totals: partials.totals, lost };
+            let sums = Sums { all: with_missing(run, partials.totals), lost };
             // Topics process their partial results in parallel, on all processors.
             let mut read = Partials { totals: (), $($topic: None),+ };
             rayon::scope(|scope| {

@@ -37,6 +37,7 @@ mod house;
 mod inputs;
 mod layers;
 mod ledger;
+mod linear;
 mod live;
 mod live_sinks;
 mod many_ranks;

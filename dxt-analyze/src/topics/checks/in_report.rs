@@ -40,7 +40,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<ChecksReport> {
         let job = self.job;
         let slots = (&self.first.timeline, &partial.timeline);
-        Ok(checks_from(job.run, false, sums.totals.clone(), partial.walk, slots, &sums.lost))
+        Ok(checks_from(job.run, false, &sums.all, partial.walk, slots, &sums.lost))
     }
 
     fn found(self, read: ChecksReport, _more: Option<()>, _sums: &Sums) -> ChecksReport {

@@ -9,7 +9,7 @@ use crate::scan::{Lost, scan};
 use crate::shared::completeness::Completeness;
 use crate::shared::memory;
 use crate::shared::profiles;
-use crate::shared::totals::{self, Totals, with_missing};
+use crate::shared::totals::{StreamTotal, Totals, with_missing};
 use crate::sum::Sum;
 use crate::text::units;
 use crate::topics::Outcome;
@@ -56,14 +56,14 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     let analysis = (Totals, (Walk::new(run), timeline));
     let ((totals, (walked, slots)), lost) = scan(run, &analysis, &bar);
     drop(bar);
-    checks_from(run, args.all, totals, walked, (&timeline, &slots), &lost)
+    checks_from(run, args.all, &with_missing(run, totals), walked, (&timeline, &slots), &lost)
 }
 
 /// Runs all checks on the results of a finished pass.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,
-    totals: totals::Partial,
+    totals: &[StreamTotal],
     mut walked: walk::Partial,
     (timeline, slots): (&Timeline, &Slots),
     lost: &Lost,
@@ -79,7 +79,7 @@ pub(crate) fn checks_from(
     let measured = Measured {
         run,
         least,
-        calls: calls::sum(run, &with_missing(run, totals)),
+        calls: calls::sum(run, totals),
         files: walked.files.into_iter().collect(),
         common: walked.cells.common(),
         writers: walked.writers,

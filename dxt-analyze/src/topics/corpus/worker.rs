@@ -113,8 +113,8 @@ impl Reading {
             (found.summary, found.sums.all, Some((findings, top)), of_pace)
         } else {
             let ((partial, of_pace), lost) = scan(run, &(Totals, &pace), &Bar::new(run.segments(), "reading"));
-            let totals = totals::with_missing(run, partial.clone());
-            (crate::topics::summary::view::summary_from(run, partial, &lost, 0, None), totals, None, of_pace)
+            let totals = totals::with_missing(run, partial);
+            (crate::topics::summary::view::summary_from(run, &totals, &lost, 0, None), totals, None, of_pace)
         };
         let mut row = job(run, &summary, &totals, read);
         row.findings = found.as_ref().map(|(found, _)| found.len() as u64);

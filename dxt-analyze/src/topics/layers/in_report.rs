@@ -37,7 +37,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     fn read(&self, partial: <Self::First as Analysis>::Partial, sums: &Sums) -> Result<LayersReport> {
         let job = self.job;
         let top = job.options.top;
-        let result = Layers::of(job.run, &job.layouts, partial, sums.totals.clone(), &sums.lost, top);
+        let result = Layers::of(job.run, &job.layouts, partial, &sums.all, &sums.lost, top);
         Ok(LayersReport { result, top })
     }
 

@@ -9,7 +9,7 @@ use crate::render::{Part, Report, View};
 use crate::scan::scan;
 use crate::shared::bandwidth::table;
 use crate::shared::completeness::Completeness;
-use crate::shared::totals::Totals;
+use crate::shared::totals::{Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::layers::pass::Pass;
@@ -49,7 +49,7 @@ pub fn layers_of(run: &Run, options: &Options) -> Result<LayersReport> {
     let bar = Bar::new(run.segments(), "layers");
     let ((partial, totals), lost) = scan(run, &(Pass::new(run), Totals), &bar);
     drop(bar);
-    let mut result = Layers::of(run, &layouts, partial, totals, &lost, top);
+    let mut result = Layers::of(run, &layouts, partial, &with_missing(run, totals), &lost, top);
     result.layers.iter_mut().for_each(|row| row.bandwidth.measure(options.peak));
     Ok(LayersReport { result, top })
 }

@@ -7,10 +7,11 @@ use super::{amplification, buffering, dissection, rounds};
 use crate::findings;
 use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
+use crate::shared::bandwidth;
 use crate::shared::completeness::Completeness;
 use crate::shared::layer_calls::Inside;
 use crate::shared::mpiio_time::MpiioTime;
-use crate::shared::{bandwidth, totals};
+use crate::shared::totals::StreamTotal;
 
 impl Layers {
     /// Builds the result. `layouts`: effective stripe layout of each file. `top`: number of slowest collective operations and of stragglers to list.
@@ -19,23 +20,22 @@ impl Layers {
         run: &Run,
         layouts: &[Option<FileLayout>],
         mut partial: Partial,
-        totals: totals::Partial,
+        totals: &[StreamTotal],
         lost: &Lost,
         top: usize,
     ) -> Self {
-        let totals = totals::with_missing(run, totals);
         let followed = std::mem::take(&mut partial.followed);
         let mut elsewhere = Inside::default();
         partial.elsewhere.values().for_each(|inside| elsewhere.add(inside));
         let mut ranks = dissection::ranks(run, &partial);
-        dissection::add_direct(run, &totals, &mut ranks);
+        dissection::add_direct(run, totals, &mut ranks);
         let mut result = Self {
-            layers: bandwidth::layers(run, &totals),
-            mpiio_time: MpiioTime::of(run, &totals),
+            layers: bandwidth::layers(run, totals),
+            mpiio_time: MpiioTime::of(run, totals),
             calls: dissection::calls(run, &partial),
             job: dissection::job(&ranks),
             ranks,
-            files: amplification::files(run, &totals, &partial),
+            files: amplification::files(run, totals, &partial),
             collective_files: buffering::files(run, layouts, &partial),
             rounds: rounds::rows(run, &partial),
             collectives: buffering::collectives(run, followed, top),

@@ -76,8 +76,8 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
     let (partials, lost) =
         scan(run, &Reading { totals: Totals, counters: (Fold, Steps), layers: Pass::new(run) }, &bar);
     drop(bar);
-    let totals = with_missing(run, partials.totals.clone());
-    let summary = summary_from(run, partials.totals, &lost, 0, None);
+    let totals = with_missing(run, partials.totals);
+    let summary = summary_from(run, &totals, &lost, 0, None);
     let found = characterize(run, partials.counters, &totals, &lost, 0);
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let mut row = RunRow {

@@ -68,6 +68,9 @@ impl Forms {
 
     /// Returns the most frequent known form that fits a name; if there is none, returns the name with stars for numbers.
     pub(super) fn key(&self, name: &str) -> String {
+        if self.0.is_empty() {
+            return starred(name);
+        }
         let known = places(name).map(|place| form(name, &place));
         let counted = known.filter_map(|form| Some((*self.0.get(&form)?, form)));
         counted.max().map_or_else(|| starred(name), |(_, form)| form)

@@ -34,7 +34,7 @@ impl<'a> Reported<'a> for InReport<'a> {
     }
 
     fn found(self, (): (), _more: Option<()>, sums: &Sums) -> Summary {
-        summary_from(self.0.run, sums.totals.clone(), &sums.lost, self.0.options.top, None)
+        summary_from(self.0.run, &sums.all, &sums.lost, self.0.options.top, None)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
 use crate::shared::profiles::FileProfile;
 use crate::shared::sums::{self, Sums};
-use crate::shared::totals::{self, StreamTotal};
+use crate::shared::totals::StreamTotal;
 use crate::sum::Sum;
 use crate::text::units;
 use serde::Serialize;
@@ -154,23 +154,22 @@ pub struct Summary {
 
 /// Summarizes a run from its totals; lists `top` files. `lost` counts the segments that could not be read.
 #[must_use]
-pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -> Summary {
-    let totals = totals::with_missing(run, partial);
+pub fn summarize(run: &Run, totals: &[StreamTotal], lost: &Lost, top: usize) -> Summary {
     let missing = Completeness::of(run, lost);
     let mut by_op: BTreeMap<OpKey, (Counters, u64)> = BTreeMap::new();
-    for total in &totals {
+    for total in totals {
         let Some(process) = run.process(total.process) else { continue };
         let Some(stream) = process.stream(total.stream) else { continue };
         let sums = by_op.entry((usize::from(stream.op), stream.within(), stream.failed)).or_default();
         sums.0.merge(&total.all);
         sums.1 = sums.1.saturating_add(total.missing);
     }
-    let by_file = sums::by_file(run, &totals);
+    let by_file = sums::by_file(run, totals);
     let sum = |part: fn(&Sums) -> u64| by_file.iter().map(part).sum::<Sum>().get();
     let files = by_file.iter().filter(|sums| sums.all > 0).count() as u64;
     Summary {
         lead: String::new(),
-        job: job(run, &totals),
+        job: job(run, totals),
         ranks: run.ranks() + run.silent_ranks(),
         processes: run.process_count(),
         nodes: run.node_count(),
@@ -186,9 +185,9 @@ pub fn summarize(run: &Run, partial: totals::Partial, lost: &Lost, top: usize) -
         write_ns: sum(|sums| sums.called.write_ns),
         other_ns: sum(|sums| sums.called.other_ns),
         operations: operations(run, by_op),
-        bandwidths: bandwidth::layers(run, &totals),
+        bandwidths: bandwidth::layers(run, totals),
         top_files: top_files(run, &by_file, top),
-        top_data_sets: details::data_sets(run, &totals, top),
+        top_data_sets: details::data_sets(run, totals, top),
         hints: details::hints(run),
         datatypes: details::datatypes(run),
         profiles: Vec::new(),

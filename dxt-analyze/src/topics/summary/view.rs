@@ -9,7 +9,7 @@ use crate::scan::{Lost, scan, together};
 use crate::shared::bandwidth::table;
 use crate::shared::completeness::Completeness;
 use crate::shared::profiles::{self, FileProfile, Profiles};
-use crate::shared::totals::{self, Totals, with_missing};
+use crate::shared::totals::{StreamTotal, Totals, with_missing};
 use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::counters::Fold;
@@ -51,19 +51,20 @@ pub fn summary_of(run: &Run, top: usize, profiles: bool) -> Summary {
     let (partials, lost) = scan(run, &reading, &bar);
     drop(bar);
     let (busy, waits) = (partials.busy.times(), partials.arrivals.waits());
-    let ledger = Ledger::of(run, &with_missing(run, partials.totals.clone()), &busy, &waits, &lost);
+    let totals = with_missing(run, partials.totals);
+    let ledger = Ledger::of(run, &totals, &busy, &waits, &lost);
     let all = profiles.then(|| {
         // The first pass has already reported the segments that cannot be read.
         let (partial, _) = scan(run, &Fold, &Bar::new(run.segments(), "profiles"));
         partial.sums(run).profiles
     });
-    Summary { lead: lead(&ledger), ..summary_from(run, partials.totals, &lost, top, all) }
+    Summary { lead: lead(&ledger), ..summary_from(run, &totals, &lost, top, all) }
 }
 
 /// Creates the summary from the totals of a scan; `all`, if given, replaces the access profiles from counters.
 pub(crate) fn summary_from(
     run: &Run,
-    totals: totals::Partial,
+    totals: &[StreamTotal],
     lost: &Lost,
     top: usize,
     all: Option<Profiles>,
