@@ -1,4 +1,4 @@
-//! Starts recording at the first recorded call: creates the spool, which holds all data that must survive this process.
+//! Starts recording at the first recorded call: creates the spool, the file with all data that must survive this process.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, SYNC_POINTS, THREADS};
@@ -47,7 +47,8 @@ fn sizes() -> Sizes {
     Sizes { journal, arena, sync_points, counters, scale }
 }
 
-/// Creates the spool if the settings ask for one and none exists. Returns false if there is no memory for segments yet.
+/// Creates the spool (file that survives a kill) if the settings ask for one and none exists. Returns false if there is no memory for
+/// segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late_calls::has_begun() {

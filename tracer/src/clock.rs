@@ -184,11 +184,11 @@ fn is_counter() -> bool {
 pub(crate) struct Base {
     /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
-    /// Time zero, in ticks.
+    /// Time zero of the process, in ticks of the tracer's clock.
     pub(crate) ticks: u64,
-    /// Time zero as CLOCK_MONOTONIC shows it, in ns.
+    /// Time zero of the process as CLOCK_MONOTONIC shows it, in ns.
     pub(crate) monotonic_ns: u64,
-    /// Time zero as the wall clock shows it, in ns since 1970-01-01 UTC.
+    /// Time zero of the process as the wall clock shows it, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 

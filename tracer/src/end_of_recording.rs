@@ -92,7 +92,7 @@ pub(crate) fn look_after() {
     }
 }
 
-/// Resets the state in a forked child, where no trace is being written.
+/// Resets the state of the end of recording in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     flush::in_child();
     exec_watchdog::wait_no_more();
@@ -112,7 +112,7 @@ fn begin_writing() -> bool {
     false
 }
 
-/// Returns the recording state in which calls are recorded now: On, or Late once a trace has been written.
+/// Returns the recording state in which calls are recorded now: On, or Late (after the trace) once a trace has been written.
 fn recording() -> State {
     if state::is_late() { State::Late } else { State::On }
 }

@@ -133,7 +133,8 @@ pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     info
 }
 
-/// Anonymizes a process block if DXT_ANONYMIZE is set, except `info` and the file names, which are anonymized already.
+/// Anonymizes a process block (a process's data in a trace) if DXT_ANONYMIZE is set, except `info` and the file names, which are anonymized
+/// already.
 pub(crate) fn process(process: &mut Process) {
     if !is_on() {
         return;

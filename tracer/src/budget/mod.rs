@@ -27,16 +27,18 @@ use quota::{Quota, Trouble};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Quota handle of this process. Null without a budget, or if the job cannot have other processes. Never freed.
+/// Handle of the node quota (file in which a node's processes reserve bytes of the job's budget). Null without a budget, or if the job
+/// cannot have other processes. Never freed.
 static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
 /// True once the quota has proved unusable. A forked child finds out for itself.
 static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
 /// Number of ranks among which the job's byte budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of segments that this process has in its spool and in the files beside the spool.
+/// Bytes of segments that this process has in its spool (file of recorded data that survives a kill) and in the files beside the spool.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of everything else (names, counters, headers) that this process has in its spool and in the files beside the spool.
+/// Bytes of everything else (names, counters, headers) that this process has in its spool (file of recorded data that survives a kill) and
+/// in the files beside the spool.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
 /// Bytes of the finished traces of this process.
 static LEFT: AtomicU64 = AtomicU64::new(0);
@@ -45,17 +47,17 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 /// True if the quota was exhausted when the spool was created, so that the spool has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
-/// True if the quota was exhausted at its last answer.
+/// True if the node quota was exhausted when this process last got an answer from the quota file.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
 /// True if the trace notes that this process uses a fixed share instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// Number of requests since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
-/// Additional access to the quota file at every request whose number is a multiple of this, unless the quota was exhausted at its last
-/// answer: an inaccessible quota file is then retried sooner than by the backoff alone.
+/// Interval of additional accesses to the quota file: every request whose number is a multiple of this accesses the file, unless the quota
+/// was exhausted at its last answer. An inaccessible quota file is then retried sooner than by the backoff of [`REQUESTS`] alone.
 const MOST_UNASKED: u64 = 64;
-/// Time that this process has waited for the quota since its last answer, in ms.
+/// Time that this process has waited for access to the quota file since it last got access, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
 /// Upper bound of [`WAITED`] for a request to write more data, in ms.
 const MOST_TO_TAKE: u32 = 20;
@@ -81,7 +83,8 @@ const LEAST_NAMES: u64 = 8 << 10;
 const LEAST_SEGMENTS: u64 = 256 << 10;
 /// Bytes for segments in a spool of minimum size; once they are used, segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
-/// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block being transferred.
+/// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block of encoded segments on
+/// its way to another place.
 const COUNTERS: u64 = 256 << 10;
 /// Maximum size, in bytes, of a request for names and counters that is never refused, so that counters stay exact and calls keep their file names.
 const SMALL_PIECE: u64 = 128 << 10;
@@ -116,7 +119,7 @@ fn prepared() -> Option<&'static Quota> {
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the quota, unless it proved unusable.
+/// Returns the handle of the node quota; `None` if there is none or it proved unusable.
 fn quota() -> Option<&'static Quota> {
     prepared().filter(|_| !IS_UNUSABLE.load(Ordering::Relaxed))
 }
@@ -209,7 +212,7 @@ fn covers(bytes: u64) -> bool {
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Resets the backoff, so that the next request accesses the quota file.
+/// Resets the backoff of requests to the node quota, so that the next request accesses the quota file.
 pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }

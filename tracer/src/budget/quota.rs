@@ -25,11 +25,11 @@ pub(super) struct Quota {
     path: CString,
     /// Number that identifies the job; stored in the quota file.
     pub(super) job: u64,
-    /// Bytes of the job's budget that belong to this node.
+    /// Bytes of the job's budget that the processes of this node may use together.
     pub(super) part: u64,
-    /// Upper bound for this process, in bytes, from data available before MPI_Init.
+    /// Upper bound for the bytes of this process's files, from data available before MPI_Init.
     pub(super) share: u64,
-    /// Bytes reserved for this process.
+    /// Bytes that this process has reserved in the quota file.
     reserved: AtomicU64,
     turn: Exclusive,
 }

@@ -7,7 +7,7 @@ use super::chunk::{Chunk, HEADER_BYTES, Header, State};
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a thread's first chunk, in bytes: small, since many threads make few calls.
+/// Size of a thread's first chunk (memory for its segments), in bytes: small, since many threads make few calls.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
 /// Maximum size of a chunk, in bytes.
 const LARGEST_CHUNK_BYTES: u32 = 64 << 10;

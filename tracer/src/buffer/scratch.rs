@@ -19,7 +19,7 @@ pub(super) const SPARE: usize = SLOTS - 1;
 /// Segments of one thread that wait to be folded into counters.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
-    /// Index of the thread, as in the spool.
+    /// Index of the thread whose segments these are, in the spool's list of threads.
     thread: AtomicU32,
     unused: u32,
     /// Bit mask of the slots already added to counters.

@@ -27,11 +27,11 @@ pub(crate) struct Site {
 /// Thresholds below which a process without MPI gets no trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
-    /// Minimum run time, in ns (DXT_MIN_RUN_TIME).
+    /// Minimum run time of a process that gets a trace, in ns (DXT_MIN_RUN_TIME).
     pub(crate) run_time_ns: u64,
-    /// Minimum bytes read and written (DXT_MIN_IO).
+    /// Minimum of the bytes that a process reads and writes to get a trace (DXT_MIN_IO).
     pub(crate) bytes: Option<u64>,
-    /// Minimum number of file calls of any type (DXT_MIN_CALLS).
+    /// Minimum number of file calls, of any type, of a process that gets a trace (DXT_MIN_CALLS).
     pub(crate) calls: Option<u64>,
 }
 

@@ -31,14 +31,15 @@ impl Share {
     }
 }
 
-/// Conditions under which a file keeps its segments; one match is enough.
+/// Conditions under which a file keeps its segments (records of single calls) in the trace; other files have only counters there. One match
+/// is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Minimum share of small accesses for a file to keep its segments.
+    /// Minimum share of small accesses, of all accesses to a file, for the file to keep its segments.
     pub(crate) small: Option<Share>,
     /// Size below which accesses count as small, in bytes.
     pub(crate) small_bytes: u64,
-    /// Minimum share of accesses not aligned to a stripe or block boundary, for a file to keep its segments.
+    /// Minimum share of accesses not aligned to a stripe or block boundary, of all accesses to a file, for the file to keep its segments.
     pub(crate) unaligned: Option<Share>,
     /// Regular expressions for paths of files that keep their segments.
     pub(crate) files: Vec<Expression>,

@@ -36,7 +36,7 @@ pub(super) fn in_child() {
     GOING.store(0, Ordering::Relaxed);
 }
 
-/// Remaining byte budget of this process.
+/// Bytes that this process may still add to traces under the job's byte budget.
 struct Room {
     /// Bytes available for segments: the process's share minus its tables and the bytes already written.
     segments: u64,
@@ -121,7 +121,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
     }
 }
 
-/// Returns the decoded segments of a piece, with times in ns since the epoch.
+/// Returns the decoded segments of a piece (chunk, packed block or scratch), with times in ns since the epoch.
 fn segments(piece: &Held, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> Vec<Segment> {
     match piece {
         Held::Slots(slots) => slots.iter().filter(|slot| buffer::is_filled(slot)).map(|s| in_ns(s, scale)).collect(),

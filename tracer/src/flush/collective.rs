@@ -69,7 +69,7 @@ impl Part {
     }
 
     /// Returns the encoded bytes and the index entries of this rank's part. `before`: file offset of the part. `first`: number of the
-    /// part's first region. `all`: number of regions in the file.
+    /// part's first region (encoded data of one process). `all`: number of regions in the file.
     fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
         if !self.preamble.is_empty() {
             count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;

@@ -105,7 +105,7 @@ pub(super) fn counted_memory() -> MemoryDef {
     MemoryDef { alignment: if is_usual { 0 } else { alignment }, ..MemoryDef::default() }
 }
 
-/// True if the offsets of the stream's segments are communicator IDs (collective MPI calls).
+/// True if the offsets of the stream's segments are communicator IDs: the stream holds collective MPI calls.
 fn is_meeting(def: &StreamDef) -> bool {
     registry::stream_by_id(StreamId(def.id)).is_some_and(|stream| stream.layer == Layer::Mpi)
 }

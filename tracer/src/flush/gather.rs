@@ -96,7 +96,7 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Wraps a record that is common to several ranks.
+    /// Makes a record without segments from `process`, the common record of several ranks.
     pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
@@ -172,7 +172,8 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
-/// Returns the process information to write, whose end time is also stored in the spool. `by`: function or signal that ends the process.
+/// Returns the process information for the trace, whose end time is also stored in the spool. `by`: function or signal that ends the
+/// process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let earlier = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);

@@ -150,7 +150,7 @@ pub(crate) fn is_left_out(config: &Config) -> bool {
     config.site.judges_processes() && stack::at_end(|| keep::is_left_out(&config.site)) == Some(true)
 }
 
-/// Resets the state in a forked child, which has written nothing.
+/// Resets the state of trace writing in a forked child, which has written nothing.
 pub(crate) fn in_child() {
     RANK_0_SPEAKS.store(false, Ordering::Relaxed);
     budget::in_child();

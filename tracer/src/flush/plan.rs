@@ -21,13 +21,13 @@ const HEAD: usize = 8;
 /// Maximum length of the path of the file (directory and name), in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
-/// Capacity for the common record, which stands for several ranks that share files.
+/// Capacity of the common record, which holds the counters of several ranks that share files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Number of pairs of a file and a layer through which the file is used.
+    /// Maximum number of pairs (file, layer through which the file is used).
     pub(super) pairs: usize,
-    /// Number of files accessed with MPI datatypes.
+    /// Maximum number of files accessed with MPI datatypes.
     pub(super) datatypes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Places the ranks' parts in the trace file that rank 0 has created.
+//! Writes the ranks' parts, each at its own offset, to the trace file that rank 0 has created.
 
 use super::collective::Mine;
 use super::plan::Plan;
@@ -19,9 +19,10 @@ pub(super) struct Spans {
     pub(super) index: Span,
     /// Trailer of the file, if written separately: by rank 0 in counters mode. In trace mode the trailer is at the end of the last rank's `index`.
     pub(super) trailer: Option<Span>,
-    /// Number of this rank's last region, and file offset of the region's flush frame (times of this flush).
+    /// Number of this rank's last region (encoded data of one process), and file offset of the flush frame (times of writing this trace) in
+    /// it.
     pub(super) flush: Option<(u32, u64)>,
-    /// Final length of the file; only on the rank that truncates the file.
+    /// Length to which the complete file is truncated, in bytes; only on the rank that truncates the file.
     pub(super) length: Option<u64>,
 }
 
@@ -109,10 +110,10 @@ impl Sink {
         repair(file, spans, MOST_BYTES)
     }
 
-    /// Rewrites this rank's flush frame with the current times. Call only while no other rank writes to this range.
+    /// Rewrites this rank's flush frame (times of writing this trace) with the current times. Call only while no other rank writes to this
+    /// range.
     ///
-    /// # Errors
-    /// Fails if the file cannot be written.
+    /// # Errors Fails if the file cannot be written.
     pub(super) fn describe(&self, spans: &Spans) -> Result<(), String> {
         match (&self.file, spans.flush) {
             (Some(file), Some((region, at))) => file.write_at(&stages::times().frame(region), at),

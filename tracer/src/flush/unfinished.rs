@@ -252,7 +252,7 @@ pub(super) mod in_work {
     }
 }
 
-/// Returns the `number`-th candidate (from 1) for the final name.
+/// Returns the `number`-th candidate (from 1) for the final file name of a trace.
 fn final_name(stem: &str, number: u32) -> Result<CString, String> {
     let number = if number == 1 { String::new() } else { format!(".{number}") };
     c_string(format!("{stem}{number}.dxt"))

@@ -71,7 +71,7 @@ pub(crate) struct Asked {
     pub(crate) name: *const c_char,
 }
 
-/// Time stamp of a cached name: the number of name changes so far, and the time of the coarse clock. Never 0.
+/// Time stamp of a cached path name: the number of name changes so far, and the time of the coarse clock. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 

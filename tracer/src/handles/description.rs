@@ -36,13 +36,13 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Makes an exact offset; -1 means that the call has no offset.
+    /// Makes an exact file offset; -1 means that the call has no offset.
     #[inline(always)]
     pub(crate) const fn at(offset: i64) -> Self {
         Self { offset, marks: 0 }
     }
 
-    /// Makes an offset that is flagged as an estimate if `is_estimate` is true.
+    /// Makes a file offset that is flagged as an estimate if `is_estimate` is true.
     #[inline(always)]
     pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
@@ -61,11 +61,13 @@ pub(crate) struct Description {
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
-    /// True if others move the position without taking turns ([`turns`]): other processes, or a thread whose turn was taken over.
+    /// True if others move the position without the serialization of [`turns`]: other processes, or a thread whose turn (right to move the
+    /// position) was taken over.
     others: AtomicBool,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Owner of the turn to move the position ([`turns`]), or 0. While not 0, the record is not reused for another file.
+    /// Number of the thread or stack frame that alone may move the position now (owner of the turn, see [`turns`]), or 0. While not 0, the
+    /// record is not reused for another file.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
     /// Position of the C stream on this description, if any.
@@ -300,7 +302,8 @@ mod tests {
     use super::*;
     use crate::registry::{Identity, find_or_add};
 
-    /// Checks that records are reused only without references and turns. A single test, since all tests of the process share the table.
+    /// Checks that records are reused only without references and calls in progress. A single test, since all tests of the process share
+    /// the table.
     #[test]
     fn records_are_used_again_once_nothing_refers_to_them() {
         crate::registry::prepare_for_tests();

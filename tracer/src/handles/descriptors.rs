@@ -169,7 +169,7 @@ fn not_recorded(state: *mut Description) -> Known {
     if state == NOT_TRACED { Known::NotRecorded } else { Known::Nothing }
 }
 
-/// Looks up a descriptor number that is beyond [`REACH`].
+/// Looks up a descriptor number that is not below [`REACH`], so that the calling thread's descriptor table must be checked.
 #[cold]
 fn beyond(number: libc::c_int) -> Known {
     if tables::is_own() {
@@ -202,7 +202,7 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
     }
 }
 
-/// State of an unknown descriptor number, read before the kernel is asked about the number.
+/// Table state of an unknown descriptor number, read before the kernel is asked about the number.
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
@@ -224,7 +224,7 @@ pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'s
     booked
 }
 
-/// Returns the state of `number` right after a call has created the descriptor.
+/// Returns the table state of descriptor `number` right after a call has created the descriptor.
 pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
@@ -256,7 +256,7 @@ pub(super) fn open(
     description
 }
 
-/// Replaces the state of a descriptor's table entry and releases the previous open file description.
+/// Replaces the state of a descriptor's table entry, and drops the entry's reference to its previous open file description.
 fn put(slot: &Descriptor, state: *mut Description) {
     slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }

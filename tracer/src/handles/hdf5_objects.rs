@@ -25,7 +25,7 @@ pub(crate) struct Hdf5Id {
     pub(crate) id: i64,
 }
 
-/// Addresses of objects, by the key that combines identifier and library.
+/// Addresses of the records of HDF5 files and data sets, by the key that combines identifier and library.
 static OBJECTS: FixedTable<AtomicUsize, 8192, 8> = FixedTable::new();
 
 impl Hdf5Id {

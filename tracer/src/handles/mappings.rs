@@ -5,7 +5,7 @@ use crate::memory::{FixedTable, Zeroed};
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// Mapped address range, without its start address.
+/// Mapped address range; its start address is the key in the table.
 struct Range {
     length: AtomicUsize,
     offset: AtomicI64,

@@ -10,13 +10,13 @@ use std::mem::MaybeUninit;
 /// Nonblocking MPI-IO operation in progress. Only a call that may complete it (MPI_Wait, MPI_Test, ...) holds references to the operation.
 pub(crate) type MpiRequest = Entry<Operation>;
 
-/// Data of an [`MpiRequest`].
+/// Data of a nonblocking MPI-IO operation in progress.
 pub(crate) struct Operation {
     handle: Cell<usize>,
     submitted: Cell<MaybeUninit<Submitted>>,
     /// Index of the request in the program's array of requests.
     index: Cell<u32>,
-    /// Next request that the same call holds, or null.
+    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete, or null.
     next: Cell<*const MpiRequest>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Submitted {
 }
 
 static REQUESTS: FixedTable<Operation, 4096, WINDOW> = FixedTable::new();
-/// Number of table entries that are searched for a request handle.
+/// Number of table entries that are searched for a request handle, or for a free entry.
 const WINDOW: usize = 32;
 
 /// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete requests.

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Maximum number of file records for names on which calls failed, so that a search along a path (like PATH) cannot fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
-/// Returns the limit in effect: [`MOST_FAILED_NAMES`], or in counters mode, which has room for few files, a quarter of the files.
+/// Returns the maximum number of file records for names on which calls failed: [`MOST_FAILED_NAMES`], or in counters mode, which has room
+/// for few files, a quarter of the files.
 fn most_failed_names() -> u32 {
     match crate::config::current() {
         Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,

@@ -52,7 +52,8 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable) and is not truncated.
+/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable from this process's root) and is
+/// not truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }

@@ -76,9 +76,9 @@ pub(crate) struct Stored {
 // SAFETY: all-zero bits are valid numbers and null pointers.
 unsafe impl Zeroed for Stored {}
 
-/// Descriptor check done: the operation's file is known.
+/// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is known.
 const CERTAIN: u64 = 0;
-/// Descriptor check done: the operation's file is unknown.
+/// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
 /// Number of the next descriptor check; distinguishes it from the check of an earlier operation in the same table entry.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -87,8 +87,8 @@ const NUMBER_BITS: u32 = 16;
 static OPERATIONS: FixedTable<Stored, 4096, 64> = FixedTable::new();
 
 impl Place {
-    /// Claims the table entry for this thread; false if the entry no longer belongs to the operation with this key and sequence number
-    /// (`turn`).
+    /// Claims the table entry of an asynchronous operation for this thread; false if the entry no longer belongs to the operation with this
+    /// key and sequence number (`turn`).
     fn hold_turn(&self, key: Key, turn: u64) -> bool {
         if !self.hold(key.word()) {
             return false;
@@ -115,7 +115,8 @@ impl Place {
         }
     }
 
-    /// Fixes the target of the operation with descriptor check `number`, since later changes of the resolved descriptor do not matter.
+    /// Stores for good which file the operation with descriptor check `number` uses, since later changes of the resolved descriptor do not
+    /// matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
@@ -189,7 +190,8 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Fixes the target of the operation at table index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
+/// Stores for good which file is used by the operation at table index `place`: the submitting call has returned, so the kernel has resolved
+/// the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     let place = OPERATIONS.get(place.into());
     place.into_iter().for_each(|place| settle_in(place, owner, turn));
@@ -203,7 +205,7 @@ fn settle_in(place: &Place, owner: usize, turn: u64) {
     }
 }
 
-/// Fixes the target of an operation like [`settle`], if its table index is unknown.
+/// Stores for good which file an operation uses, like [`settle`], if its table index is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     find(key, turn).into_iter().for_each(|place| settle_in(place, key.owner, turn));
 }

@@ -135,7 +135,7 @@ enum Looked {
     Recorded(&'static Description),
     NotRecorded,
     NotOpen,
-    /// The descriptor number changed while the kernel was asked.
+    /// The descriptor number was changed by another thread while the kernel was asked.
     Changed,
 }
 

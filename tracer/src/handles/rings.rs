@@ -30,7 +30,7 @@ pub(crate) struct State {
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// Storage for data that module `hooks` keeps about a ring that the tracer has mapped.
+/// Memory, in words, for the data of module `hooks` about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
 // SAFETY: a record can be found only once it is complete.
@@ -85,7 +85,7 @@ pub(super) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
 
-/// Stores `mapped` in a record that is never freed.
+/// Stores `mapped`, the data about a mapped ring, in a record that is never freed; returns its address, or `None` if no memory is left.
 pub(crate) fn keep(mapped: Mapped) -> Option<*mut Mapped> {
     MAPPINGS.push(mapped).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
 }
@@ -137,7 +137,7 @@ pub(crate) fn forget_all() {
 }
 
 impl Ring {
-    /// Returns the unique ID by which asynchronous operations refer to this ring.
+    /// Returns the unique ID of this ring, by which its asynchronous operations are found.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// True once some thread may have a descriptor table of its own.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once another process may change the descriptor table unseen, so that any number may refer to any file.
+/// True once another process shares the descriptor table and may change it unseen, so that any number may refer to any file.
 static LOST: AtomicBool = AtomicBool::new(false);
 /// Thread ID of a thread that uses the process's descriptor table, for comparison; 0 if none is known.
 static REFERENCE: AtomicI32 = AtomicI32::new(0);

@@ -22,7 +22,7 @@ pub(super) struct Batch {
 struct Same {
     key: u64,
     members: u64,
-    /// Bit mask of the members that are writes.
+    /// Bit mask of the group's segments that are writes.
     writes: u64,
 }
 

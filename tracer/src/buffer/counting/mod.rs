@@ -35,7 +35,7 @@ struct Chunk {
     tid: AtomicU32,
     /// True while a thread, the owner or the writer of the trace, folds the chunk into counters.
     folding: AtomicBool,
-    /// Work space of the fold, used only by the thread that has set `folding`.
+    /// Work space for folding the chunk's segments into counters, used only by the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
 }
 
@@ -49,7 +49,7 @@ unsafe impl Record for Chunk {
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks at which the next search for the chunk of an ended thread begins.
+/// Number of chunks of all threads at which the next search for the chunk of an ended thread begins.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 /// Index of the chunk at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
@@ -68,7 +68,7 @@ pub(crate) fn begin(threads: usize) {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Allocates chunks for 64 more threads now, because allocation is impossible later.
+/// Allocates the chunks (memory for segments) of 64 more threads now, because allocation is impossible later.
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());

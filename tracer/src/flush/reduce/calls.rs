@@ -10,7 +10,7 @@ use std::ffi::c_void;
 struct Op(Handle);
 
 impl Op {
-    /// Registers a commutative operator with MPI; returns `None` if MPI refuses.
+    /// Registers a commutative reduction operator with MPI; returns `None` if MPI refuses.
     fn new(operator: Operator) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS;
@@ -48,7 +48,7 @@ impl Drop for Words {
 /// the number of shared files, and so the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
-    /// Element datatypes with their capacities, by increasing number of files that rank 0 lacks.
+    /// Datatypes of reduction elements (the data of one rank), each with its capacity, by increasing number of files that rank 0 lacks.
     elements: Vec<(Room, Words)>,
     merge_users: Op,
     users: Words,
@@ -92,12 +92,12 @@ impl Tools {
         (Users::take(&all), code == SUCCESS)
     }
 
-    /// Returns the maximum number of files that rank 0 lacks for which a datatype has capacity.
+    /// Returns the largest number of files unknown to rank 0 that a datatype has capacity for.
     pub(super) fn most_files(&self) -> usize {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }
 
-    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks, or the largest datatype if none has that capacity.
+    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks, or the largest datatype if none suffices.
     fn element(&self, files: usize) -> Option<&(Room, Words)> {
         self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
     }

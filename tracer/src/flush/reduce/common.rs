@@ -50,7 +50,7 @@ pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
-    /// Texts of the notes, in the order of their counts in the sums.
+    /// Texts of the notes (counts of events that were not recorded), in the order of their counts in the sums.
     pub(super) notes: &'a [(String, u64)],
 }
 

@@ -4,7 +4,7 @@ use crate::flush::counted;
 use crate::registry::File;
 use trace_format::meta::{FileDef, FileKind};
 
-/// Number of 64-bit words before the path.
+/// Number of 64-bit words before the path in an encoded description.
 const HEAD: usize = 5;
 /// Maximum length of a file's path in a description, in bytes. Files with longer paths are not reduced: each rank writes its own record.
 const PATH_BYTES: usize = 400;
@@ -15,7 +15,7 @@ pub(super) const fn has_room(file: &File) -> bool {
     file.reported.len() <= PATH_BYTES
 }
 
-/// Encodes the definition of a file whose path fits ([`has_room`]).
+/// Encodes the definition of a file as words of fixed number. The path must fit ([`has_room`]).
 pub(super) fn put(file: &File) -> [u64; DESCRIBED] {
     words(&counted::definition(file, &[]))
 }

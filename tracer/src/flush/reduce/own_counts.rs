@@ -18,7 +18,7 @@ use trace_format::spread::{RankShare, Spread};
 #[derive(Clone, Copy)]
 pub(super) struct Rank<'a> {
     pub(super) rank: u32,
-    /// Hash of the name of the rank's node.
+    /// Hash of the name of the node on which the rank runs.
     pub(super) node: u64,
     pub(super) scale: &'a TickScale,
     /// Time at which the rank left the barrier that aligns the ranks' clocks, in ns since the rank's epoch.

@@ -10,7 +10,7 @@ const USER: usize = 2;
 const LEAST: usize = 1 << 8;
 /// Maximum capacity of a table, in files.
 const MOST: usize = 1 << 13;
-/// Assumed number of files that only one rank uses, in case rank 0 has hardly any files.
+/// Number of files, assumed to be used by one rank each, for which the table has room even if rank 0 has hardly any files.
 const SOME: usize = 16;
 
 /// Odd multiplier with well-distributed bits (2^64 over the golden ratio), with which hashes are scrambled.

@@ -183,7 +183,7 @@ hooks! {
     /// Wraps H5Dopen of HDF5 1.8 and later.
     H5Dopen2(location: Hid, name: *const c_char, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// Wraps H5Dcreate of HDF5 1.6, which libraries still export.
+    /// Wraps H5Dcreate of HDF5 1.6 (create a data set), which libraries still export.
     H5Dcreate1(location: Hid, name: *const c_char, datatype: Hid, space: Hid, creation: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Named, (location, name), real);
     /// Wraps H5Dcreate of HDF5 1.8 and later.

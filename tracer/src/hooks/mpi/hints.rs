@@ -8,9 +8,9 @@ use crate::tls::Thread;
 use std::ffi::{CStr, c_int};
 use trace_format::meta::HintOrigin;
 
-/// Buffer size for a hint's key, in bytes; `MPI_MAX_INFO_KEY` is at most 255.
+/// Buffer size for a hint's key, in bytes: ample, since `MPI_MAX_INFO_KEY` is at most 255.
 const KEY_BYTES: usize = 512;
-/// Buffer size for a hint's value, in bytes; `MPI_MAX_INFO_VAL` is at most 1024.
+/// Buffer size for a hint's value, in bytes: ample, since `MPI_MAX_INFO_VAL` is at most 1024.
 const VALUE_BYTES: usize = 2048;
 /// Environment variables that set parameters of Open MPI's I/O.
 const PARAMETERS: [&CStr; 7] = [

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 pub(super) enum Answer {
     Readable,
     Unreadable,
-    /// Unknown: the kernel may not be asked.
+    /// Unknown if the memory is readable: the kernel may not be asked (seccomp).
     NotAsked,
 }
 
