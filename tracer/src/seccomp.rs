@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True once the user has been informed that the program confines itself.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// True if programs are inspected before they are started. False while tracing is off: no system calls may be made then.
+/// True if the tracer inspects the programs that this one is about to start. False while tracing is off: no system calls may be made then.
 static INSPECTS: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn inspect_programs(inspects: bool) {

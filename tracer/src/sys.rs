@@ -45,7 +45,7 @@ impl Drop for Claim {
     }
 }
 
-/// True if the gate is shut: the tracer may make no more system calls.
+/// True if the gate of the tracer's system calls is shut: the tracer may make no more system calls.
 #[inline]
 pub(crate) fn is_shut() -> bool {
     SHUT.load(Ordering::Relaxed)
@@ -72,12 +72,12 @@ pub(crate) fn shut() {
     CONFINED.store(true, Ordering::SeqCst);
 }
 
-/// Resets the gate in a forked child: system calls in progress on other threads do not exist in the child.
+/// Resets the gate of the tracer's system calls in a forked child: system calls in progress on other threads do not exist in the child.
 pub(crate) fn in_child() {
     UNDER_WAY.store(0, Ordering::SeqCst);
 }
 
-/// Opens the gate again, because the program has not confined itself by seccomp after all.
+/// Opens the gate of the tracer's system calls again, because the program has not confined itself by seccomp after all.
 pub(crate) fn open() {
     CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);

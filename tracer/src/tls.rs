@@ -30,7 +30,7 @@ pub(crate) struct Lane {
     pub(crate) index: Cell<u32>,
     /// Size of the thread's latest chunk of the arena, in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Number of chunks that the thread has obtained so far.
+    /// Number of chunks (pieces of segment memory) that the thread has obtained so far.
     pub(crate) sequence: Cell<u32>,
     /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late_calls`]).
     pub(crate) late: Cell<u32>,

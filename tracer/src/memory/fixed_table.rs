@@ -10,11 +10,11 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 // Key words of entries without a key. Key words of entries with a key are odd.
-/// The entry was never used.
+/// Key word of a table entry that was never used.
 const NEVER: usize = 0;
-/// One thread fills or holds the entry.
+/// Key word of a table entry that one thread fills or holds, so that no other thread finds it.
 const BUSY: usize = 2;
-/// The entry was used and is free again.
+/// Key word of a table entry that was used and is free again.
 const FREE: usize = 4;
 
 /// Returns the key word of a key. Drops the highest bit, which no address, handle or descriptor of a process has.

@@ -14,14 +14,16 @@ pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// Lock for backing memory of any area. Only one thread at a time: on file systems without fallocate zeros are written, which must not
-/// overwrite another thread's data. Also, no area may grow while it is being shrunk. Waits up to 2 s, since the disk may be busy.
+/// Lock for backing memory of any area (allocating the file space behind it). Only one thread at a time: on file systems without fallocate
+/// zeros are written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk. Waits up to 2 s,
+/// since the disk may be busy.
 static BACKING: Exclusive = Exclusive::new(2_000);
 
-/// Minimum number of bytes to back at once; growth is by doubling. If the system refuses that much, private memory grows by whole pages.
+/// Minimum number of bytes to back (make usable as memory) at once; growth is by doubling. If the system refuses that much, private memory
+/// grows by whole pages.
 const LEAST_STEP: usize = 64 << 10;
 
-/// All areas that have memory, for [`each`]. Null entries are free.
+/// All areas (growable regions of the tracer's memory) that have memory, for [`each`]. Null entries are free.
 static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
 /// Growable region of address space, in private memory or in the spool.
@@ -31,7 +33,7 @@ pub(crate) struct Area {
     /// Size of the usable memory at the start of the area (backed by pages or file space), in bytes.
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Number of used bytes, in the spool's header for readers of the spool; null without a spool.
+    /// Number of bytes of the area in use, kept in the spool's header for readers of the spool; null without a spool.
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
@@ -48,7 +50,7 @@ pub(crate) struct Lent {
     pub(crate) capacity: usize,
     /// Number of bytes for which file space is already allocated (backed).
     pub(crate) backed: usize,
-    /// Number of used bytes, in the spool's header for readers of the spool.
+    /// Number of bytes of this part in use, kept in the spool's header for readers of the spool.
     pub(crate) used: &'static AtomicU64,
 }
 
@@ -62,7 +64,7 @@ pub(super) fn after_fork() {
     BACKING.after_fork();
 }
 
-/// Calls `each` for every area that has memory.
+/// Calls `each` for every area (growable region of the tracer's memory) that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
     // SAFETY: the pointer is null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);

@@ -41,9 +41,11 @@ pub(crate) struct DataSet {
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
-    /// Number of dimensions of the chunks, 0 if the data set has none; their shape in elements, and the size of their cache in bytes.
+    /// Number of dimensions of the data set's chunks; 0 if it has none.
     chunk_rank: AtomicU32,
+    /// Shape of one chunk, in elements per dimension.
     chunk: [AtomicU64; MAX_RANK],
+    /// Size of HDF5's cache for the data set's chunks, in bytes.
     chunk_cache_bytes: AtomicU64,
     /// Shape of the data set at its last open, as written to the spool's journal: [number of dimensions + 1 (0 if unknown), number of
     /// elements, end time in clock ticks of the call that first found this shape (0 if no open was seen)].

@@ -22,15 +22,15 @@ pub(super) struct Folded {
     /// End of the last segment that was added, as encoded by [`Previous::to_raw`].
     previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
-    /// Values of sums and size bins that are in written traces.
+    /// Values of the sums and of the numbers of calls per size that are in written traces.
     written: [AtomicU64; folded::COUNTS],
-    /// Values of sums and size bins as of the last snapshot ([`Folded::take`]).
+    /// Sums and numbers of calls per size when the last snapshot was taken ([`Folded::take`]).
     taken: [AtomicU64; folded::COUNTS],
-    /// Values of the extremes (minima and maxima) as of the last snapshot.
+    /// Minima and maxima when the last snapshot was taken ([`Folded::take`]).
     taken_extremes: [AtomicU64; folded::EXTREMES],
-    /// Number of the [`Adder`] that holds the counters, or 0.
+    /// Number of the [`Adder`] (a thread's access for adding segments) that holds the counters exclusively, or 0.
     adder: AtomicU64,
-    /// Values of sums and `previous` before the [`Adder`] that holds the counters began to add.
+    /// Sums and `previous` as they were before the [`Adder`] that holds the counters began to add; readers after a kill need them.
     base: [AtomicU64; folded::BASES],
 }
 

@@ -15,11 +15,11 @@ use trace_format::{Segment, StreamId};
 /// calls with an unaligned buffer].
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Counts of all calls so far.
+    /// Alignment counts of all calls so far: [calls with a known buffer address, calls with an unaligned buffer].
     seen: [AtomicU64; 2],
-    /// Value of `seen` when the snapshot for the trace being written was taken.
+    /// Value of `seen` when the counts for the trace being written were taken.
     telling: [AtomicU64; 2],
-    /// Counts that are in earlier traces.
+    /// Part of `seen` that is in earlier traces.
     reported: [AtomicU64; 2],
 }
 

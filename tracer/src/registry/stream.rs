@@ -34,12 +34,13 @@ static FOLDED: Table<Folded> = Table::new();
 pub(crate) struct Within(u8);
 
 impl Within {
-    /// Number of possible sets.
+    /// Number of values of [`Within`]: sets of the libraries (MPI, HDF5) in whose calls a call may be nested.
     pub(super) const COUNT: usize = 4;
-    /// Empty set: the program itself made the call.
+    /// Empty set of libraries: the program itself made the call.
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Builds the set. `mpi`: true if the call is inside an MPI call; `hdf5`: true if the call is inside an HDF5 call.
+    /// Builds the set of libraries that a call is nested in. `mpi`: true if the call is inside an MPI call; `hdf5`: true if the call is
+    /// inside an HDF5 call.
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
@@ -54,7 +55,7 @@ impl Within {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
     }
 
-    /// Returns the bits of [`stream_flags`] that correspond to the set.
+    /// Returns the bits of [`stream_flags`] that mark calls nested in these libraries.
     pub(super) fn flags(self) -> u8 {
         let nested = if self.mpi() { stream_flags::NESTED } else { 0 };
         nested | if self.0 & 2 != 0 { stream_flags::IN_HDF5 } else { 0 }
@@ -211,17 +212,18 @@ pub(super) fn back_ahead() {
     FOLDED.back_ahead(256 << 10);
 }
 
-/// Takes a snapshot of all streams' counters for the trace about to be written. The caller has exclusive access to segment memory (`gate`).
+/// Takes a snapshot of the counters of all streams (calls with the same file, operation and flags) for the trace about to be written. The
+/// caller has exclusive access to segment memory (`gate`).
 pub(crate) fn take_counts() {
     FOLDED.iter().for_each(Folded::take);
 }
 
-/// Ends the snapshot: its values are in a trace, or (if `written` is false) will go into the next trace.
+/// Ends the snapshot of the streams' counters: its values are in a trace, or (if `written` is false) will go into the next trace.
 pub(crate) fn settle_counts(written: bool) {
     FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
-/// Returns the counters in the snapshot of every stream that has any; times are in clock ticks.
+/// Returns the counters in the last snapshot ([`take_counts`]) of every stream that has any; times are in clock ticks.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
     for folded in FOLDED.iter() {

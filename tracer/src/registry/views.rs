@@ -58,7 +58,7 @@ pub(crate) fn views() -> impl Iterator<Item = &'static View> {
     VIEWS.iter().filter(|view| view.calls() > 0)
 }
 
-/// Resets the call counts of all views.
+/// Resets the call counts of all MPI file views.
 pub(super) fn forget_counts() {
     VIEWS.iter().for_each(|view| view.calls.store(0, Ordering::Relaxed));
 }
@@ -68,13 +68,14 @@ impl Last {
         Self { view: AtomicPtr::new(std::ptr::null_mut()), changes: AtomicU32::new(0) }
     }
 
-    /// Resets the file to the state before any view was set.
+    /// Resets the file's record to the state before any MPI file view was set.
     pub(super) fn forget(&self) {
         self.view.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.changes.store(0, Ordering::Relaxed);
     }
 
-    /// Stores a view set on `file`. Views that threads set concurrently on one file are stored in the order in which the threads arrive here.
+    /// Stores an MPI file view set on `file`. Views that threads set concurrently on one file are stored in the order in which the threads
+    /// arrive here.
     pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes == STOPPED {

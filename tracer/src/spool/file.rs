@@ -53,7 +53,7 @@ impl Place {
         }
     }
 
-    /// Returns the file's bytes to the job's budget, after the file was removed.
+    /// Returns the bytes of the spool file, which was removed, to the job's byte budget (DXT_JOB_BYTES).
     fn give_back(&self) {
         for piece in [Piece::Segments, Piece::Others] {
             piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
@@ -306,7 +306,7 @@ pub(super) fn remove() {
     saved.restore();
 }
 
-/// Unmaps and removes an unusable spool file, before any data is stored in it.
+/// Unmaps and removes an unusable spool file, before it holds any data.
 pub(super) fn abandon() {
     let saved = errno::save();
     let place = place_in_use();

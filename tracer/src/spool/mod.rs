@@ -82,8 +82,9 @@ pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// Removes such a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; reads no configuration file,
-/// which may lie on a file system that does not respond. Returns the budget reservation stored in the file: job id and bytes.
+/// Removes, when tracing is off, the spool file that this process left when it ran another program before exec(3). Searches DXT_SPOOL,
+/// TMPDIR, /tmp and /dev/shm; reads no configuration file, which may lie on a file system that does not respond. Returns the budget
+/// reservation stored in the file: job id and bytes.
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
     let reported = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
     let places = reported.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
@@ -217,7 +218,7 @@ pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-/// Keeps a descriptor of the spool directory, for the present spool or a future one.
+/// Keeps a descriptor of the spool directory, so that the spool can be reached when path names lead elsewhere (chroot(2)).
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };

@@ -59,7 +59,7 @@ fn add_taken(block: &[u8]) -> bool {
     done
 }
 
-/// Writes `block` at file offset `at`. If space runs out, the next block overwrites the partial block.
+/// Writes `block` at offset `at` of the spill file. If space runs out, the next block overwrites the partial block.
 fn write(block: &[u8], at: usize) -> Option<()> {
     if (at + block.len()) as u64 > crate::process::size_limit() {
         return None;
@@ -92,7 +92,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Marks all blocks that are in no trace as taken for the trace about to be written.
+/// Marks all packed blocks (encoded segments) of the spill file that are in no trace as taken for the trace about to be written.
 pub(crate) fn take() {
     TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
     show();
@@ -109,7 +109,7 @@ fn show() {
     super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
 }
 
-/// Returns the blocks of the spill file that are taken for the trace being written.
+/// Returns the packed blocks (encoded segments) of the spill file that are taken for the trace being written.
 pub(crate) fn taken() -> &'static [u8] {
     let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
     blocks(to).get(from..).unwrap_or_default()

@@ -86,7 +86,7 @@ pub(crate) fn shrink(scale: usize) {
     }
 }
 
-/// Value of `holder` for a stack that was released for good.
+/// Value of `holder` for a stack whose memory was released for good.
 const GONE: usize = usize::MAX;
 
 /// Frees, in a forked child, the stacks of threads that do not exist in the child.

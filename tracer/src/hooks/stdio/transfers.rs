@@ -27,7 +27,7 @@ pub(super) enum Moved {
 }
 
 impl Moved {
-    /// Returns the lower bound of the bytes transferred; -1 if the call may have failed without transferring any byte.
+    /// Returns the lower bound of the bytes that a stdio call transferred; -1 if the call may have failed without transferring any byte.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -158,7 +158,7 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the bytes read by a call that needed only the stream's buffer; `None` if the call may have refilled the buffer.
+/// Returns the bytes read by a call that needed only bytes already in the stream's buffer; `None` if the call may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;

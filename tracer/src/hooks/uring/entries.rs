@@ -41,7 +41,7 @@ enum Asked {
     /// Changes the list of files registered with the ring.
     Registers,
     Nothing,
-    /// Acts on files in a way that is not recorded.
+    /// Acts on files in a way that is not recorded; the operation is only counted.
     Unseen,
 }
 
