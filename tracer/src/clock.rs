@@ -14,7 +14,7 @@ static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// True if ticks came from the processor's counter before the clock was stopped; a resumed clock uses the counter again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
-/// Clock that [`of_call`] reads: `BY_CLOCK`, `BY_COUNTER` or `UNTIMED`.
+/// Clock that [`of_call`] reads for start and end of calls: `BY_CLOCK`, `BY_COUNTER` or `UNTIMED`.
 static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
 /// [`of_call`] reads the same clock as [`now`], through a function call.
 const BY_CLOCK: u8 = 0;
@@ -180,7 +180,7 @@ fn is_counter() -> bool {
     if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
 }
 
-/// Time zero of the process, as each clock shows it.
+/// Time zero of the process (its start or fork), as each clock shows it.
 pub(crate) struct Base {
     /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
@@ -218,7 +218,7 @@ pub(crate) struct Calibration {
     pub(crate) scale: TickScale,
     /// Ticks per second.
     pub(crate) hz: u64,
-    /// Clock that ticks come from.
+    /// Clock that ticks come from: the processor's counter or CLOCK_MONOTONIC.
     pub(crate) source: ClockSource,
     /// Wall-clock time of the process's time zero, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,

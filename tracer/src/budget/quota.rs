@@ -19,7 +19,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
 
-/// Quota of a node for one job, and this process's reservation.
+/// Bytes that the processes of one job on this node may use together, and this process's reservation.
 pub(super) struct Quota {
     pub(super) directory: CString,
     path: CString,
@@ -34,7 +34,7 @@ pub(super) struct Quota {
     turn: Exclusive,
 }
 
-/// Reason why the quota could not be changed.
+/// Reason why the node quota file could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself by seccomp.
@@ -58,7 +58,7 @@ static OPEN: AtomicI32 = AtomicI32::new(-1);
 /// Identity of the open quota file, by which a forked child recognizes its copy of the descriptor [`OPEN`].
 static FILE: Identity = Identity::new();
 
-/// Open quota file, locked or not.
+/// Descriptor of the open quota file, locked or not; closed on drop.
 struct Opened(libc::c_int);
 
 impl Opened {
@@ -150,17 +150,18 @@ impl Quota {
         Some(Self { directory, path, job, part, share, reserved, turn })
     }
 
-    /// Returns the number of bytes reserved for this process.
+    /// Returns the number of bytes that this process has reserved in the quota file.
     pub(super) fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Takes over `bytes` that the process reserved when it ran another program, before exec(3).
+    /// Takes over, as this process's reservation, `bytes` that it reserved when it ran another program, before exec(3).
     pub(super) fn adopt(&self, bytes: u64) {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Resets the state in a forked child, which has reserved nothing. Closes the quota file in case another thread of the parent had it open.
+    /// Resets the reservation in a forked child, which has reserved nothing. Closes the quota file in case another thread of the parent had
+    /// it open.
     pub(super) fn in_child(&self) {
         let open = OPEN.swap(-1, Ordering::Relaxed);
         // In the child, the descriptor number may belong to another file.

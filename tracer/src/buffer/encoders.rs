@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::write::Encoder;
 
 struct Place {
-    /// Identifier of the thread that uses the encoder, or 0.
+    /// Number (`tls::number`) of the thread that uses the encoder, or 0.
     taken: AtomicUsize,
     tools: UnsafeCell<Option<(Encoder, Vec<u8>)>>,
 }

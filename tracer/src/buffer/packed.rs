@@ -20,7 +20,7 @@ use trace_format::{Segment, spool};
 struct BlockHeader {
     /// Size of the block in bytes, without this header.
     bytes: AtomicU32,
-    /// Index of the segments' thread in the table of threads.
+    /// Index of the thread that made the block's callsin the table of threads.
     thread: AtomicU32,
     /// Sequence number of the packed chunk among its thread's chunks.
     sequence: AtomicU32,
@@ -122,9 +122,9 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
 
 /// Place where a packed block (encoded segments of a chunk) was stored.
 enum Stored {
-    /// In the chunk that collects packed blocks, or in the spill file.
+    /// In the chunk of the arena that collects packed blocks, or in the spill file.
     Elsewhere,
-    /// In the chunk whose segments the block holds. That chunk collects packed blocks from now on.
+    /// In the same chunk from which the block's segments came. That chunk collects packed blocks from now on.
     Here,
     /// Not stored, since the block is larger than half of the chunk.
     Nowhere,

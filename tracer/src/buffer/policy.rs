@@ -141,7 +141,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     counted
 }
 
-/// Folds consecutive segments of one stream into its counters; returns the number of segments counted.
+/// Folds consecutive segments of one stream (file and operation) into the stream's counters; returns the number of segments counted.
 fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };

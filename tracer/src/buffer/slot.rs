@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::segment::{MARKS, TAKEN};
 use trace_format::{Segment, StreamId};
 
-/// Memory for one segment. The end time is stored last and cleared first, so that a reader that sees an end time also sees the other fields.
+/// Memory for one segment (record of one call). The end time is stored last and cleared first, so that a reader that sees an end time also
+/// sees the other fields.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -37,7 +38,7 @@ impl Slot {
         unsafe { &*(address as *const Self) }
     }
 
-    /// Stores a segment in an empty slot to which only the caller may write.
+    /// Stores a segment (record of one call) in an empty slot to which only the caller may write.
     #[inline(always)]
     pub(crate) fn fill(&self, segment: &Segment) {
         self.offset.store(segment.offset, Ordering::Relaxed);
@@ -72,7 +73,7 @@ impl Slot {
         (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
-    /// Returns the stored fields without checks. The slot must be filled, or writable only by the caller.
+    /// Returns the stored fields without checking if a segment is complete. The slot must be filled, or writable only by the caller.
     #[inline]
     pub(crate) fn stored(&self) -> Segment {
         Segment {

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 /// Maximum size of a file read by [`content`], such as the configuration file, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Variables set by a configuration file.
+/// Variables set by a configuration file, with its path and line numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct File {
     path: Vec<u8>,

@@ -31,15 +31,15 @@ pub(crate) enum FlushMode {
     Process,
 }
 
-/// Treatment of segments when the buffer is full (`DXT_OVERFLOW`).
+/// Treatment of segments (records of calls) when the buffer is full (`DXT_OVERFLOW`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// Compresses segments in memory; segments that still do not fit are folded into counters.
+    /// Compresses segments (records of calls) in memory; segments that still do not fit are folded into counters.
     #[default]
     Compact,
-    /// Compresses segments and appends them to a node-local file.
+    /// Compresses segments (records of calls) and appends them to a node-local file.
     Spill,
-    /// Folds segments into counters: totals stay exact, single calls are lost.
+    /// Adds segments (records of calls) to counters only: totals stay exact, single calls are lost.
     Fold,
 }
 
@@ -65,9 +65,9 @@ pub(crate) struct Config {
     pub(crate) output_made: Option<Made>,
     /// File permissions of traces (mode bits as in chmod(2)).
     pub(crate) trace_mode: u32,
-    /// Maximum size of the process's segment buffer, in bytes.
+    /// Maximum size of the process's buffer for records of I/O calls, in bytes.
     pub(crate) buffer_max: usize,
-    /// Maximum size of the buffer for collective MPI calls, in bytes.
+    /// Maximum size of the buffer for records of collective MPI calls, in bytes.
     pub(crate) mpi_buffer_max: usize,
     pub(crate) overflow: Overflow,
     pub(crate) spool: Spool,

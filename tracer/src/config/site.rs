@@ -20,7 +20,7 @@ pub(crate) struct Site {
     pub(crate) kill_switch: Vec<u8>,
     /// Path of the file with the key for hashing names (DXT_ANONYMIZE); empty for none.
     pub(crate) anonymize: Vec<u8>,
-    /// Pairs (variable, value) of the settings that omit processes or jobs; stored in the trace.
+    /// Pairs (variable, value) of the settings that leave processes or jobs untraced; stored in the trace.
     pub(super) described: Vec<(&'static str, String)>,
 }
 

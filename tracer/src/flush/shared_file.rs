@@ -113,7 +113,8 @@ impl Sink {
     /// Rewrites this rank's flush frame (times of writing this trace) with the current times. Call only while no other rank writes to this
     /// range.
     ///
-    /// # Errors Fails if the file cannot be written.
+    /// # Errors
+    /// Fails if the file cannot be written.
     pub(super) fn describe(&self, spans: &Spans) -> Result<(), String> {
         match (&self.file, spans.flush) {
             (Some(file), Some((region, at))) => file.write_at(&stages::times().frame(region), at),

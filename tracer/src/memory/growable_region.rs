@@ -186,7 +186,7 @@ impl Area {
         }
     }
 
-    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because that is impossible later.
+    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because system calls are impossible later (seccomp).
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);

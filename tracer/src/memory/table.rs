@@ -53,7 +53,8 @@ impl<T: Record> Table<T> {
         unsafe { self.area.lend(part) };
     }
 
-    /// Backs (makes usable) the first `bytes` of the table ahead of need; see [`Area::back_ahead`].
+    /// Backs (makes usable) the first `bytes` of the table ahead of need, because system calls are impossible later (seccomp); see
+    /// [`Area::back_ahead`].
     pub(crate) fn back_ahead(&self, bytes: usize) {
         self.area.back_ahead(bytes);
     }

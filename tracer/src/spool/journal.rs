@@ -26,7 +26,7 @@ pub(super) fn lend(part: Lent) {
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
-/// Commits memory of the journal now, because that is impossible later.
+/// Commits memory of the spool's journal now, because system calls are impossible later (seccomp).
 pub(crate) fn back_ahead() {
     if let Some(area) = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept)) {
         area.back_ahead(1 << 20);

@@ -19,7 +19,7 @@ use trace_format::meta::ThreadDef;
 
 /// Maximum number of times that a thread yields the processor to another thread that is folding the same chunk.
 const MOST_YIELDS: u32 = 1_000;
-/// Minimum number of chunks before the first search for the chunk of an ended thread.
+/// Number of chunks (one per thread) from which the tracer searches for the chunk of an ended thread, to reuse it.
 const FIRST_CHECK: usize = 32;
 
 /// Maximum number of times, over all chunks, that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs
@@ -27,7 +27,7 @@ const FIRST_CHECK: usize = 32;
 /// thread.
 const MOST_TOLD: u32 = 1 << 16;
 
-/// Chunk of a thread in counters mode.
+/// Memory of a thread for its segments in counters mode.
 struct Chunk {
     /// Slots of the chunk; null until allocated.
     waiting: AtomicPtr<Scratch>,
@@ -56,19 +56,19 @@ static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
 /// Number of times that the spool was informed of a chunk's new thread.
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// True in counters mode: segments are only counted, not recorded.
+/// True in counters mode: calls are only counted, not recorded individually.
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Starts counters mode, with room for `threads` concurrent threads.
+/// Starts counters mode (calls are only counted), with room for `threads` concurrent threads.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
     SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Allocates the chunks (memory for segments) of 64 more threads now, because allocation is impossible later.
+/// Allocates the chunks (memory for segments) of 64 more threads now, because system calls are impossible later (seccomp).
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
@@ -179,7 +179,7 @@ impl Chunk {
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Writes the id of the chunk's new thread to the spool, whose readers see each chunk as one thread.
+    /// Writes the kernel id of the chunk's new thread to the spool, whose readers see each chunk as one thread.
     fn tell(&self, tid: u32) {
         if journal::is_kept()
             && let Some(waiting) = self.waiting()
