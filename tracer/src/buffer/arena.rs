@@ -47,7 +47,7 @@ impl Arena {
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
-    /// Commits the memory of the whole arena now, because system calls (seccomp) will be impossible later.
+    /// Commits the memory of the whole arena now, because system calls are impossible later (seccomp).
     pub(crate) fn back_ahead(&self) {
         self.area.back_ahead(usize::MAX);
     }

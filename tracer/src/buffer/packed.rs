@@ -20,7 +20,7 @@ use trace_format::{Segment, spool};
 struct BlockHeader {
     /// Size of the block in bytes, without this header.
     bytes: AtomicU32,
-    /// Index of the thread that made the block's callsin the table of threads.
+    /// Index of the thread that made the block's calls, in the table of threads.
     thread: AtomicU32,
     /// Sequence number of the packed chunk among its thread's chunks.
     sequence: AtomicU32,

@@ -41,9 +41,9 @@ pub(crate) struct Triggers {
     pub(crate) small_bytes: u64,
     /// Minimum share of accesses not aligned to a stripe or block boundary, of all accesses to a file, for the file to keep its segments.
     pub(crate) unaligned: Option<Share>,
-    /// Regular expressions for paths of files that keep their segments.
+    /// Regular expressions for paths of files that keep their segments (records of single calls).
     pub(crate) files: Vec<Expression>,
-    /// Regular expressions for ranks (decimal numbers) whose files all keep their segments.
+    /// Regular expressions for ranks (decimal numbers) whose files all keep their segments (records of single calls).
     pub(crate) ranks: Vec<Expression>,
 }
 
@@ -53,7 +53,7 @@ impl Default for Triggers {
     }
 }
 
-/// Access counts of a file, on which triggers decide.
+/// Access counts of a file, by which triggers decide if its segments (records of single calls) are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
     pub(crate) all: u64,
@@ -68,13 +68,14 @@ impl Triggers {
         self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }
 
-    /// True if all files of `rank` keep their segments. A process without a rank (-1) counts as rank 0, as in Darshan.
+    /// True if all files of `rank` keep their segments (records of single calls). A process without a rank (-1) counts as rank 0, as in
+    /// Darshan.
     pub(crate) fn keep_all_of(&self, rank: i32) -> bool {
         let rank = rank.max(0).to_string();
         self.ranks.iter().any(|ranks| ranks.is_in(rank.as_bytes()))
     }
 
-    /// True if the file at `path` with these access counts keeps its segments.
+    /// True if the file at `path` with these access counts keeps its segments (records of single calls).
     pub(crate) fn keep(&self, path: &[u8], accesses: &Accesses) -> bool {
         let reached = |share: Option<Share>, part| share.is_some_and(|share| share.is_reached(part, accesses.all));
         reached(self.small, accesses.small)

@@ -38,13 +38,13 @@ pub(super) fn in_child() {
 
 /// Bytes that this process may still add to traces under the job's byte budget.
 struct Room {
-    /// Bytes available for segments: the process's share minus its tables and the bytes already written.
+    /// Bytes available for segments (records of single calls): the process's share minus its tables and the bytes already written.
     segments: u64,
     tables: u64,
 }
 
 impl Room {
-    /// Returns the remaining budget of this process; `None` if there is no limit.
+    /// Returns the bytes that remain to this process under the job's byte budget; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.reported.len() as u64).sum();
@@ -97,7 +97,8 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     folded
 }
 
-/// Returns the encoded size of a piece of a thread's segments, in bytes. Encodes the segments if they are not encoded yet.
+/// Returns the encoded size of a piece (chunk, packed block or scratch) of a thread's segments, in bytes. Encodes the segments if they are
+/// not encoded yet.
 fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> u64 {
     if let Held::Slots(slots) = piece {
         let slots: Vec<Segment> =

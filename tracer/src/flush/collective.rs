@@ -56,7 +56,7 @@ use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, Inde
 use trace_format::meta::SharedName;
 use trace_format::write::{Region, count_regions, preamble, trailer};
 
-/// Encoded records that this rank contributes to the file.
+/// Encoded records that this rank contributes to the trace file.
 #[derive(Default)]
 struct Part {
     preamble: Vec<u8>,

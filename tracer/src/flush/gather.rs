@@ -117,7 +117,7 @@ impl Gathered {
         (&self.process.info.node, self.process.info.pid)
     }
 
-    /// Returns the number of segments that were encoded while the program ran.
+    /// Returns the number of segments that were encoded in memory (packed) while the program ran.
     pub(super) fn packed_segments(&self) -> u64 {
         let of = |ordered: &Ordered| match &ordered.piece {
             Held::Packed(block) => u64::from(block.head.segments),
@@ -189,7 +189,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Returns the segments; `None` if they are encoded.
+    /// Returns the segments (records of calls); `None` if they are encoded.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
@@ -198,11 +198,12 @@ impl Ordered {
     }
 }
 
-/// Segments of one chunk, packed block or scratch, until they are written to the trace.
+/// Segments (records of calls) of one chunk, packed block or scratch, until they are written to the trace.
 pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     Packed(buffer::Block),
-    /// Segments encoded for this trace with the current clock rate: the rest of a filtered block, or slots whose encoded size the byte budget needed.
+    /// Segments encoded for this trace with the current clock rate: what a filter leaves of a packed block, or segments encoded to learn
+    /// their size for the byte budget.
     Again(Vec<u8>),
 }
 

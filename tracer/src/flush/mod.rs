@@ -57,7 +57,7 @@ pub(crate) fn take() {
     notes::take();
 }
 
-/// Ends writing of the data marked by [`take`]: marks it as written, or (if `written` is false) returns it for the next trace.
+/// Ends writing of a trace with the data marked by [`take`]: marks it as written, or (if `written` is false) returns it for the next trace.
 pub(crate) fn settle(written: bool) {
     if written {
         spool::cut_is_done();
@@ -108,7 +108,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Prints the time of each stage of the flush at verbosity 2 and higher.
+/// Prints the time of each stage of the flush (writing of the trace) at verbosity 2 and higher.
 fn tell(config: &Config) {
     if config.verbose > 1 {
         // Prints nothing if there is no memory for the text.

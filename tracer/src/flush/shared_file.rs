@@ -10,7 +10,7 @@ use crate::mpi::{Handle, SUCCESS, World, api};
 /// Maximum number of bytes of a rank's part that are written through MPI, whose counts are C ints.
 const MOST_BYTES: usize = 1 << 30;
 
-/// File offset, and the bytes to write there.
+/// Bytes to write, with their file offset.
 type Span = (u64, Vec<u8>);
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct Spans {
     pub(super) length: Option<u64>,
 }
 
-/// Trace file of all ranks, as opened by one rank.
+/// Trace file that all ranks write together, as opened by this rank.
 pub(super) struct Sink {
     /// MPI's file handle if all ranks write collectively; `None` if ranks write independently.
     open: Option<Handle>,

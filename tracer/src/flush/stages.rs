@@ -90,7 +90,7 @@ pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     }
 }
 
-/// Returns the total size of a region's segment blocks before and after compression, in bytes.
+/// Returns the total size of the segment blocks in a region (encoded data of one process) before and after compression, in bytes.
 fn block_sizes(region: &[u8]) -> (u64, u64) {
     let (mut sizes, mut rest) = ((0, 0), region);
     while let Ok(frame) = FrameHeader::decode(rest, 0) {

@@ -216,7 +216,7 @@ pub(super) mod in_work {
 
     static DIRECTORY: AtomicI32 = AtomicI32::new(-1);
     static FILE: AtomicI32 = AtomicI32::new(-1);
-    /// Name of the file being written; null if there is none.
+    /// Name of the trace file being written; null if there is none.
     static NAME: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 
     pub(super) fn begin(file: &Unfinished) {
@@ -225,7 +225,7 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// Records that the descriptor `number` is about to be closed.
+    /// Forgets the trace file's descriptor if it is `number`, a descriptor that is about to be closed.
     pub(super) fn closed(number: i32) {
         let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -7,7 +7,7 @@ use trace_format::read::{BlockRef, Decoder};
 use trace_format::write::Encoder;
 use trace_format::{Segment, StreamId};
 
-/// Decoder for packed blocks, and an encoder created at first use.
+/// Decoder for packed blocks (segments encoded in memory), and an encoder created at first use.
 pub(super) struct Unpacker<'a> {
     scale: &'a TickScale,
     decoder: Decoder,
@@ -55,7 +55,8 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// Encodes segments (times in ns since the epoch) as a frame. The frame is empty if there are no segments. Returns `None` if encoding fails.
+    /// Encodes segments (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty if there are no segments.
+    /// Returns `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

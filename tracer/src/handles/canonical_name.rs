@@ -41,7 +41,7 @@ static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 /// True if openat2(2) is not available, so that names cannot be verified as plain.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// Stops using openat2(2), because the system call is not available.
+/// Stops using openat2(2) to look for symbolic links in paths, because the system call is not available.
 pub(crate) fn do_without_openat2() {
     WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
 }
@@ -230,10 +230,10 @@ impl Plain {
     }
 }
 
-/// Cache of names that contain symbolic links, with their files, by hash of the name; a new entry replaces an old one.
+/// Cache of path names that contain symbolic links, with their files, by hash of the name; a new entry replaces an old one.
 static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
-/// Cached name that contains a symbolic link. A wrong answer would need two names with the same hash that lead to the same inode.
+/// Cached path name that contains a symbolic link. A wrong answer would need two names with the same hash that lead to the same inode.
 struct Linked {
     /// Checksum of name hash, file status and the fields below; a half-written entry does not match.
     sum: AtomicU64,
@@ -251,7 +251,7 @@ impl Linked {
     }
 }
 
-/// Returns the checksum of all values that must be unchanged for a cached `file` to be reused.
+/// Returns the checksum of all values that must be unchanged for the name of a cached `file` to be reused.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
     let words =
         [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];

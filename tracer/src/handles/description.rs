@@ -15,12 +15,12 @@ use trace_format::meta::stream_flags;
 
 pub(crate) use turns::Mover;
 
-/// Source of an open file description's file position.
+/// Way in which the tracer learns an open file description's file position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
     Followed = 0,
-    /// Others move the position too (another process, a C stream); the tracer asks the kernel after each call.
+    /// Others move the file position too (another process, a C stream); the tracer asks the kernel after each call.
     Shared = 1,
     /// The file has no position (terminals and other character devices).
     None = 2,
@@ -70,7 +70,7 @@ pub(crate) struct Description {
     /// record is not reused for another file.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
-    /// Position of the C stream on this description, if any.
+    /// Cached position of the C stream that uses this description, if there is one.
     stream: StreamPosition,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn nowhere() -> &'static Description {
     &NOWHERE
 }
 
-/// True once a call may have moved the position of a description that the tracer could not identify.
+/// True once a call may have moved the file position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
 /// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
@@ -221,7 +221,7 @@ impl Description {
         }
     }
 
-    /// Marks the position as also moved by others (another process, a C stream).
+    /// Marks the file position as also moved by others (another process, a C stream).
     pub(crate) fn share(&self) {
         let followed = Position::Followed as u8;
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
@@ -234,7 +234,7 @@ impl Description {
         self.others.store(true, Ordering::Release);
     }
 
-    /// True if calls need no stream flags: nobody else moves the position, and the file was opened without special flags.
+    /// True if calls on the file are recorded without flags: nobody else moves the position, and the file was opened without special flags.
     #[inline(always)]
     pub(crate) fn is_plain(&self, used: Used) -> bool {
         used.is_plain() && !self.others.load(Ordering::Relaxed)
@@ -286,7 +286,7 @@ impl Description {
         &self.stream
     }
 
-    /// Returns the offset at which a failed call would have begun, if known without asking the kernel. `writes`: true for a write.
+    /// Returns the file offset at which a failed call would have begun, if known without asking the kernel. `writes`: true for a write.
     pub(crate) fn position(&self, writes: bool) -> i64 {
         let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         if followed && !(writes && self.appends()) {

@@ -43,12 +43,12 @@ static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Number of entries that may be read without checking which descriptor table the calling thread has: all entries or 0 ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest descriptor number ever entered in the table.
+/// Highest descriptor number ever entered in the table of descriptors.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of times so far that a descriptor number ceased to refer to a file.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
-/// Number for the next unknown state; makes each unknown state unique.
+/// Number for the state of the next descriptor that becomes unknown; makes each such state unique.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Reserves address space for the table, divided by `scale` on systems with little address space.
@@ -72,7 +72,7 @@ fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// Returns the descriptor state that follows `state` when one of the changes in progress ends.
+/// Returns the table state of a descriptor that follows `state` when one of the changes in progress ends.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }
@@ -187,7 +187,7 @@ pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// True if `number` ceased to refer to its file after the first `seen` changes of all descriptors.
+/// True if descriptor `number` ceased to refer to its file after the first `seen` changes of all descriptors.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
@@ -325,7 +325,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Returns the recorded file to which the number referred before the change.
+    /// Returns the recorded file to which the descriptor number referred before the change; `None` if it was not recorded.
     pub(crate) fn file(&self) -> Option<&'static File> {
         self.file
     }

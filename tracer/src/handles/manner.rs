@@ -1,4 +1,4 @@
-//! Open flags that affect transfers: append, synchronous and direct I/O.
+//! Open flags that affect reads and writes, and are recorded with them: append, synchronous and direct I/O.
 
 use crate::ops::Op;
 use libc::c_int;
@@ -87,7 +87,7 @@ impl Manner {
         Self::among(small << 5)
     }
 
-    /// Returns the flags that apply to a write (`writes` true) or a read. Only direct I/O matters for reads.
+    /// Returns those open flags that apply to a write (`writes` true) or a read. Only direct I/O matters for reads.
     #[inline(always)]
     pub(crate) const fn of_call(self, writes: bool) -> Self {
         if writes { self } else { Self(self.0 & stream_flags::DIRECT) }

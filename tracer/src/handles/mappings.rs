@@ -43,7 +43,7 @@ pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File)
     added.is_some()
 }
 
-/// Mapped file ranges found within a range of addresses.
+/// File ranges that are mapped within the searched range of addresses.
 pub(crate) struct Found([Option<Mapping>; MOST]);
 
 impl Found {

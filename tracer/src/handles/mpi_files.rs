@@ -19,7 +19,7 @@ pub(crate) struct State {
     pub(crate) etype_bytes: AtomicI64,
     /// File size at some earlier time, in bytes. For a transfer that ends at or below this size, the size need not be queried again.
     pub(crate) size_seen: AtomicI64,
-    /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
+    /// Split collective call (`_begin`, `_end`) in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Split {
 static FILES: FixedTable<State, 4096, 512> = FixedTable::new();
 
 impl MpiFile {
-    /// Returns the MPI file handle; 0 if the file is closed.
+    /// Returns the MPI file handle of this open file; 0 if the file is closed.
     pub(crate) fn handle(&self) -> usize {
         self.key().unwrap_or(0)
     }

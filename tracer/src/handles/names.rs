@@ -94,7 +94,7 @@ pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
     if is_recorded(path) { failed_path(path) } else { None }
 }
 
-/// True if the filters record calls on this path; otherwise counts the call as left out.
+/// True if the filters record calls on this path; otherwise counts the call as left out by a filter.
 fn is_recorded(path: &[u8]) -> bool {
     match registry::judge(path) {
         Verdict::Recorded => return true,

@@ -29,7 +29,7 @@ impl Key {
 /// Asynchronous operation in progress, with the parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Target file of the operation, if already known.
+    /// File on which the operation acts, if already known.
     pub(crate) to: Sent,
     pub(crate) op: &'static Op,
     /// File offset in bytes; -1 if the operation has none.
@@ -47,7 +47,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Returns the file offset with the open flags.
+    /// Returns the operation's file offset, with the flags to record.
     pub(crate) const fn placed(&self) -> Placed {
         Placed::at(self.offset).by(self.manner)
     }
@@ -100,7 +100,7 @@ impl Place {
         same
     }
 
-    /// Returns the target of the operation. Call this once the kernel or the C library has resolved the operation's descriptor.
+    /// Returns the file on which the operation acts. Call this once the kernel or the C library has resolved the operation's descriptor.
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that is never freed; stored before the entry became visible.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
@@ -126,7 +126,7 @@ impl Place {
     }
 }
 
-/// Iterates over the operations with this key.
+/// Iterates over the operations in progress with this key (address of control block or user data).
 fn all(key: Key) -> impl Iterator<Item = &'static Place> {
     OPERATIONS.all(key.word()).filter(move |place| place.mark.load(Ordering::Relaxed) == key.mark)
 }
@@ -210,7 +210,7 @@ pub(crate) fn settle_keyed(key: Key, turn: u64) {
     find(key, turn).into_iter().for_each(|place| settle_in(place, key.owner, turn));
 }
 
-/// Returns the target of the aio(7) operation with this key, if it was already seen complete.
+/// Returns the file of the aio(7) operation with this key, if it was already seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     all(key).find(|place| place.end_or_length.load(Ordering::Relaxed) != 0).map(|place| place.sent())
 }

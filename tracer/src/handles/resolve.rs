@@ -34,7 +34,7 @@ pub(crate) struct Opened {
     pub(crate) description: &'static Description,
 }
 
-/// Returns the recorded file to which the descriptor `number` refers, and its type.
+/// Returns the recorded file to which the descriptor `number` refers, and its type (regular file, device).
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
         // System calls are forbidden. The number was just opened, so it most likely refers to a regular file.
@@ -130,7 +130,7 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     Some(Target::uncertain(number))
 }
 
-/// Result of asking the kernel about an unknown descriptor number.
+/// Result of asking the kernel to which file an unknown descriptor number refers.
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
@@ -183,7 +183,7 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// Properties of a file from fstat(2).
+/// Properties of a file from fstat(2) that the tracer uses.
 pub(super) struct Stat {
     pub(super) identity: Identity,
     pub(super) links: u64,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 pub(crate) type Ring = Entry<State>;
 
-/// State of an io_uring ring.
+/// State of an io_uring ring, as the tracer has followed it.
 pub(crate) struct State {
     /// Unique ID of the ring, since names are reused; serves as owner of the ring's asynchronous operations.
     owner: AtomicUsize,
@@ -137,7 +137,7 @@ pub(crate) fn forget_all() {
 }
 
 impl Ring {
-    /// Returns the unique ID of this ring, by which its asynchronous operations are found.
+    /// Returns the unique ID of this io_uring ring, by which its asynchronous operations are found.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }
@@ -151,12 +151,12 @@ impl Ring {
         self.submitted.store(submitted, Ordering::Relaxed);
     }
 
-    /// Records that completions were overwritten before the tracer saw them.
+    /// Records that completions of this ring were overwritten before the tracer saw them.
     pub(crate) fn has_lost(&self) {
         self.lossy.store(true, Ordering::Relaxed);
     }
 
-    /// True if completions were overwritten before the tracer saw them.
+    /// True if completions of this ring were overwritten before the tracer saw them.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Ring {
         result
     }
 
-    /// Ends the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
+    /// Ends tracking of the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
         if !self.key().is_some_and(|name| self.hold(name)) {
             return;
@@ -226,7 +226,7 @@ impl Ring {
         }
     }
 
-    /// Marks all registered files as unknown.
+    /// Marks all files registered with the ring as unknown.
     pub(crate) fn forget_files(&self) {
         self.files().iter().for_each(|place| place.store(UNKNOWN, Ordering::Relaxed));
     }

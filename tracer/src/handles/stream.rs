@@ -26,7 +26,7 @@ pub(crate) struct StreamPosition {
     trust: AtomicU8,
     /// Position in bytes; -1 if unknown; [`NOT_LEFT`] if the stream has been moved since the last recorded call.
     at: AtomicI64,
-    /// Buffer pointers after the last call; meaningless if `at` is [`NOT_LEFT`].
+    /// Buffer pointers of the stream after the last call; meaningless if `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 
@@ -42,7 +42,7 @@ impl StreamPosition {
         }
     }
 
-    /// Sets which parties may move the position from now on, and forgets the cached position.
+    /// Sets which parties may move the file position of the stream from now on, and forgets the cached position.
     pub(crate) fn trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
         self.forget();

@@ -12,7 +12,7 @@ use std::num::NonZero;
 /// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
-    /// Open file description before the call.
+    /// Open file description to which the descriptor referred before the call.
     pub(crate) description: &'static Description,
     pub(crate) number: libc::c_int,
     /// Number of descriptor changes (close, dup2, ...) of this process up to the look-up of the descriptor, or [`NEVER`].
@@ -159,7 +159,7 @@ impl Sent {
     }
 }
 
-/// Descriptor number, and the number of descriptor changes so far when the descriptor was looked up.
+/// State of a descriptor at its look-up: its number, and the number of descriptor changes so far when the descriptor was looked up.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Since {
     pub(super) number: libc::c_int,

@@ -6,7 +6,7 @@ use super::library::{Function, Library};
 use std::ffi::{c_char, c_int, c_void};
 use trace_format::meta::Selection;
 
-/// HDF5 identifier (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
+/// Identifier of an HDF5 object (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
 pub(crate) type Hid = i64;
 
 /// Identifier `H5S_ALL`: the entire data space.
@@ -22,7 +22,7 @@ const COLLECTIVE: c_int = 1;
 /// Layout of a data set stored in chunks (`H5D_CHUNKED`).
 const CHUNKED: c_int = 2;
 
-/// Shape of a data space and its selection.
+/// Shape of an HDF5 data space, and type and size of the selection in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Type of selection (all, hyperslab, points, ...).
@@ -39,7 +39,7 @@ pub(crate) struct Shape {
 pub(crate) struct Chunks {
     /// Number of dimensions (rank in the HDF5 sense).
     pub(crate) rank: usize,
-    /// Size of a chunk per dimension, in elements.
+    /// Size of a data set's chunk per dimension, in elements.
     pub(crate) shape: [u64; MAX_RANK],
     /// Size of the chunk cache, in bytes; 0 if unknown.
     pub(crate) cache_bytes: u64,

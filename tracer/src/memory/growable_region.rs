@@ -30,7 +30,7 @@ static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()
 pub(crate) struct Area {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
-    /// Size of the usable memory at the start of the area (backed by pages or file space), in bytes.
+    /// Size of the memory usable so far, at the start of the area (backed by pages or file space), in bytes.
     backed: AtomicUsize,
     used: AtomicUsize,
     /// Number of bytes of the area in use, kept in the spool's header for readers of the spool; null without a spool.
@@ -41,7 +41,7 @@ pub(crate) struct Area {
     own_backed: AtomicUsize,
 }
 
-/// Part of the spool to serve as the memory of an area.
+/// Part of the spool (file that survives a kill) to serve as the memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
     /// Start address of this part of the spool.
@@ -71,7 +71,7 @@ pub(super) fn each(each: impl FnMut(&'static Area)) {
 }
 
 impl Area {
-    /// Returns an area without memory.
+    /// Returns an area (growable region of address space) that has no memory yet.
     pub(crate) const fn new() -> Self {
         Self {
             start: AtomicPtr::new(std::ptr::null_mut()),
@@ -147,13 +147,13 @@ impl Area {
         self.take_back();
     }
 
-    /// Returns the address of the area's first byte; null without memory.
+    /// Returns the address of the area's first byte; null if the area has no memory.
     #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Returns the maximum size of the area in bytes.
+    /// Returns the maximum number of bytes to which the area can grow.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Acquire)
     }

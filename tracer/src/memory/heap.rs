@@ -31,22 +31,22 @@ const LAST_BYTES: usize = 512 << 10;
 
 /// Address of the first heap; the heaps are contiguous. Null before they are reserved.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-/// Usable part of each heap's address space, in bytes.
+/// Part of each heap's address space that the heap may use, in bytes.
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 /// Address space of each heap, in bytes. The part beyond [`ROOM`] may have been released.
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 
 struct Heap {
-    /// Number (`tls::number`) of the thread that is using the heap, or 0.
+    /// Number (`tls::number`) of the thread that is allocating from the heap, or 0.
     holder: AtomicUsize,
     /// Blocks freed while the heap was in use, linked by their first words.
     given_back: AtomicPtr<Piece>,
-    /// Offset below which blocks date from before a fork and are leaked; see [`after_fork`].
+    /// Offset in the heap below which blocks date from before a fork and are leaked; see [`after_fork`].
     born: AtomicUsize,
     core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
 }
 
-/// Block that waits to be freed by the heap's next user.
+/// Block of memory that waits to be freed by the heap's next user.
 struct Piece {
     next: *mut Piece,
 }
@@ -155,7 +155,7 @@ impl Heap {
         Some(result)
     }
 
-    /// Queues a block to be freed by the heap's next user.
+    /// Queues a block of memory to be freed by the heap's next user.
     fn leave(&self, piece: *mut u8) {
         let piece = piece.cast::<Piece>();
         let mut head = self.given_back.load(Ordering::Relaxed);

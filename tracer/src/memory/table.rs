@@ -16,7 +16,7 @@ pub(crate) unsafe trait Record: 'static {
     const VALID_WHEN_ZERO: bool = false;
 }
 
-/// Record, followed by a flag that is set once the record is complete.
+/// Record, followed by a flag that is set once the record is complete and may be found.
 #[repr(C)]
 struct Made<T> {
     record: T,
@@ -29,7 +29,7 @@ pub(crate) struct Table<T: Record> {
 }
 
 impl<T: Record> Table<T> {
-    /// Distance between consecutive records, in bytes.
+    /// Distance between consecutive records of the table, in bytes.
     const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
 
     /// Returns a table without memory.

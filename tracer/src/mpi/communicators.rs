@@ -19,7 +19,7 @@ use trace_format::segment::NO_OFFSET;
 const MOST: usize = 4096;
 /// Size of the handle table, in entries; at least half of the entries stay free.
 const PLACES: usize = 2 * MOST;
-/// Handle value that marks a removed table entry, which may be reused.
+/// Handle value that marks a removed entry of the handle table, which may be reused.
 const REMOVED: usize = usize::MAX;
 /// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
@@ -105,8 +105,8 @@ pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i
     number(world, comm)
 }
 
-/// Returns the communicator's ID, and true if the call becomes a segment. Called after a successful call of `op`. A communicator without ID
-/// gets a new ID; if the table is full, the result is [`NO_OFFSET`].
+/// Returns the communicator's ID, and true if the call is to be recorded as a segment. Called after a successful call of `op`. A
+/// communicator without ID gets a new ID; if the table is full, the result is [`NO_OFFSET`].
 #[inline(always)]
 pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
     let handle = world.abi.handle(comm);

@@ -25,7 +25,7 @@ impl Drop for Op {
     }
 }
 
-/// MPI datatype of a fixed number of 64-bit words, which MPI does not split.
+/// MPI datatype for reduction elements: a fixed number of 64-bit words, which MPI does not split.
 struct Words(Handle);
 
 impl Words {

@@ -45,7 +45,7 @@ impl Files {
     }
 }
 
-/// Description of the ranks that the common record stands for.
+/// Description of the ranks whose counters the common record sums up.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
     pub(super) info: &'a ProcessInfo,
@@ -99,13 +99,13 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
     process
 }
 
-/// File numbers in the common record, assigned in order of first use.
+/// Numbers of the files in the common record (sums over ranks), assigned in order of first use.
 struct Numbers<'a> {
     files: &'a Files,
     known: &'a [u64],
-    /// Number of each file, by index among the shared files.
+    /// Number of each file in the common record, by index among the shared files.
     of: BTreeMap<usize, u32>,
-    /// Numbers of the files that rank 0 itself uses.
+    /// Numbers, in the common record, of the files that rank 0 itself uses.
     own: BTreeMap<*const File, u32>,
 }
 

@@ -48,12 +48,12 @@ pub(super) struct Reduced {
 }
 
 impl Reduced {
-    /// True if the file is in the common record, so that this rank need not write a record of it.
+    /// True if the file is in the common record of several ranks, so that this rank need not write a record of it.
     pub(super) fn has(&self, file: &File) -> bool {
         self.hashes.binary_search(&file.hash).is_ok()
     }
 
-    /// True if the file is in the common record, but this rank must write the file's layouts and hints.
+    /// True if the file is in the common record of several ranks, but this rank must write the file's layouts and hints.
     pub(super) fn leaves_details_of(&self, file: &File) -> bool {
         self.mine.binary_search(&file.hash).is_ok()
     }

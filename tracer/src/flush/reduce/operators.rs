@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 /// Signature of a user-defined operator, as MPI requires: new elements, accumulated elements, number of elements, datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
 
-/// Reduction element that can be merged with others. Encoded as 64-bit words that contain their own length.
+/// Reduction element (data of one or more ranks) that can be merged with others. Encoded as 64-bit words that contain their own length.
 pub(super) trait Element: Sized {
     fn put(&self) -> Vec<u64>;
     fn take(words: &[u64]) -> Self;

@@ -25,7 +25,7 @@ pub(super) struct Rank<'a> {
     pub(super) sync_ns: u64,
 }
 
-/// Builds this rank's element of the MPI reduction from its counts and notes. `room`: capacity of the element.
+/// Builds this rank's element of the MPI reduction from its counts and notes. `room`: number of entries that the element has room for.
 pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted: &Counted, shared: &Shared) -> Sums {
     let mut streams: BTreeMap<u64, Counters> = BTreeMap::new();
     let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();

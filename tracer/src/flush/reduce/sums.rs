@@ -13,13 +13,14 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Capacity for streams per file that rank 0 lacks: more than twice the five streams of a file that is opened, sought, read, written and
-/// closed. Files that do not fit are not reduced: each rank writes its own record.
+/// Number of streams (operations, flags) that an element has room for, per file that rank 0 lacks: more than twice the five streams of a
+/// file that is opened, sought, read, written and closed. Files that do not fit are not reduced: each rank writes its own record.
 const STREAMS_PER_FILE: usize = 12;
-/// Capacity for (file, layer) pairs per file that rank 0 lacks: a file used through more layers may not fit and is then not reduced.
+/// Number of (file, I/O layer) pairs that an element has room for, per file that rank 0 lacks: a file used through more layers may not fit
+/// and is then not reduced.
 const PAIRS_PER_FILE: usize = 3;
 
-/// Capacity of a reduction element: number of entries of each kind.
+/// Capacity of a reduction element (data of one rank, or merged): number of entries of each kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) notes: usize,
@@ -30,7 +31,7 @@ pub(super) struct Room {
     pub(super) described: usize,
 }
 
-/// Maximum size of a reduction element, in bytes.
+/// Maximum size of a reduction element (data of one rank, or merged), in bytes.
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {

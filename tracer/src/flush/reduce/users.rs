@@ -4,7 +4,7 @@
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
-/// Number of 64-bit words per file in the table.
+/// Number of 64-bit words per file in the table, without the key.
 const USER: usize = 2;
 /// Minimum capacity of a table, in files.
 const LEAST: usize = 1 << 8;
@@ -29,7 +29,7 @@ const fn hash(key: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// Table of files that rank 0 lacks and their users, sorted by key.
+/// Table of the files that rank 0 lacks and the ranks that use them, sorted by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 

@@ -190,7 +190,7 @@ impl Description {
         (end - bytes).max(0)
     }
 
-    /// Returns the position in bytes; asks the kernel if necessary. Preserves errno.
+    /// Returns the file position in bytes; asks the kernel if necessary. Preserves errno.
     pub(crate) fn position_asked(&self, target: Target) -> i64 {
         match self.position(false) {
             trace_format::segment::NO_OFFSET => self.moved_by_others(&Mover::AMONG_OTHERS, target, 0),
@@ -251,17 +251,17 @@ const YIELDS: u32 = 2_000;
 const NAPS: u32 = YIELDS + 4_000;
 const NAP_NS: i64 = 50_000;
 
-/// Turn of a call: the right to move the file position of an open file description.
+/// Turn of a call: its right to move the file position of an open file description.
 pub(crate) struct Mover {
     /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn was taken.
     owner: u32,
-    /// Value of [`Description::mover`] when the turn ends: 0, or the number of the interrupted owner with [`NESTED`].
+    /// Value that [`Description::mover`] gets when the turn ends: 0, or the interrupted owner's number with [`NESTED`].
     before: u32,
     /// True if the position must be taken from the kernel when the turn ends.
     asks: bool,
-    /// True if no other thread can be in a call that moves the position. False if the turn was taken over or others take no turns.
+    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over or others take no turns.
     alone: bool,
-    /// True if a signal handler makes the call and interrupted this thread's own turn.
+    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn.
     is_inner: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::registry::{self, DataSet};
 use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-/// State of a data set just opened: determines which HDF5 queries about it are possible.
+/// State of a data set just opened: determines what HDF5 can be asked about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
     /// The data set is open, and HDF5 knows its path.

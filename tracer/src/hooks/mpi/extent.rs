@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Source of the start offset of an MPI-IO transfer.
+/// Kind of position at which an MPI-IO transfer starts.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
     /// Explicit offset in the file view, in etypes.
@@ -29,7 +29,7 @@ pub(crate) struct Begin {
 }
 
 impl Where {
-    /// Determines the start offset in the file view and in the file.
+    /// Determines the start offset of a transfer, in the file view and in the file.
     pub(super) fn find(self, handle: Handle, file: &MpiFile) -> Begin {
         let in_view = match self {
             Self::Explicit(offset) => offset,
@@ -64,7 +64,7 @@ pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     u64::try_from(bytes).unwrap_or(0)
 }
 
-/// Returns the requested number of bytes: `count` items of `datatype`.
+/// Returns the number of bytes that a transfer requests: `count` items of `datatype`.
 pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     let mut size = 0;
     if api().type_size(datatype, &raw mut size) != SUCCESS {

@@ -26,7 +26,7 @@ const PARAMETER: &[u8] = b"OMPI_MCA_";
 /// Maximum number of hints read from one info object.
 const MOST_KEYS: c_int = 64;
 
-/// Records the hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.
+/// Records the MPI-IO hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.
 pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
     let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
     thread.while_asking(|| {

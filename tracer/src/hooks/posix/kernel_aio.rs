@@ -52,7 +52,8 @@ pub(super) struct Event {
     second: i64,
 }
 
-/// Returns the operation to record for an IOCB_CMD_... opcode; `None` if operations with this opcode are not recorded.
+/// Returns the operation to record for an IOCB_CMD_... opcode of Linux asynchronous I/O; `None` if operations with this opcode are not
+/// recorded.
 fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
@@ -63,7 +64,7 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Upper bound of the number of operations per call (fs.aio-max-nr is 65,536 by default).
+/// Upper bound of the number of operations per io_submit(2) call (fs.aio-max-nr is 65,536 by default).
 const MOST: usize = 1 << 20;
 /// Number of operations for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
 const FEW: usize = 64;
@@ -108,7 +109,7 @@ struct Submission {
     noted: usize,
     /// Indices of the first `FEW` operations of the call in the table of pending operations.
     places: [u16; FEW],
-    /// First operation on a recorded file: its index in the list, and its target.
+    /// First operation of the call on a recorded file: its index in the list, and its target.
     first: Option<(usize, Sent)>,
     pages: Pages,
 }

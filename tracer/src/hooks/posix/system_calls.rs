@@ -171,7 +171,7 @@ macro_rules! table {
         |$number:ident, $registers:pat_param, $call:ident| { $($begin:tt)* }
         $($(#[$cfg:meta])* $($name:path)|+ => $done:expr,)+
     ) => {
-        /// Action by system call number: 0 passes the call on, 1 records it, 2 notes it and passes it on.
+        /// Action of the wrapped syscall(2), by system call number: 0 passes the call on, 1 records it, 2 notes it and passes it on.
         static IS_RECORDED: [u8; NUMBERS] = {
             let mut table = [0; NUMBERS];
             $($(#[$cfg])* { $(table[$name as usize] = 1;)+ })+

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
 /// Null-terminated array of strings, as in exec(3).
 pub(super) type Strings = *const *const c_char;
 
-/// Program that is about to run.
+/// Program that is about to run, as the call names it.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     /// File given by a path relative to this directory descriptor; the path is null if unknown.
@@ -40,7 +40,7 @@ impl Program {
     }
 }
 
-/// Effect of preloading the tracer into a program.
+/// Effect that preloading the tracer into a program would have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The program can be traced, judging by its file.

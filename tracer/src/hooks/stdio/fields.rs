@@ -161,7 +161,7 @@ impl Fields {
     }
 }
 
-/// Returns the stream's descriptor; negative for streams without a descriptor (fmemopen, fopencookie). Does not call fileno(3), since the
+/// Returns the stream's descriptor; negative for C streams without a descriptor (fmemopen, fopencookie). Does not call fileno(3), since the
 /// wrapper of fileno(3) would treat the call as the program's.
 #[inline(always)]
 pub(super) fn number_of(stream: *mut FILE) -> c_int {

@@ -26,7 +26,7 @@ enum Origin {
     Given,
 }
 
-/// Object on which a stream is opened.
+/// File or other object on which a C stream is opened.
 #[derive(Clone, Copy)]
 enum Named {
     /// File path; null for freopen(3) without a new path.

@@ -88,7 +88,7 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> 
     entries.to_file.filter(|_| until > entries.from)
 }
 
-/// Confirms the targets of entries whose descriptors the kernel has resolved.
+/// Confirms the files of the entries with sequence numbers `turns`, whose descriptors the kernel has resolved.
 fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
     for turn in turns {
         queues.entry(turn as u32).into_iter().for_each(|entry| entries::taken(ring, &entry, turn));
@@ -120,7 +120,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// Ends a ring that is about to be destroyed. This is the last chance to record its remaining completions.
+/// Ends tracking of a ring that is about to be destroyed. This is the last chance to record its remaining completions.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);
