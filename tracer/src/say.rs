@@ -11,13 +11,13 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Identity of the file behind a descriptor.
+/// Identity of the file behind a descriptor: device, inode and creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
     kind: libc::mode_t,
-    /// Creation time in seconds and nanoseconds; zeros if unknown.
+    /// Creation time of the file in seconds and nanoseconds; zeros if unknown.
     made: (i64, u32),
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn remember_stderr() {
     errno.restore();
 }
 
-/// Records that the program has opened a file as descriptor `number`.
+/// Records that the program has opened a file as descriptor `number`: if that is 2, messages to standard error may have to stop.
 #[inline(always)]
 pub(crate) fn opened(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -72,7 +72,8 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Records that descriptor `number` is now a duplicate of another descriptor. Its file's identity decides if it still is standard error.
+/// Records that descriptor `number` is now a duplicate of another descriptor. If it is 2, its file's identity decides if messages may still
+/// go there.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {

@@ -31,7 +31,7 @@ pub(crate) enum Reach {
 struct Kind {
     is_64: bool,
     machine: u16,
-    /// Path of the program's dynamic linker; `None` if statically linked.
+    /// Path of the dynamic linker that the file names; `None` if statically linked.
     loader: Option<PathBuf>,
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
 
-/// Kind of command, which determines how environment variables reach the traced program.
+/// Kind of the command that dxt-run runs, which determines how environment variables reach the traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
@@ -91,7 +91,7 @@ fn lists_ranks(word: &OsStr) -> bool {
     text.split(|byte| *byte == b'\n').any(begins)
 }
 
-/// Command to run: its words, additional environment variables, and a temporary file that is deleted on drop.
+/// Command that dxt-run runs: its words, additional environment variables, and a temporary file that is deleted on drop.
 pub(crate) struct Run {
     pub(crate) words: Vec<OsString>,
     pub(crate) variables: Vec<(String, OsString)>,

@@ -112,7 +112,8 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// Creates a directory for the spools of this run alone. The error is the temporary directory in which creation failed.
+/// Creates a directory for the spools (files of recorded data) of this run alone. The error is the temporary directory in which creation
+/// failed.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
     let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);

@@ -88,7 +88,8 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     }
 }
 
-/// Returns the target of a descriptor in a thread with a descriptor table of its own: a target whose file is unknown. Preserves errno.
+/// Returns the target of a call in a thread with a descriptor table of its own: its file is unknown, since the tracer follows only the
+/// process's table. Preserves errno.
 #[cold]
 fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))

@@ -172,7 +172,7 @@ pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     if address.is_null() { loaded_symbol(name) } else { address }
 }
 
-/// Returns the load address of the object that contains `address`, which identifies the object.
+/// Returns the load address of the object that contains `address`, which identifies the object (program or shared library).
 fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }

@@ -15,7 +15,7 @@ const KINDS: usize = Combiner::COUNT + 1;
 const ROLES: usize = 4;
 /// Number of datatype counters per file: datatype kinds for each role, then size bins of the extent for each role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
-/// Maximum number of times that a file's hints are queried. A program may reopen a file with different hints.
+/// Maximum number of times that a file's MPI-IO hints are queried. A program may reopen a file with different hints.
 const MOST_LOOKS: u32 = 4;
 
 // SAFETY: a record is found only once it is complete.
@@ -41,17 +41,17 @@ pub(crate) struct MpiDetails {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for MpiDetails {}
 
-/// Properties of an MPI datatype that are counted.
+/// Properties of an MPI datatype by which its uses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// MPI constructor that made the datatype (contiguous, vector and so on).
+    /// Kind of MPI constructor that made the datatype (contiguous, vector and so on).
     pub(crate) combiner: Combiner,
     /// Size bin of the datatype's extent; `None` if the MPI library does not report it.
     pub(crate) extent_bin: Option<usize>,
 }
 
 impl Datatype {
-    /// Encodes the datatype as one number, to be stored in an atomic.
+    /// Encodes combiner and extent of the datatype as one number, to be stored in an atomic.
     pub(crate) fn to_raw(self) -> u64 {
         let bin = self.extent_bin.map_or(u32::MAX, |bin| bin as u32);
         u64::from(bin) << 32 | u64::from(u32::from(self.combiner))
@@ -87,7 +87,7 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
     HINTS.iter()
 }
 
-/// Resets the counts of datatypes and views, in a forked child and after a trace was written.
+/// Resets the counts of MPI datatypes and file views, in a forked child and after a trace was written.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
     DETAILS.iter().for_each(|details| details.view.forget());
@@ -128,7 +128,7 @@ impl MpiDetails {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Stores a hint, unless the hint is already known or the table is full.
+    /// Stores an MPI-IO hint of the file, unless the hint is already known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)

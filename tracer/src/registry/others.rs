@@ -10,7 +10,7 @@ pub(crate) const PATH: &[u8] = b"<other files>";
 /// Path of the record for calls whose file is unknown (`handles/target.rs`).
 pub(super) const UNCERTAIN_PATH: &[u8] = b"<uncertain>";
 
-/// Number of registers of the estimator: the standard error is 1.04 / sqrt(4096) = 1.6 %.
+/// Number of registers of the estimator of the number of files (HyperLogLog): the standard error is 1.04 / sqrt(4096) = 1.6 %.
 const REGISTERS: usize = 1 << 12;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);

@@ -30,7 +30,7 @@ pub(crate) struct KnownIdentity {
 }
 
 impl KnownIdentity {
-    /// Stores `identity`, which may be unknown, as the initial value.
+    /// Makes a store for a file's identity with the initial value `identity`, which may be unknown.
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             kind: AtomicU32::new(identity.kind.into()),
@@ -40,7 +40,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Returns the stored identity, which is the first identity that became known.
+    /// Returns the stored identity of the file, which is the first identity that became known.
     pub(crate) fn get(&self) -> Identity {
         Identity {
             kind: self.kind.load(Ordering::Acquire).into(),
@@ -69,7 +69,7 @@ pub(crate) struct Plain {
     pub(crate) moment: AtomicU64,
     pub(crate) device: AtomicU64,
     pub(crate) inode: AtomicU64,
-    /// Time stamp of the last fstat(2) that confirmed the path.
+    /// Time stamp of the last fstat(2) that confirmed the path as plain.
     pub(crate) looked: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Plain {
 pub(crate) struct File {
     /// Canonical absolute path. Never leaves the process; see `reported`.
     pub(crate) real_path: &'static [u8],
-    /// Hash of `real_path`, for look-ups.
+    /// Hash of `real_path`, for look-ups in the table of files.
     pub(super) key: u64,
     /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
     pub(crate) reported: &'static [u8],
@@ -87,11 +87,11 @@ pub(crate) struct File {
     pub(crate) identity: KnownIdentity,
     /// Stream IDs + 1 of the most frequent operations (0 if there is no stream yet), separately for each combination of [`Within`].
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
-    /// Streams of the file, newest first.
+    /// List of the file's streams (calls with the same operation and flags), newest first.
     pub(crate) streams: AtomicPtr<Stream>,
-    /// Profiles of the file per layer, in counters mode.
+    /// Access profiles of the file, one per I/O layer, in counters mode.
     pub(super) profiles: AtomicPtr<Profiled>,
-    /// Stripe layouts at open and at close.
+    /// Stripe layouts of the file, read at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
     /// Result of the last check that `real_path` is the path by which the kernel knows the file.
     pub(crate) plain: Plain,
@@ -108,13 +108,13 @@ unsafe impl Sync for File {}
 
 /// Stripe layout of a file, as returned by the file system.
 pub(crate) struct LayoutText {
-    /// File system that defines the format of `bytes`.
+    /// Kind of file system that defines the format of `bytes`.
     pub(crate) source: LayoutSource,
-    /// Value of the extended attribute.
+    /// Stripe layout: value of the file's extended attribute.
     pub(crate) bytes: &'static [u8],
 }
 
-/// Stream: segments with the same file, operation, flags and errno. Created once; only its atomics change.
+/// Stream: segments (records of calls) with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
     /// Stream ID, which is the index in the table of streams.
     pub(crate) id: AtomicU64,
@@ -132,7 +132,7 @@ pub(crate) struct Stream {
     pub(super) used: AtomicBool,
     /// Counters of the stream's calls that were folded instead of recorded as segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
-    /// Memory alignment counts of the stream's calls.
+    /// Memory alignment counts of the stream's calls; null if there are none.
     pub(super) memory: AtomicPtr<Memory>,
     /// Next stream of the same file.
     pub(super) next: *const Stream,

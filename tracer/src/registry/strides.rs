@@ -21,7 +21,7 @@ impl Strides {
         Some(Self { first: 0, block, dimensions: [(0, 0); DIMENSIONS], used: 0 })
     }
 
-    /// Returns (count, stride in bytes) of each dimension, innermost first.
+    /// Returns (number of repetitions, stride in bytes) of each dimension of the layout, innermost first.
     pub(crate) fn dimensions(&self) -> &[(u64, u64)] {
         self.dimensions.get(..self.used).unwrap_or_default()
     }

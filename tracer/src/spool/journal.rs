@@ -10,9 +10,10 @@ use trace_format::spool::journal::{
     self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, ThreadSample, kind, record_bytes, record_header,
 };
 
-/// Journals of the process's spool, and of the spool for calls made after its trace: a thread may still add to the first when the second begins.
+/// Journals (files, streams and other definitions) of the process's spool, and of the spool for calls made after its trace: a thread may
+/// still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index of the active journal plus 1; 0 if there is none.
+/// Index in [`AREAS`] of the active journal, plus 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Uses `part` of the spool, still empty, as the journal (definitions of files, streams and so on) from now on.

@@ -46,7 +46,7 @@ pub(super) fn directory() -> Option<CString> {
     }
 }
 
-/// Returns the directory for the spool according to `config`, which need not be the settings of this process.
+/// Returns the directory for the spool file according to `config`, which need not be the settings of this process.
 pub(super) fn directory_by(config: &Config) -> Option<CString> {
     match &config.spool {
         Spool::Off => None,

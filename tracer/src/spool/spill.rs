@@ -9,17 +9,17 @@ use crate::own_file::{self, Identity, close};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Path of the spill file; null while there is no file. Never freed.
+/// Path of the spill file (compressed segments that do not fit into memory); null while there is no file. Never freed.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-/// Identity of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
+/// Device and inode of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
 static IDENTITY: Identity = Identity::new();
 /// Total size of the complete blocks in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file that are in a trace or in the trace being written.
+/// Bytes of the spill file, from its start, that are in a trace or in the trace being written.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file that are in a finished trace.
+/// Bytes of the spill file, from its start, that are in a finished trace.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-/// True while a thread is adding a block to the spill file.
+/// True while a thread is adding a packed block (encoded segments) to the spill file.
 static ADDING: AtomicBool = AtomicBool::new(false);
 
 const END: &str = ".spill";
@@ -115,7 +115,7 @@ pub(crate) fn taken() -> &'static [u8] {
     blocks(to).get(from..).unwrap_or_default()
 }
 
-/// Maps the spill file and returns its first `length` bytes.
+/// Maps the spill file into memory and returns its first `length` bytes.
 fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: the pointer is null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
@@ -133,7 +133,7 @@ fn blocks(length: usize) -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// Abandons the flush if the spill file has blocks but cannot be read: no trace may be written without them.
+/// Abandons writing of the trace if the spill file has blocks but cannot be read: no trace may be written without them.
 fn unreadable() -> &'static [u8] {
     crate::stack::abandon();
     &[]
