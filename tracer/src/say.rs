@@ -64,7 +64,7 @@ pub(crate) fn remember_stderr() {
     errno.restore();
 }
 
-/// Records that the program has opened a file as descriptor `number`: if that is 2, messages to standard error may have to stop.
+/// Records that the program has opened a file as descriptor `number`. If that is 2 (standard error), messages may have to stop.
 #[inline(always)]
 pub(crate) fn opened(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -72,8 +72,8 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Records that descriptor `number` is now a duplicate of another descriptor. If it is 2, its file's identity decides if messages may still
-/// go there.
+/// Records that descriptor `number` is now a duplicate of another descriptor. If `number` is 2 (standard error), the identity of its file
+/// decides if messages may still go there.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {

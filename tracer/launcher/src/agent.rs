@@ -55,7 +55,7 @@ pub(crate) fn arguments(options: &Options) -> Vec<OsString> {
 }
 
 impl Agent {
-    /// Starts the monitoring agents and waits until it is ready, since a late agent would miss short programs.
+    /// Starts the monitoring agents and waits until they are ready, since a late agent would miss short programs.
     pub(crate) fn start(of: &Of<'_>, processes: &mut Processes) -> Result<Self, NotStarted> {
         let program = of.options.command[0].to_string_lossy();
         let mut launch = launch(of);

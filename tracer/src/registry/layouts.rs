@@ -18,8 +18,8 @@ static LAYOUTS: Table<LayoutText> = Table::new();
 /// Stripe layouts as attribute values. Stored separately from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Device numbers + 1 of file systems that support neither attribute for stripe layouts (Lustre, CephFS) (EOPNOTSUPP, not merely no
-/// layout), which are not queried again.
+/// Device numbers + 1 of file systems that support neither Lustre's nor CephFS's layout attribute (EOPNOTSUPP, not merely no layout), which
+/// are not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
