@@ -30,9 +30,9 @@ const PLACES: usize = 64;
 const SECTION: usize = 64;
 /// Size of an entry of an ELF-64 symbol table, in bytes.
 const SYMBOL: usize = 24;
-/// Maximum number of sections examined: programs have some 30 to 45.
+/// Maximum number of ELF sections examined: programs have some 30 to 45.
 const MOST_SECTIONS: usize = LOAN_BYTES / SECTION;
-/// Type of the symbol table section (SHT_SYMTAB).
+/// ELF section type of the symbol table (SHT_SYMTAB).
 const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
@@ -59,7 +59,7 @@ pub(crate) fn note() {
     }
 }
 
-/// Descriptor of the program's executable file.
+/// Descriptor of the executable file of the running program.
 struct Program(c_int);
 
 impl Drop for Program {

@@ -9,7 +9,7 @@ use trace_format::segment::NO_TIME;
 
 /// Time at which the clock was stopped, in ticks; 0 while the clock runs.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
-/// Time at which the clock was stopped, in ns of CLOCK_MONOTONIC.
+/// Time at which the clock was stopped, in ns of CLOCK_MONOTONIC; later calls get this time.
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// True if ticks came from the processor's counter before the clock was stopped; a resumed clock uses the counter again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
@@ -26,7 +26,7 @@ static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 
-/// Returns the current time, in ticks.
+/// Returns the current time, in ticks of the tracer's clock.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
@@ -42,7 +42,7 @@ pub(crate) fn of_call() -> u64 {
     }
 }
 
-/// Turns off timing of calls. Called from the library's constructor.
+/// Turns off the recording of the times of calls. Called from the library's constructor.
 pub(crate) fn leave_calls_untimed() {
     CALLS.store(UNTIMED, Ordering::Release);
 }
@@ -82,7 +82,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Resumes the stopped clock.
+/// Lets the stopped clock run again.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
         use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
@@ -214,9 +214,9 @@ pub(crate) fn compare() -> (u64, u64) {
 
 /// Clock parameters stored in a trace.
 pub(crate) struct Calibration {
-    /// Conversion from ticks to ns since the process's time zero.
+    /// Conversion from clock ticks to ns since the process's time zero.
     pub(crate) scale: TickScale,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub(crate) hz: u64,
     /// Clock that ticks come from: the processor's counter or CLOCK_MONOTONIC.
     pub(crate) source: ClockSource,

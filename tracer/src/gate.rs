@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 /// Number of threads inside the gate (see [`pass`]): they allocate or empty memory for segments.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// True if a thread has exclusive access or waits for it.
+/// True if a thread has exclusive access to the memory for segments, or waits for it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Maximum number of checks if all threads have left the gate before exclusive access fails. Nearly all are 1 ms apart, since a thread

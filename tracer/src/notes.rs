@@ -34,7 +34,7 @@ notes! {
     Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
-    /// A memory mapping that did not fit in the table, so that its end is not recorded.
+    /// A memory mapping of a file that did not fit in the table, so that its end is not recorded.
     Map = "memory mappings whose end was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
     Asynchronous = "asynchronous operations whose completion was not observed";

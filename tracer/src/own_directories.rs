@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 /// Purpose of a directory that the tracer keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// Directory of trace files.
+    /// Directory to which the traces are written.
     Output,
     /// Directory of the spool and the spill file (files with the recorded data of the running process).
     Spool,

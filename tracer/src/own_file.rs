@@ -6,7 +6,7 @@ use crate::{config, errno, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Device and inode number of a file, to recognize the file under its name.
+/// Device and inode number of one of the tracer's files, to recognize the file under its name.
 pub(crate) struct Identity {
     device: AtomicU64,
     inode: AtomicU64,

@@ -27,7 +27,7 @@ static IS_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
 /// Preferred lowest number for the duplicate of standard error that messages are written to: the program may expect to get lower numbers.
 const HIGH: c_int = 400;
-/// Maximum wait for room in a pipe, in ms; then the message is dropped.
+/// Maximum wait for room in a pipe, in ms; then a message to standard error is dropped.
 const PATIENCE: c_int = 200;
 
 fn identity(number: c_int) -> Option<Identity> {
@@ -55,7 +55,7 @@ fn made(number: c_int) -> Option<(i64, u32)> {
     (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
 }
 
-/// Stores the identity of standard error at process start.
+/// Stores the identity of the file behind standard error at process start.
 pub(crate) fn remember_stderr() {
     let errno = crate::errno::save();
     if let Some(identity) = identity(libc::STDERR_FILENO) {

@@ -11,7 +11,7 @@ pub(crate) enum State {
     /// Recording has not started, or this is a forked child, in which the kernel has zeroed the page that holds the state.
     Unset = 0,
     On = 1,
-    /// Recording is off or has ended: calls pass through.
+    /// Recording is off or has ended: calls pass through unrecorded.
     Off = 2,
     /// The process is not recorded: calls pass through, but the process takes part in the collective steps of the other ranks.
     Muted = 3,

@@ -84,7 +84,7 @@ pub(crate) fn open() {
     SHUT.store(false, Ordering::SeqCst);
 }
 
-/// Argument of a system call, as wide as a register.
+/// Argument of a system call: a value that converts to a register's width.
 pub(crate) trait Argument {
     fn register(self) -> usize;
 }

@@ -17,7 +17,7 @@ use std::cell::Cell;
 pub(crate) struct Lane {
     /// Address of the next free slot (memory for one segment) at this write position.
     pub(crate) cursor: Cell<usize>,
-    /// Address just behind the last slot that may be used; a spare slot follows.
+    /// Address just behind the last slot of the thread's chunk that may be used; a spare slot follows.
     pub(crate) limit: Cell<usize>,
     /// Address of the first slot of the chunk of the arena that the thread currently fills; 0 without one.
     pub(crate) chunk: Cell<usize>,
@@ -40,7 +40,7 @@ pub(crate) struct Lane {
 /// State of one thread, all zero at thread start. The I/O write position comes first, so that its address is the block's address.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// Write position for I/O calls; in counters mode, for all calls.
+    /// Write position (next memory) for the segments of I/O calls; in counters mode, for all calls.
     pub(crate) io: Lane,
     /// Nonzero while the tracer's own code runs on this thread, whose calls then pass through unrecorded. Also holds the flags [`LENT`] and
     /// [`LENT_FOR_A_WHILE`].
@@ -60,7 +60,7 @@ pub(crate) struct Thread {
     pub(crate) hdf5_caller: Cell<usize>,
     /// Write position for collective MPI calls, in a separate arena. Readers of the trace see these calls as another thread.
     pub(crate) sync_points: Lane,
-    /// Write position for collective MPI calls that are only counted, not recorded.
+    /// Write position (next memory) for the segments of collective MPI calls that are only counted, not recorded.
     pub(crate) often: Lane,
     /// Address of the scratch (small buffer) in which short segments (DXT_MIN_SIZE) wait to be added to counters; 0 without one.
     pub(crate) waiting: Cell<usize>,

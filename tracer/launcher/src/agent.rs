@@ -16,23 +16,23 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Maximum time to wait until all agents are ready.
+/// Maximum time to wait until all monitoring agents are ready.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Process that monitors the run: `dxt-analyze live`, or the launcher that has started one of these per node.
 pub(crate) struct Agent {
     process: i32,
-    /// Directory in which each agent creates a file once the agent is ready; removed on drop.
+    /// Directory in which each monitoring agent creates a file once it is ready; removed on drop.
     ready: Option<TempDir>,
     /// True if a launcher such as srun starts one agent per node; false for a single agent on this node.
     is_launched: bool,
 }
 
-/// Reason why no agent runs. The command is then not started.
+/// Reason why no monitoring agent runs. The command is then not started.
 pub(crate) enum NotStarted {
-    /// The agent ended or could not be started, for the reason in this message.
+    /// The monitoring agent ended or could not be started, for the reason in this message.
     Because(String),
-    /// This signal requested that dxt-run end.
+    /// A signal, with this number, requested that dxt-run end.
     Signal(i32),
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 
 /// Result of checking the tracer's library and the settings.
 pub(crate) enum Verdict {
-    /// The library can be loaded and accepts the settings.
+    /// The tracer's library can be loaded and accepts the settings.
     Fine,
     /// The tracer rejects the settings and has reported why.
     Refused,
-    /// The dynamic linker cannot load the library, for this reason.
+    /// The dynamic linker cannot load the tracer's library, for this reason.
     CannotLoad(String),
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 const WRAPPERS: [&str; 11] =
     ["env", "timeout", "nice", "nohup", "setsid", "stdbuf", "taskset", "numactl", "time", "ionice", "chrt"];
 
-/// Returns the last component of the path `word`.
+/// Returns the last component of the path `word` (name of a program).
 pub(crate) fn base(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
 }

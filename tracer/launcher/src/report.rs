@@ -51,7 +51,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     }
 }
 
-/// Returns the files below `directory` with the extension `ending`.
+/// Returns the files below `directory` with the extension `ending`, in all subdirectories.
 fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {

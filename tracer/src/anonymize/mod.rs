@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Minimum length of the key for hashing names, in bytes.
 const LEAST_KEY_BYTES: usize = 16;
-/// Length of a recorded hash, in characters: 64 bits in hexadecimal.
+/// Length of the hash that replaces a name, in characters: 64 bits in hexadecimal.
 const DIGITS: usize = 16;
 
 /// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Uses no heap memory, at most 100 bytes
@@ -77,7 +77,7 @@ fn hash(text: &[u8]) -> u64 {
     HASH.get().map_or(0, |hash| hash.hash(text))
 }
 
-/// Returns the hash of `text` in hexadecimal; empty for an empty text.
+/// Returns the keyed hash of `text` in hexadecimal; empty for an empty text.
 fn word(text: &[u8]) -> String {
     if text.is_empty() { String::new() } else { String::from_utf8_lossy(&digits(text)).into_owned() }
 }
@@ -92,7 +92,7 @@ pub(crate) fn in_file_name(name: &[u8]) -> Vec<u8> {
     if is_on() { digits(name).to_vec() } else { name.to_vec() }
 }
 
-/// Sets a fixed key. Tests run concurrently and share it.
+/// Sets a fixed key for hashing names. Tests run concurrently and share it.
 #[cfg(test)]
 fn begin_for_tests() {
     let _ = HASH.set(SipHasher24::new_with_keys(1, 2));

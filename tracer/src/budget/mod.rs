@@ -60,7 +60,7 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 const MOST_UNASKED: u64 = 64;
 /// Time that this process has waited for access to the quota file since it last got access, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
-/// Upper bound of [`WAITED`] for a request to write more data, in ms.
+/// Upper bound of [`WAITED`] for a request to reserve bytes for more data, in ms.
 const MOST_TO_TAKE: u32 = 20;
 /// Upper bound of [`WAITED`] for the request before the trace is written, and for returning bytes, in ms.
 const MOST_TO_SETTLE: u32 = 120;
@@ -219,7 +219,7 @@ pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }
 
-/// Returns the bytes of this process's finished traces.
+/// Returns the bytes of this process's finished traces, which count in the job's byte budget.
 pub(crate) fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
 }
@@ -234,7 +234,7 @@ pub(crate) fn covers_trace(bytes: u64) -> bool {
     covers(left() + bytes)
 }
 
-/// Counts the bytes of a written trace of this process.
+/// Counts the bytes of a written trace of this process as used from the job's byte budget.
 pub(crate) fn settle(bytes: u64) {
     LEFT.fetch_add(bytes, Ordering::Relaxed);
 }
@@ -341,7 +341,7 @@ impl Piece {
         is_granted
     }
 
-    /// Returns `bytes` that were reserved for space not used, or no longer used.
+    /// Returns to the budget `bytes` that were reserved for space not used, or no longer used.
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);

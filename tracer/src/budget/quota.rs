@@ -23,7 +23,7 @@ use trace_format::meta::path_hash;
 pub(super) struct Quota {
     pub(super) directory: CString,
     path: CString,
-    /// Number that identifies the job; stored in the quota file.
+    /// Number that identifies the job; stored in the quota file, so that other jobs do not use the file.
     pub(super) job: u64,
     /// Bytes of the job's budget that the processes of this node may use together.
     pub(super) part: u64,
@@ -68,7 +68,7 @@ impl Opened {
         Ok(Self(file))
     }
 
-    /// Takes the lock. Waits up to `waits` ms, and subtracts the time spent from `waits`.
+    /// Takes the lock on the quota file. Waits up to `waits` ms, and subtracts the time spent from `waits`.
     fn lock(&self, waits: &mut u32) -> Result<(), Trouble> {
         let lock = whole_file(libc::F_WRLCK);
         // SAFETY: the structure is a local variable.
@@ -125,7 +125,7 @@ impl Drop for Opened {
     }
 }
 
-/// Returns the hash of the other words of the quota file.
+/// Returns the last word of the quota file: a hash of the other words, which shows that the file is intact.
 fn check(job: u64, reserved: u64) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, job, reserved]) {

@@ -17,7 +17,7 @@ pub(crate) struct Arena {
     area: Area,
     /// Number of full chunks (pieces of the arena) whose segments are not yet packed (encoded in memory).
     full: AtomicUsize,
-    /// Offset in the arena at which the search for a full chunk continues.
+    /// Offset in the arena at which the search for a full chunk (piece that a thread has filled) continues.
     next: AtomicUsize,
     /// Address of the first slot (space for one segment) of the chunk that collects packed (encoded) blocks, or 0.
     pub(super) takes: AtomicUsize,

@@ -13,7 +13,7 @@ pub(super) struct Header {
     /// Size of the chunk in bytes, including its header.
     bytes: AtomicU32,
     state: AtomicU32,
-    /// Sequence number of the chunk among its thread's chunks.
+    /// Sequence number of the chunk among all chunks that its thread has filled.
     sequence: AtomicU32,
     /// Number of bytes that packed (encoded) blocks occupy in the chunk.
     packed: AtomicU32,
@@ -132,7 +132,7 @@ impl Chunk {
         self.0.state.store(state as u32, Ordering::Release);
     }
 
-    /// Changes the state from `old` to `new`; returns false if the state was not `old`.
+    /// Changes the chunk's state from `old` to `new`; returns false if the state was not `old`.
     pub(super) fn change_state(self, old: State, new: State) -> bool {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }

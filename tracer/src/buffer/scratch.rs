@@ -89,7 +89,7 @@ impl Scratch {
         self.slots.iter().take(count).all(Slot::is_filled)
     }
 
-    /// Returns the slots in the bit mask `members`, each with its bit.
+    /// Returns the slots in the bit mask `members`, each with its bit in the mask.
     fn those(&self, mut members: u64) -> impl Iterator<Item = (u64, &Slot)> {
         std::iter::from_fn(move || {
             let at = members.trailing_zeros();

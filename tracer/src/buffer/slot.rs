@@ -1,4 +1,4 @@
-//! Slot for one segment. Its thread fills the slot while other threads may read it.
+//! Slot: memory for one segment (record of a call). The thread that makes the call fills the slot while other threads may read it.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -61,12 +61,12 @@ impl Slot {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// True if the segment is marked as taken for the trace being written.
+    /// True if the segment (record of a call) in the slot is marked as taken for the trace being written.
     pub(crate) fn is_taken(&self) -> bool {
         self.end.load(Ordering::Acquire) & MARKS == TAKEN
     }
 
-    /// Returns the segment, with the mark bits in its end time; `None` if the slot is empty.
+    /// Returns the segment (record of a call) in the slot, with the mark bits in its end time; `None` if the slot is empty.
     pub(crate) fn read(&self) -> Option<Segment> {
         // The end time is loaded once, since the thread may empty the slot meanwhile.
         let end = self.end.load(Ordering::Acquire);

@@ -61,7 +61,7 @@ pub(crate) struct Config {
     pub(crate) counters_files: usize,
     /// Output directory for traces; empty for the working directory at process start.
     pub(crate) output_dir: OutputDir,
-    /// Identity of the output directory that dxt-run created for this run, if any.
+    /// Identity (device, inode, path) of the output directory that dxt-run created for this run, if any.
     pub(crate) output_made: Option<Made>,
     /// File permissions of traces (mode bits as in chmod(2)).
     pub(crate) trace_mode: u32,
@@ -71,18 +71,18 @@ pub(crate) struct Config {
     pub(crate) mpi_buffer_max: usize,
     pub(crate) overflow: Overflow,
     pub(crate) spool: Spool,
-    /// Identity of the spool directory that dxt-run created for this run, if any.
+    /// Identity (device, inode, path) of the spool directory that dxt-run created for this run, if any.
     pub(crate) spool_made: Option<Made>,
     /// True if another process monitors this one while it runs (`DXT_LIVE`); `timing` is then always true.
     pub(crate) live: bool,
     /// Alignment in bytes, a power of two: memory buffers whose address is a multiple of it count as aligned.
     pub(crate) mem_align: usize,
-    /// True if recorded calls get time stamps.
+    /// True if recorded calls get start and end times (`DXT_TIMING`).
     pub(crate) timing: bool,
     pub(crate) flush: FlushMode,
     /// Verbosity: 0 is quiet, 1 reports the files written, 2 reports more.
     pub(crate) verbose: u8,
-    /// Path of the configuration file; empty if there is none.
+    /// Path of the site's configuration file; empty if there is none.
     pub(crate) file: Vec<u8>,
     pub(crate) filters: Filters,
     pub(crate) site: Site,

@@ -10,7 +10,7 @@ use std::ffi::CStr;
 pub(crate) struct Site {
     /// True if processes without MPI are not traced (DXT_PROCESSES=mpi).
     pub(crate) mpi_only: bool,
-    /// Thresholds below which a process without MPI gets no trace.
+    /// Thresholds of run time, bytes and calls below which a process without MPI gets no trace.
     pub(crate) least: Least,
     /// Share of jobs that are traced (DXT_SAMPLE); `None` for all.
     pub(crate) sample: Option<Share>,
@@ -24,7 +24,7 @@ pub(crate) struct Site {
     pub(super) described: Vec<(&'static str, String)>,
 }
 
-/// Thresholds below which a process without MPI gets no trace.
+/// Thresholds of run time, bytes and calls below which a process without MPI gets no trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
     /// Minimum run time of a process that gets a trace, in ns (DXT_MIN_RUN_TIME).

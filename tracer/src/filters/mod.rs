@@ -17,14 +17,14 @@ pub(crate) use pattern::Pattern;
 pub(crate) use ranks::Ranks;
 pub(crate) use triggers::{Accesses, Share, Triggers};
 
-/// Filters in effect in this process.
+/// Filters in effect in this process, which decide what is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filters {
     /// Path filters: DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS.
     pub(crate) paths: Paths,
-    /// Ranks to record (DXT_RANKS); `None` for all.
+    /// MPI ranks to record (DXT_RANKS); `None` for all.
     pub(crate) ranks: Option<Ranks>,
-    /// Programs to record (DXT_APPS).
+    /// Names of programs to record (DXT_APPS).
     pub(crate) apps: Apps,
     /// I/O layers (POSIX, MPI-IO, ...) whose calls are recorded (DXT_LAYERS).
     pub(crate) layers: Layers,

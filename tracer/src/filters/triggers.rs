@@ -35,11 +35,12 @@ impl Share {
 /// is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Minimum share of small accesses, of all accesses to a file, for the file to keep its segments.
+    /// Minimum share of small accesses, among all accesses to a file, for the file to keep its segments.
     pub(crate) small: Option<Share>,
     /// Size below which accesses count as small, in bytes.
     pub(crate) small_bytes: u64,
-    /// Minimum share of accesses not aligned to a stripe or block boundary, of all accesses to a file, for the file to keep its segments.
+    /// Minimum share of accesses not aligned to a stripe or block boundary, among all accesses to a file, for the file to keep its
+    /// segments.
     pub(crate) unaligned: Option<Share>,
     /// Regular expressions for paths of files that keep their segments (records of single calls).
     pub(crate) files: Vec<Expression>,
@@ -57,9 +58,9 @@ impl Default for Triggers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
     pub(crate) all: u64,
-    /// Number of accesses below [`Triggers::small_bytes`].
+    /// Number of accesses to the file of fewer than [`Triggers::small_bytes`] bytes.
     pub(crate) small: u64,
-    /// Number of accesses not aligned to a stripe or block boundary.
+    /// Number of accesses to the file not aligned to a stripe or block boundary.
     pub(crate) unaligned: u64,
 }
 

@@ -17,7 +17,7 @@ static GOING: AtomicU64 = AtomicU64::new(0);
 /// Approximate fixed size of a process's record in a trace, in bytes: description and headers of the parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// Ends writing a trace. If `written`, counts the trace's bytes as used.
+/// Ends writing a trace. If `written`, counts the trace's bytes as used from the job's byte budget.
 pub(super) fn settle(written: bool) {
     let bytes = GOING.swap(0, Ordering::Relaxed);
     if written {
@@ -30,7 +30,7 @@ pub(super) fn goes_into(bytes: usize) {
     GOING.store(bytes as u64, Ordering::Relaxed);
 }
 
-/// Resets the state in a forked child, which has written nothing yet.
+/// Resets the count of bytes that go into a trace, in a forked child, which has written nothing yet.
 pub(super) fn in_child() {
     budget::in_child();
     GOING.store(0, Ordering::Relaxed);

@@ -212,7 +212,7 @@ impl Mine {
         }
     }
 
-    /// Returns 0, or rank + 1 if this rank has failed.
+    /// Returns 0, or rank + 1 if this rank has failed to do its part.
     fn failed(&self) -> u64 {
         if self.trouble.is_some() { u64::from(self.rank.unsigned_abs()) + 1 } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Collects all records of this process for a trace, in the form that the writer takes.
+//! Collects all records of this process for a trace, in the form that is encoded.
 
 use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};

@@ -20,7 +20,7 @@ pub(super) fn settle(written: bool) {
     }
 }
 
-/// Resets the state in a forked child, which is judged by its own calls only.
+/// Forgets that calls are in a trace, in a forked child, which is judged by its own calls only.
 pub(super) fn in_child() {
     KEPT.store(false, Ordering::Relaxed);
 }

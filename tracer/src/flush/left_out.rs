@@ -1,4 +1,4 @@
-//! Counters of segments that a trace omits because of filters or the job's byte budget.
+//! Counters of segments (records of calls) that a trace omits because of filters or the job's byte budget.
 
 use crate::{config, registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ impl LeftOut {
         counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Returns the counters of the omitted segments of `stream`, if there are any.
+    /// Returns the counters of the segments (records of calls) of `stream` that the trace omits, if there are any.
     pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
         self.0.get(&stream).map(|(counters, _)| counters)
     }

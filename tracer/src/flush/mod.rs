@@ -116,7 +116,7 @@ fn tell(config: &Config) {
     }
 }
 
-/// Result of writing a trace.
+/// Result of writing the trace of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// All records are in a trace, or there were none.
@@ -174,7 +174,7 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// True if rank 0 could not create the file for all ranks. Rank 0 reports it; thousands of other ranks then print nothing.
+/// True if rank 0 could not create the trace file for all ranks. Rank 0 reports it; thousands of other ranks then print nothing.
 static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
 
 /// Prints that there is no trace, why, and how to recover the records. Prints once, even if writing is tried again at the end.
@@ -182,7 +182,7 @@ fn say_failed(why: &[u8]) {
     if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
         return;
     }
-    /// Id of the process that has reported a failure. A forked child reports its own failures.
+    /// Id of the process that has reported that its trace could not be written. A forked child reports its own failures.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;
     if SAID_BY.swap(process, Ordering::Relaxed) == process {

@@ -19,7 +19,7 @@ use trace_format::meta::SharedName;
 const BYTES: usize = 12 << 10;
 /// Number of 64-bit words before the path in the broadcast plan.
 const HEAD: usize = 8;
-/// Maximum length of the path of the file (directory and name), in bytes.
+/// Maximum length of the path of the trace file (directory and name), in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
 /// Capacity of the common record, which holds the counters of several ranks that share files.
@@ -36,9 +36,9 @@ pub(super) struct PlannedRoom {
 pub(super) struct Plan {
     /// True if rank 0 is in counters mode. All ranks then make the MPI calls of counters mode, regardless of their own mode.
     pub(super) counting: bool,
-    /// Hashes, sorted, of the file names stored once for the whole job (in the job block).
+    /// Sorted hashes of the file names stored once for the whole job (in the job block).
     pub(super) hashes: Vec<u64>,
-    /// True if a single broadcast held all hashes.
+    /// True if a single broadcast held the hashes of all file names.
     pub(super) in_one_call: bool,
     pub(super) room: PlannedRoom,
     /// Start time of rank 0, in ns since 1970-01-01 UTC. Distinguishes this job's trace from another trace of the same name.

@@ -30,7 +30,7 @@ pub(super) struct Spans {
 pub(super) struct Sink {
     /// MPI's file handle if all ranks write collectively; `None` if ranks write independently.
     open: Option<Handle>,
-    /// This rank's own descriptor. The path given to MPI leads through this descriptor.
+    /// This rank's own descriptor of the trace file. The path given to MPI leads through this descriptor.
     file: Option<Unfinished>,
     made_here: bool,
 }

@@ -6,14 +6,14 @@ use crate::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
-/// Maximum number of names to try.
+/// Maximum number of file names to try for a trace.
 const TRIES: u32 = 1000;
 
 /// Trace file that is still being written. Its creator must call `finish` or `abandon`.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     directory: Directory,
-    /// Open file; `None` after the file was closed.
+    /// Open trace file; `None` after it was closed.
     file: Option<Handle>,
     name: CString,
 }
@@ -69,17 +69,17 @@ impl Unfinished {
         about.map(|about| about.st_ino).map_err(|errno| failed("look at", &self.path(), errno))
     }
 
-    /// Returns the descriptor of the open file, or -1 after it was closed.
+    /// Returns the descriptor of the open trace file, or -1 after it was closed.
     fn number(&self) -> libc::c_int {
         self.file.as_ref().map_or(-1, Handle::number)
     }
 
-    /// Returns directory path and current name of the file.
+    /// Returns the path of the directory and the current name of the trace file.
     pub(super) fn place(&self) -> (&[u8], &CStr) {
         (self.directory.path(), &self.name)
     }
 
-    /// Returns the current path of the file, for messages.
+    /// Returns the current path of the trace file, for messages.
     pub(super) fn path(&self) -> Vec<u8> {
         self.directory.path_of(&self.name)
     }

@@ -32,11 +32,11 @@ use trace_format::meta::{FileKind, path_hash};
 /// Maximum age of a cached file name, in ms, by the coarse clock, which is read without a system call and advances in steps of some ms.
 const BELIEVED_MS: u64 = 10;
 
-/// Number of events that may have changed path names (rename, symlink, mount, ...).
+/// Number of events so far that may have changed path names (rename, symlink, mount, ...).
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// True if this process's path names may differ from those of the rest of the job (chroot(2)); the kernel is then asked for every name.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once this process has created child processes, which may change names at any time.
+/// True once this process has child processes, which may change names at any time.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 /// True if openat2(2) is not available, so that names cannot be verified as plain.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
@@ -65,7 +65,7 @@ pub(crate) fn differ() {
 /// Path argument of an open call, and the directory to which the path is relative.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
-    /// Directory descriptor, or AT_FDCWD.
+    /// Directory descriptor to which the path is relative, or AT_FDCWD.
     pub(crate) at: c_int,
     /// Path string of the program, which the kernel has read.
     pub(crate) name: *const c_char,
@@ -106,7 +106,7 @@ impl Moment {
     }
 }
 
-/// Result of the search for a file just opened.
+/// Result of the search for the file record of a file just opened.
 pub(super) enum Answer {
     /// The file was found; with its type.
     File(&'static File, FileKind),
@@ -115,10 +115,10 @@ pub(super) enum Answer {
     Ask(Stat, Later),
 }
 
-/// Cache entry to fill in once the caller has asked the kernel for the name.
+/// Entry of the name cache to fill in once the caller has asked the kernel for the name.
 pub(super) struct Later {
     moment: Moment,
-    /// Hash of the absolute form of the name; `None` if the name must not be cached.
+    /// Hash of the absolute form of the path name; `None` if the name must not be cached.
     hash: Option<u64>,
 }
 
@@ -270,7 +270,7 @@ fn linked(hash: u64, stat: &Stat, now: Moment) -> Option<&'static File> {
 }
 
 impl Later {
-    /// Caches the kernel's answer that this name leads to `file`.
+    /// Caches the kernel's answer that this path name leads to `file`.
     pub(super) fn learn(&self, stat: &Stat, file: &'static File) {
         let Some(hash) = self.hash.filter(|_| stat.links == 1) else { return };
         let (linked, file) = (Linked::of(hash), std::ptr::from_ref(file).cast_mut());

@@ -29,7 +29,7 @@ pub(crate) enum Position {
 /// File offset of a call, with the flags to be recorded for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// Offset in bytes, or -1 if unknown.
+    /// File offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
     /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: others may have moved the position or the end of the file.
     pub(crate) marks: u8,
@@ -57,7 +57,7 @@ impl Placed {
 
 /// Open file description of the program (see open(2)): file, position and open flags.
 pub(crate) struct Description {
-    /// Encoded [`Used`] (file and open flags, so that a hook reads both at once), or 0.
+    /// Encoded [`Used`]: file and open flags in one word, so that a hook reads both at once; 0 without a file.
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
@@ -168,7 +168,7 @@ fn first_free() -> Option<&'static Description> {
     }
 }
 
-/// Marks the position of every description as shared with another process.
+/// Marks the file position of every description as shared with another process.
 pub(super) fn share_all() {
     for description in DESCRIPTIONS.iter() {
         description.share_with_others();

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 struct Descriptor {
     /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: see [`unknown`]. Else: address of the description.
     state: AtomicPtr<Description>,
-    /// Value of [`CHANGES`] when the number last ceased to refer to a file.
+    /// Value of [`CHANGES`] (count of changes) when the number last ceased to refer to a file.
     left: AtomicU64,
 }
 
@@ -37,7 +37,7 @@ const NUMBER_SHIFT: u32 = 10;
 /// Maximum number of tracked descriptor numbers: 0 to `CAPACITY` - 1.
 const CAPACITY: usize = 1 << 20;
 
-/// Memory of the array, committed in whole pages up to the highest number entered so far.
+/// Memory of the array of descriptors, committed in whole pages up to the highest number entered so far.
 static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
@@ -131,7 +131,7 @@ pub(super) fn reach(freely: bool) {
     }
 }
 
-/// Result of looking up a descriptor number in the table.
+/// Result of looking up a descriptor number in the table of descriptors.
 pub(super) enum Known {
     Recorded(&'static Description),
     NotRecorded,

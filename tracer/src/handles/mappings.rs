@@ -15,11 +15,11 @@ struct Range {
 // SAFETY: all-zero bits are valid numbers and a null pointer.
 unsafe impl Zeroed for Range {}
 
-/// File range that is mapped into memory.
+/// File range that is mapped into memory (mmap), with its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Length of the mapped range in bytes.
+    /// Length of the mapped file range in bytes.
     pub(crate) length: usize,
     /// Offset of the mapped range in the file in bytes.
     pub(crate) offset: i64,
@@ -27,7 +27,7 @@ pub(crate) struct Mapping {
 }
 
 const CAPACITY: usize = 1024;
-/// Maximum number of mapped ranges that one look-up finds.
+/// Maximum number of mapped file ranges that one look-up finds.
 const MOST: usize = 16;
 
 /// Mapped ranges by start address. Any range may overlap a given one, so a look-up searches all of them.
@@ -74,7 +74,7 @@ impl Found {
         all
     }
 
-    /// Puts the ranges removed by [`take`] back into the table.
+    /// Puts the mappings removed by [`take`] back into the table.
     pub(crate) fn put_back(&self) {
         self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
     }
@@ -135,7 +135,7 @@ fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Map
     count > 0
 }
 
-/// Sorts the ranges by address and merges adjacent ranges of one mapping.
+/// Sorts the found file ranges by address and merges adjacent ranges of one mapping.
 fn join(found: &mut [Option<Mapping>]) {
     let address = |part: Option<Mapping>| part.map_or(usize::MAX, |part| part.start);
     for end in 1..found.len() {

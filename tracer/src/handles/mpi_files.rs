@@ -7,7 +7,7 @@ use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::DatatypeRole;
 
-/// MPI file that the program has opened with MPI_File_open.
+/// MPI file handle that the program has opened with MPI_File_open.
 pub(crate) type MpiFile = Entry<State>;
 
 pub(crate) struct State {
@@ -26,7 +26,7 @@ pub(crate) struct State {
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// State of a split collective call (between `_begin` and `_end`).
+/// State of a split collective MPI-IO call (between `_begin` and `_end`).
 pub(crate) struct Split {
     /// Start time of the `_begin` call in clock ticks; 0 if no split collective call is in progress.
     pub(crate) start: AtomicU64,
@@ -34,7 +34,7 @@ pub(crate) struct Split {
     pub(crate) in_view: AtomicI64,
     /// Start offset of the transfer in the file, in bytes.
     pub(crate) in_file: AtomicI64,
-    /// Memory datatype, encoded by [`Datatype::to_raw`].
+    /// Datatype of the transfer's memory buffer, encoded by [`Datatype::to_raw`].
     pub(crate) datatype: AtomicU64,
 }
 
@@ -60,7 +60,7 @@ impl MpiFile {
         self.details().into_iter().for_each(|details| details.count_datatype(role, datatype));
     }
 
-    /// Records a new file view with these datatypes.
+    /// Records that the program has set a file view with these datatypes.
     pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
         self.count_viewed(DatatypeRole::Etype, etype);
         self.count_viewed(DatatypeRole::Filetype, filetype);

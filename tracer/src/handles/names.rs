@@ -23,7 +23,7 @@ fn most_failed_names() -> u32 {
     }
 }
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of file records for names in successful calls that open nothing.
+/// Maximum number of file records for path names in successful calls that open nothing (stat, unlink).
 const MOST_NAMES: u32 = 1 << 15;
 static NAMES: AtomicU32 = AtomicU32::new(0);
 /// Maximum number of file records for directories whose names share a record, once [`MOST_NAMES`] is reached.

@@ -8,10 +8,10 @@ use crate::ops::Op;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-/// Key by which the program identifies an asynchronous operation.
+/// Key by which the program identifies an asynchronous I/O operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// ID of the context or ring to which the operation was submitted; 0 for aio(7).
+    /// ID of the asynchronous I/O context (io_submit) or io_uring ring to which the operation was submitted; 0 for aio(7).
     pub(crate) owner: usize,
     /// Address of the control block, or user data, which need not be unique.
     pub(crate) mark: u64,
@@ -26,21 +26,21 @@ impl Key {
     }
 }
 
-/// Asynchronous operation in progress, with the parameters known at its submission.
+/// Asynchronous I/O operation in progress, with the parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
     /// File on which the operation acts, if already known.
     pub(crate) to: Sent,
     pub(crate) op: &'static Op,
-    /// File offset in bytes; -1 if the operation has none.
+    /// File offset of the operation in bytes; -1 if the operation has none.
     pub(crate) offset: i64,
     /// Flags with which the target file was opened.
     pub(crate) manner: Manner,
-    /// Bytes requested; ignored if the completion reports the bytes transferred.
+    /// Bytes that the operation requests; ignored if the completion reports the bytes transferred.
     pub(crate) length: u64,
-    /// Submission time, in clock ticks.
+    /// Time at which the operation was submitted, in clock ticks.
     pub(crate) start: u64,
-    /// Time at which the completion was first seen, in clock ticks; 0 if not seen yet.
+    /// Time at which the operation's completion was first seen, in clock ticks; 0 if not seen yet.
     pub(crate) end: u64,
     /// Sequence number of the operation among the submissions to its context or ring.
     pub(crate) turn: u64,
@@ -135,7 +135,7 @@ fn find(key: Key, turn: u64) -> Option<&'static Place> {
     all(key).find(|place| place.turn.load(Ordering::Relaxed) == turn)
 }
 
-/// Result of [`add`] if no table entry is free.
+/// Result of [`add`] (index of a table entry) if no entry is free.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
 /// Adds an operation in progress and returns the index of its table entry. If no entry is free, the operation is counted as not recorded.
@@ -215,7 +215,7 @@ pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     all(key).find(|place| place.end_or_length.load(Ordering::Relaxed) != 0).map(|place| place.sent())
 }
 
-/// Removes and returns the operation with this key that was submitted first.
+/// Removes from the table and returns the operation with this key that was submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
@@ -245,7 +245,7 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Removes and returns the operation with this key and sequence number (`turn`).
+/// Removes from the table and returns the operation with this key and sequence number (`turn`).
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }
@@ -288,7 +288,7 @@ pub(crate) fn abandon(owner: usize) {
     }
 }
 
-/// Drops all operations in a forked child, since they belong to the parent process.
+/// Drops all asynchronous operations in progress in a forked child, since they belong to the parent process.
 pub(crate) fn forget_all() {
     if OPERATIONS.len() > 0 {
         OPERATIONS.clear(|_| ());

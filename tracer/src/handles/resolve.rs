@@ -188,7 +188,7 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
 pub(super) struct Stat {
     pub(super) identity: Identity,
     pub(super) links: u64,
-    /// Time of the last inode change (ctime): [seconds, nanoseconds].
+    /// Time of the file's last inode change (ctime): [seconds, nanoseconds].
     pub(super) changed: [u64; 2],
 }
 

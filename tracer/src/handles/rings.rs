@@ -19,9 +19,9 @@ pub(crate) struct State {
     completed: AtomicU32,
     /// True if completions were overwritten before the tracer saw them.
     lossy: AtomicBool,
-    /// Number of threads that are reading the tracer's mapping of the ring.
+    /// Number of threads that are now reading the tracer's mapping of the ring.
     users: AtomicU32,
-    /// Tracer's own mapping of the ring, or null.
+    /// Tracer's own mapping of the ring's memory, or null.
     mapped: AtomicPtr<Mapped>,
     /// Registered files by index: encoded [`Used`], [`UNKNOWN`], or [`NOT_RECORDED`]. Null before the first registration.
     files: AtomicPtr<AtomicUsize>,
@@ -36,12 +36,12 @@ pub(crate) type Mapped = [usize; 24];
 // SAFETY: a record can be found only once it is complete.
 unsafe impl memory::Record for Mapped {}
 
-/// Name by which the program identifies a ring.
+/// Name by which the program identifies an io_uring ring.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
-    /// Address of the submission queue's head, for a ring used through liburing.
+    /// Address of the submission queue's head, for a ring that the program uses through liburing.
     Address(usize),
-    /// Descriptor number of the ring, for a ring used through system calls.
+    /// Descriptor number of the ring, for a ring that the program uses through system calls.
     Descriptor(libc::c_int),
 }
 
@@ -54,14 +54,14 @@ impl Name {
     }
 }
 
-/// File registered with a ring (IORING_REGISTER_FILES).
+/// File registered with an io_uring ring (IORING_REGISTER_FILES).
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
-    /// Recorded file, with its open flags.
+    /// The registered file is recorded; with its open flags.
     Recorded(Used),
-    /// File that is not recorded, or no file registered at this index.
+    /// The registered file is not recorded, or no file registered at this index.
     NotRecorded,
-    /// File is unknown, because the tracer did not see the registration.
+    /// The registered file is unknown, because the tracer did not see the registration.
     Unknown,
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'stati
     RINGS.live().filter(move |(number, _)| numbers.contains(number)).map(|(_, ring)| ring)
 }
 
-/// Forgets all rings in a forked child, which does not inherit ring mappings.
+/// Forgets all io_uring rings in a forked child, which does not inherit ring mappings.
 pub(crate) fn forget_all() {
     RINGS.clear(|ring| {
         // Threads that used the ring do not exist in the child.

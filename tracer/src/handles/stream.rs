@@ -33,7 +33,7 @@ pub(crate) struct StreamPosition {
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Makes an empty cache with [`Trust::Others`].
+    /// Makes an empty cache of a C stream's position, which others may move ([`Trust::Others`]).
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
@@ -86,7 +86,7 @@ impl StreamPosition {
         if at >= 0 { at + read + written } else { at }
     }
 
-    /// Stores the position `at` (-1: unknown) and the buffer pointers after a call.
+    /// Caches the stream's position `at` (-1: unknown) and the buffer pointers after a call.
     #[inline(always)]
     pub(crate) fn put(&self, at: i64, marks: Marks) {
         for (mark, now) in self.marks.iter().zip(marks) {

@@ -124,7 +124,7 @@ impl Used {
         unsafe { &*file }
     }
 
-    /// True if the file has no special open flags.
+    /// True if the file was opened without special flags (append, synchronous, direct).
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
         self.0.get() & FLAGS == 0

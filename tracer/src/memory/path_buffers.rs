@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a buffer in bytes: the maximum length of a path (PATH_MAX).
+/// Size of a path buffer in bytes: the maximum length of a path (PATH_MAX).
 pub(crate) const LOAN_BYTES: usize = 4096;
 /// Number of path buffers: enough for threads that need a file name at the same moment, and for signal handlers that have interrupted them.
 const LOANS: usize = 64;

@@ -32,7 +32,7 @@ impl<T: Record> Table<T> {
     /// Distance between consecutive records of the table, in bytes.
     const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
 
-    /// Returns a table without memory.
+    /// Returns a table that has no memory yet; see [`Self::prepare`].
     pub(crate) const fn new() -> Self {
         Self { area: Area::new(), of: PhantomData }
     }
@@ -105,7 +105,7 @@ impl<T: Record> Table<T> {
         Some(unsafe { &*place })
     }
 
-    /// Returns the index of `record`, which must belong to this table.
+    /// Returns the index in this table of `record`, which must belong to this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
         (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
@@ -156,7 +156,7 @@ unsafe impl Record for u8 {
 pub(crate) struct Bytes(Table<u8>);
 
 impl Bytes {
-    /// Returns a store without memory.
+    /// Returns a store that has no memory yet; see [`Self::prepare`].
     pub(crate) const fn new() -> Self {
         Self(Table::new())
     }

@@ -24,7 +24,7 @@ const REMOVED: usize = usize::MAX;
 /// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
 
-/// Communicator with an ID; `freed` is true if the program has freed it.
+/// Communicator that has an ID of the tracer; `freed` is true if the program has freed it.
 struct Communicator {
     def: CommunicatorDef,
     freed: AtomicBool,
@@ -75,7 +75,7 @@ fn find(handle: Handle) -> Option<&'static Place> {
     None
 }
 
-/// Reserves memory for the tables of communicators. Called when MPI_Init has returned.
+/// Reserves memory for the tables of communicators and their handles. Called when MPI_Init has returned.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
     let bytes = PLACES * size_of::<Place>();
@@ -181,7 +181,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Undoes [`forget`], because freeing the communicator failed.
+/// Enters a communicator again under its ID (undoes [`forget`]), because freeing the communicator failed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Number of calls, from the first on, that all become segments (are recorded individually), per operation and communicator.
 const ALL_OF: u32 = 1 << 14;
 
-/// Number of calls made on one communicator, by collective operation.
+/// Number of collective calls made on one communicator, by collective operation.
 pub(super) struct Calls([AtomicU32; COLLECTIVES]);
 
 impl Calls {
@@ -17,7 +17,7 @@ impl Calls {
         Self([const { AtomicU32::new(0) }; COLLECTIVES])
     }
 
-    /// Resets the counters, for reuse by another communicator.
+    /// Resets the counters of calls, for reuse by another communicator.
     #[cold]
     pub(super) fn begin(&self) {
         self.0.iter().for_each(|calls| calls.store(0, Ordering::Relaxed));

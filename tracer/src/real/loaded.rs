@@ -5,10 +5,10 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Prefixes of the names of wrapped functions that are not in the C library.
+/// Prefixes of the names of wrapped functions that MPI and other libraries define, not the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
-/// Wrapped symbol, and the address of its next definition (the real function).
+/// Name of a wrapped function, and the address of its next definition (the real function).
 pub(crate) struct Slot {
     name: &'static CStr,
     address: AtomicPtr<c_void>,

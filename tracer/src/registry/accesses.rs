@@ -21,7 +21,7 @@ pub(crate) struct ByLayer {
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 
-/// Offsets at which an access to a file counts as aligned.
+/// Boundaries (stripes or blocks) at which an access to a file must begin to count as aligned.
 enum Boundaries {
     Unknown,
     Every(u64),

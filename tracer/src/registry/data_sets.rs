@@ -17,7 +17,7 @@ use trace_format::segment::StreamId;
 use trace_format::spool::journal::{DataSetStream, Shape};
 
 const BUCKETS: usize = 1 << 12;
-/// Maximum number of dimensions (`H5S_MAX_RANK`).
+/// Maximum number of dimensions of an HDF5 data set (`H5S_MAX_RANK`).
 const MAX_RANK: usize = 32;
 
 // SAFETY: a record is found only once it is complete.
@@ -72,12 +72,12 @@ pub(crate) struct Use {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for Use {}
 
-/// Data moved by a call on a data set.
+/// Data moved by a call on an HDF5 data set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) selection: Selection,
     pub(crate) elements: u64,
-    /// Size of the selected elements in the file, in bytes.
+    /// Total size of the selected elements in the file, in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
 }
 
 impl DataSet {
-    /// Returns the size of one element of the data set in bytes; 0 if unknown.
+    /// Returns the size of one element of the HDF5 data set in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self) -> u32 {
         self.element_bytes.load(Ordering::Relaxed)
     }

@@ -14,7 +14,7 @@ use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
-/// Path of the pseudo-file of MPI collective calls.
+/// Path of the pseudo-file on which MPI collective calls are recorded, since they have no file.
 pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 /// Paths of the pseudo-files of standard output and standard error, by descriptor number: their writes that wait for a reader.

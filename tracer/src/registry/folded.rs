@@ -101,7 +101,7 @@ impl Folded {
         }
     }
 
-    /// Returns the stream's ID; `None` while the counters are being created.
+    /// Returns the ID of the stream that is counted; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
@@ -110,7 +110,7 @@ impl Folded {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
-    /// Iterates over the counters that only grow: sums and size bins.
+    /// Iterates over the counters that only grow: sums, and numbers of calls per size.
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
         self.sums.iter().chain(&self.sizes)
     }

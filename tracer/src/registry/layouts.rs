@@ -44,7 +44,7 @@ impl File {
         [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
     }
 
-    /// True if the file system of the file supports stripe layouts.
+    /// True if the file system of the file supports stripe layouts (Lustre, CephFS).
     pub(crate) fn has_layouts(&self) -> bool {
         !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
     }

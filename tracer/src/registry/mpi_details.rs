@@ -11,7 +11,7 @@ use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 const BUCKETS: usize = 1 << 10;
 /// Number of kinds of MPI datatypes (by constructor), including one for unknown kinds.
 const KINDS: usize = Combiner::COUNT + 1;
-/// Number of roles of datatypes: etype, filetype, read buffer, write buffer.
+/// Number of roles in which MPI datatypes are counted: etype, filetype, read buffer, write buffer.
 const ROLES: usize = 4;
 /// Number of datatype counters per file: datatype kinds for each role, then size bins of the extent for each role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
@@ -46,7 +46,7 @@ unsafe impl Sync for MpiDetails {}
 pub(crate) struct Datatype {
     /// Kind of MPI constructor that made the datatype (contiguous, vector and so on).
     pub(crate) combiner: Combiner,
-    /// Size bin of the datatype's extent; `None` if the MPI library does not report it.
+    /// Size bin (range of sizes) of the datatype's extent; `None` if the MPI library does not report it.
     pub(crate) extent_bin: Option<usize>,
 }
 
@@ -65,20 +65,20 @@ impl Datatype {
 
 pub(crate) struct Hint {
     pub(crate) file: &'static File,
-    /// Origin of the hint: requested by the program, or in effect in MPI.
+    /// Origin of the MPI-IO hint: requested by the program, or in effect in MPI.
     pub(crate) origin: HintOrigin,
     pub(crate) key: &'static [u8],
     pub(crate) value: &'static [u8],
 }
 
-/// Reserves address space for the MPI-IO details of `files` files.
+/// Reserves address space for the MPI-IO details (hints, datatypes) of `files` files.
 pub(super) fn prepare(files: usize) {
     DETAILS.prepare(files);
     HINTS.prepare(files * 2);
     TEXTS.prepare(files * 128);
 }
 
-/// Iterates over the MPI-IO details of all files, in the order of first opening.
+/// Iterates over the MPI-IO details (hints, datatypes) of all files, in the order of first opening.
 pub(crate) fn mpi_details() -> impl Iterator<Item = &'static MpiDetails> {
     DETAILS.iter()
 }
@@ -93,7 +93,7 @@ pub(super) fn forget_counts() {
     DETAILS.iter().for_each(|details| details.view.forget());
 }
 
-/// Returns the MPI-IO details of `file`, created if absent; `None` if the table is full.
+/// Returns the MPI-IO details (hints, datatypes) of `file`, created if absent; `None` if the table is full.
 pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails> {
     let bucket = &HEADS[file.hash as usize % BUCKETS];
     loop {
@@ -141,7 +141,7 @@ impl MpiDetails {
         }
     }
 
-    /// Counts a use of `datatype` in `role` (etype, filetype, or buffer of a read or write).
+    /// Counts a use of the MPI datatype `datatype` in `role` (etype, filetype, or buffer of a read or write).
     #[inline]
     pub(crate) fn count_datatype(&self, role: DatatypeRole, datatype: Datatype) {
         let (role, kind) = (u32::from(role) as usize, (u32::from(datatype.combiner) as usize).min(KINDS - 1));
@@ -164,7 +164,7 @@ impl MpiDetails {
         self.counts().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Returns the file's datatype counters; [`datatypes`] and [`extents`] decode them.
+    /// Returns the file's counters of MPI datatypes; [`datatypes`] and [`extents`] decode them.
     pub(crate) fn datatype_counts(&self) -> [u64; DATATYPE_COUNTS] {
         let mut counts = self.counts();
         std::array::from_fn(|_| counts.next().map_or(0, |count| count.load(Ordering::Relaxed)))

@@ -5,7 +5,7 @@ use crate::config;
 use crate::filters::{Choice, Paths};
 use crate::job;
 
-/// Decision if a path is recorded.
+/// Decision if calls on a path are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Recorded,

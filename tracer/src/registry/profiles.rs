@@ -18,7 +18,7 @@ pub(crate) struct Profiled {
     layer: Layer,
     taken: AtomicBool,
     cell: UnsafeCell<(Profile, Last)>,
-    /// Next profile of the same file, for another I/O layer.
+    /// Next profile of the same file, for another I/O layer, or null.
     next: *const Self,
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct File {
     pub(super) key: u64,
     /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
     pub(crate) reported: &'static [u8],
-    /// Hash of `reported`, by which other processes and readers identify the file.
+    /// Hash of `reported`, by which other processes and readers identify the file, since it is equal for equal names.
     pub(crate) hash: u64,
     /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,
@@ -99,7 +99,7 @@ pub(crate) struct File {
     pub(super) may_get_layout: AtomicBool,
     /// Access counts of segments that were folded into counters; triggers (DXT_SMALL_IO_TRIGGER and similar) need them.
     pub(super) gone: Gone,
-    /// Next file in the same hash bucket.
+    /// Next file in the same bucket of the hash table of files, or null.
     pub(super) next: *const File,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct LayoutText {
 
 /// Stream: segments (records of calls) with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// Stream ID, which is the index in the table of streams.
+    /// ID of this stream, which is its index in the table of streams.
     pub(crate) id: AtomicU64,
     pub(crate) file: &'static File,
     pub(crate) op: u16,
@@ -126,7 +126,7 @@ pub(crate) struct Stream {
     /// Errno of the calls, in a stream of failed calls.
     pub(crate) errno: u16,
     pub(crate) layer: Layer,
-    /// Role of the stream's calls in profiles (read, write or none).
+    /// Role of the stream's calls in access profiles (read, write or none).
     pub(crate) role: Role,
     /// True if segments of the stream were packed (encoded in memory), so that the stream's definition must be in the trace.
     pub(super) used: AtomicBool,
@@ -134,7 +134,7 @@ pub(crate) struct Stream {
     pub(super) counters: AtomicPtr<Folded>,
     /// Memory alignment counts of the stream's calls; null if there are none.
     pub(super) memory: AtomicPtr<Memory>,
-    /// Next stream of the same file.
+    /// Next stream of the same file, or null.
     pub(super) next: *const Stream,
 }
 

@@ -19,9 +19,9 @@ static VIEWS: Table<View> = Table::new();
 /// Properties of an MPI file view, without its displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Viewed {
-    /// Size of the view's etype, in bytes.
+    /// Size of the file view's etype, in bytes.
     pub(crate) etype_bytes: u64,
-    /// Number of data bytes in one filetype.
+    /// Number of data bytes in one filetype of the file view.
     pub(crate) size: u64,
     /// Extent of the filetype (distance from one filetype to the next in the file), in bytes.
     pub(crate) extent: i64,

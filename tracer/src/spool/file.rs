@@ -78,7 +78,7 @@ fn place_in_use() -> &'static Place {
     &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
 }
 
-/// Maximum size of a newly allocated piece that is not prefaulted, in bytes.
+/// Maximum size, in bytes, of a piece of the spool file whose pages are not prefaulted when its space is allocated.
 const LEAST_POPULATED: usize = 64 << 10;
 
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).

@@ -70,7 +70,7 @@ pub(super) fn counts(start: *mut u8) -> *mut Counts {
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// Writes the magic into the header, which makes the spool valid for readers.
+/// Writes the magic number into the spool header, which makes the spool valid for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
@@ -142,7 +142,7 @@ pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     put_half(header::CUT_PATH_BYTES, path.len() as u32);
 }
 
-/// Records in the spool header that all records marked as taken are now in a trace.
+/// Records in the spool header that all records marked as taken are now in a finished trace.
 pub(crate) fn cut_is_done() {
     put_half(header::CUT, cut::DONE);
 }

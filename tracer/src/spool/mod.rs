@@ -51,7 +51,7 @@ pub(crate) struct Parts {
     pub(crate) staging: Lent,
 }
 
-/// Maximum sizes of the spool's parts.
+/// Maximum sizes of the spool's parts, requested when the spool is created.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Size of the journal (file names and other definitions), in bytes.

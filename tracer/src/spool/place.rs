@@ -33,7 +33,7 @@ fn stem() -> Option<&'static CStr> {
     Some(unsafe { &*kept })
 }
 
-/// Forgets the prefix of file names in a forked child, which gets its own prefix.
+/// Forgets the prefix of the spool's file name in a forked child, which gets its own prefix.
 pub(super) fn forget() {
     STEM.store(std::ptr::null_mut(), Ordering::Release);
 }

@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Number of stacks if address space is unlimited: one per thread that compresses data or ends the process.
 const STACKS: usize = 20;
-/// Number of stacks if the process's address space is limited.
+/// Number of the tracer's own stacks if the process's address space is limited.
 const FEW_STACKS: usize = 6;
 /// Scale (divisor of all reservations) from which only two stacks are kept; total address space is then some 10 MiB.
 const TINY: usize = 64;
 /// Size of a stack in bytes, including its guard page. Exceeds the needs of all work of the tracer, with room for the program's signal handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
-/// Minimum number of free bytes on a stack for further work to run on that stack.
+/// Minimum number of free bytes on one of the tracer's stacks for further work to run on that stack.
 const ENOUGH_BYTES: usize = 192 << 10;
-/// Maximum number of attempts to find a free stack.
+/// Maximum number of attempts to find a free stack of the tracer.
 const MOST_TRIES: u32 = 1_000;
 
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -54,7 +54,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// Reserves the stacks once for all tests, which run in parallel.
+/// Reserves the tracer's stacks once for all tests, which run in parallel.
 #[cfg(test)]
 pub(crate) fn prepare_once() {
     static ONCE: std::sync::Once = std::sync::Once::new();

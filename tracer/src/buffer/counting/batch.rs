@@ -31,7 +31,7 @@ struct Same {
 struct Common {
     list: [Same; SLOTS],
     used: usize,
-    /// Hash table: index of the group in `list` plus 1, or 0 if free.
+    /// Hash table of the keys: index of the key's group in `list` plus 1, or 0 if free.
     places: [u8; 2 * SLOTS],
 }
 

@@ -29,9 +29,9 @@ const MOST_TOLD: u32 = 1 << 16;
 
 /// Memory of a thread for its segments in counters mode.
 struct Chunk {
-    /// Slots of the chunk; null until allocated.
+    /// Slots of the chunk (memory for the thread's segments); null until allocated.
     waiting: AtomicPtr<Scratch>,
-    /// Kernel id of the owning thread.
+    /// Kernel id of the thread that owns the chunk.
     tid: AtomicU32,
     /// True while a thread, the owner or the writer of the trace, folds the chunk into counters.
     folding: AtomicBool,
@@ -53,7 +53,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 /// Index of the chunk at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
-/// Number of times that the spool was informed of a chunk's new thread.
+/// Number of times that the new thread of a chunk was written to the spool (at most [`MOST_TOLD`]).
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
 /// True in counters mode: calls are only counted, not recorded individually.
@@ -75,7 +75,7 @@ pub(super) fn back_ahead() {
     SCRATCHES.back_ahead(THREADS * size_of::<Scratch>());
 }
 
-/// Discards all chunks, in a forked child, which has one thread.
+/// Discards the chunks (memory for segments) of all threads, in a forked child, which has one thread.
 pub(super) fn start_empty() {
     // SAFETY: a forked child has only this thread, which holds no reference into the table.
     unsafe { CHUNKS.clear() };

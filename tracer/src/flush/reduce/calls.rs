@@ -6,7 +6,7 @@ use super::users::{self, Users};
 use crate::mpi::{Handle, SUCCESS, World, api};
 use std::ffi::c_void;
 
-/// Reduction operator defined by the tracer and registered with MPI.
+/// MPI reduction operator defined by the tracer and registered with MPI.
 struct Op(Handle);
 
 impl Op {
@@ -29,7 +29,7 @@ impl Drop for Op {
 struct Words(Handle);
 
 impl Words {
-    /// Registers the datatype with MPI; returns `None` if MPI refuses.
+    /// Registers a datatype of `words` words with MPI; returns `None` if MPI refuses.
     fn new(world: &World, words: usize) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().type_contiguous(i32::try_from(words).ok()?, world.abi.uint64, &raw mut handle) == SUCCESS;
@@ -52,7 +52,7 @@ pub(super) struct Tools {
     elements: Vec<(Room, Words)>,
     merge_users: Op,
     users: Words,
-    /// Maximum number of files in the tables that are merged to find shared files.
+    /// Maximum number of files in a rank's table of the files that rank 0 lacks; the tables are merged to find shared files.
     pub(super) users_room: usize,
 }
 

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef};
 
-/// Source of a shared file's description: rank 0 itself, or another rank.
+/// Source of a shared file's description (name, identity): rank 0 itself, or another rank.
 enum Known {
     Own(&'static File),
     Reported(FileDef),
 }
 
-/// Shared files with known descriptions, by index among the shared files.
+/// Shared files of which a description (name, identity) is known, by index among the shared files.
 pub(super) struct Files(BTreeMap<usize, Known>);
 
 impl Files {

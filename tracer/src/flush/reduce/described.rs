@@ -10,7 +10,7 @@ const HEAD: usize = 5;
 const PATH_BYTES: usize = 400;
 pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
-/// True if the path of `file` fits into a description.
+/// True if the path of `file` is short enough for a description that a rank sends.
 pub(super) const fn has_room(file: &File) -> bool {
     file.reported.len() <= PATH_BYTES
 }
@@ -34,7 +34,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Decodes a description sent by a rank. `hash`: hash of the file's name.
+/// Decodes the description of a file sent by a rank. `hash`: hash of the file's name.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

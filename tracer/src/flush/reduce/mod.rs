@@ -33,10 +33,10 @@ use own_counts::Rank;
 use sums::{Room, Sums};
 use trace_format::meta::{Process, ProcessInfo, path_hash};
 
-/// Maximum number of distinct nodes that the reduction counts.
+/// Maximum number of distinct nodes (of the ranks) that the reduction can tell from each other.
 const MOST_NODES: usize = 1 << 10;
 
-/// Result of the reduction, from the point of view of one rank.
+/// Result of the reduction of shared files to one record, from the point of view of one rank.
 pub(super) struct Reduced {
     /// Sorted name hashes of the files in the common record, which holds the sums over several ranks.
     hashes: Vec<u64>,

@@ -30,7 +30,7 @@ fn write(words: &[u64], to: *mut c_void, at: usize) {
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), start.cast(), size_of_val(words)) };
 }
 
-/// Returns the encoded element that begins at word `at` of the buffer `from`.
+/// Returns the encoded reduction element that begins at word `at` of the buffer `from`.
 fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     let word = |i: usize| {
         let mut word = [0];

@@ -35,7 +35,7 @@ pub(super) struct Room {
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// Returns this capacity, increased by the capacity for `files` files that rank 0 lacks.
+    /// Returns this capacity of an element, increased by the capacity for `files` files that rank 0 lacks.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
@@ -134,7 +134,7 @@ pub(super) mod tests {
     pub(in super::super) const ROOM: Room =
         Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
-    /// Builds an element of rank `rank` with entries for these keys.
+    /// Builds, for tests, an element of rank `rank` with entries for these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
         let mut counters = [0; COUNTERS];
         put_counters(&Counters { segments: 1, bytes: u64::from(rank), ..Counters::default() }, &mut counters);

@@ -6,9 +6,9 @@ use super::table::{TABLE_HEAD, Table};
 
 /// Number of 64-bit words per file in the table, without the key.
 const USER: usize = 2;
-/// Minimum capacity of a table, in files.
+/// Minimum capacity of a rank's table of files that rank 0 lacks, in files.
 const LEAST: usize = 1 << 8;
-/// Maximum capacity of a table, in files.
+/// Maximum capacity of a rank's table of files that rank 0 lacks, in files.
 const MOST: usize = 1 << 13;
 /// Number of files, assumed to be used by one rank each, for which the table has room even if rank 0 has hardly any files.
 const SOME: usize = 16;

@@ -14,9 +14,9 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 /// State of a data set just opened: determines what HDF5 can be asked about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// The data set is open, and HDF5 knows its path.
+    /// The HDF5 data set is open, and HDF5 knows its path.
     Named,
-    /// The data set is open, but has no path yet.
+    /// The HDF5 data set is open, but has no path yet.
     Nameless,
     /// The data set is opened asynchronously: it may be open only after the program has waited for `events`, and a query might wait for
     /// them too. `datatype` and `space` are those of a data set being created, else 0.

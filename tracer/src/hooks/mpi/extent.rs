@@ -11,20 +11,21 @@ use trace_format::segment::NO_OFFSET;
 /// Kind of position at which an MPI-IO transfer starts.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// Explicit offset in the file view, in etypes.
+    /// At an explicit offset in the file view, in etypes.
     Explicit(i64),
-    /// Individual file pointer of the rank.
+    /// At the rank's individual file pointer.
     Individual,
-    /// Shared file pointer. MPI-IO cannot read it without moving it for other ranks; the offsets of the nested POSIX calls reveal it.
+    /// At the shared file pointer of all ranks. MPI-IO cannot read it without moving it for other ranks; the offsets of the nested POSIX
+    /// calls reveal it.
     Shared,
 }
 
-/// Start offset of an MPI-IO transfer, if known before the call.
+/// Start offset of an MPI-IO transfer, as known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
-    /// Offset in the file view, in etypes, or [`NO_OFFSET`].
+    /// Start offset in the file view, in etypes, or [`NO_OFFSET`].
     pub(crate) in_view: i64,
-    /// Offset in bytes from the start of the file, or [`NO_OFFSET`].
+    /// Start offset in bytes from the start of the file, or [`NO_OFFSET`].
     pub(crate) in_file: i64,
 }
 

@@ -23,7 +23,7 @@ const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io_ompio_max_aggregators_ratio",
 ];
 const PARAMETER: &[u8] = b"OMPI_MCA_";
-/// Maximum number of hints read from one info object.
+/// Maximum number of MPI-IO hints read from one info object.
 const MOST_KEYS: c_int = 64;
 
 /// Records the MPI-IO hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.

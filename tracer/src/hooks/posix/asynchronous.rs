@@ -46,7 +46,7 @@ fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int
     result
 }
 
-/// Returns the result of aio_error(3) for `block`.
+/// Returns the state of the operation of control block `block`, by aio_error(3).
 fn error_of(block: *const aiocb) -> c_int {
     let address = slots::aio_error.0.address();
     if address.is_null() {

@@ -6,7 +6,7 @@ use crate::{errno, process, sys};
 use libc::iovec;
 use std::mem::MaybeUninit;
 
-/// Result of probing memory.
+/// Result of probing if memory is readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Readable,
@@ -17,14 +17,14 @@ pub(super) enum Answer {
 
 /// Maximum number of pages per probe of memory.
 const MOST: usize = 32;
-/// Smallest page size, in bytes.
+/// Smallest page size of the supported processors, in bytes.
 const PAGE_BYTES: usize = 4096;
 
 /// Pages of memory to be probed together.
 pub(super) struct Pages {
     pages: [MaybeUninit<iovec>; MOST],
     count: usize,
-    /// Address of the last page that was found to be readable; `usize::MAX` if none.
+    /// Address of the page of memory that was last found to be readable; `usize::MAX` if none.
     known: usize,
 }
 

@@ -154,7 +154,7 @@ fn pointer<T>(register: usize) -> *mut T {
     std::ptr::with_exposed_provenance_mut(register)
 }
 
-/// Makes and records a system call that is in the table.
+/// Makes and records a system call that is in the table of recorded system calls.
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: passes the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };

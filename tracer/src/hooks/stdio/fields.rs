@@ -137,13 +137,13 @@ impl Fields {
         self.flags & ERROR != 0
     }
 
-    /// Returns the buffer pointers that every transfer moves.
+    /// Returns the stream's buffer pointers, of which every transfer moves at least one.
     #[inline(always)]
     pub(super) fn marks(&self) -> Marks {
         [self.read_ptr, self.read_end, self.write_base, self.write_ptr]
     }
 
-    /// True if the buffer holds bytes that are still to be written or read.
+    /// True if the stream's buffer holds bytes that are still to be written or read.
     #[inline(always)]
     pub(super) fn waiting(&self) -> bool {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end

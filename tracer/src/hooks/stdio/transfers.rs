@@ -1,4 +1,4 @@
-//! Records all stdio calls that transfer bytes.
+//! Records stdio calls that transfer bytes, with position and number of bytes.
 #![expect(unsafe_code, reason = "ferror(3), feof(3)")]
 
 use super::fields::{self, Fields};
@@ -16,7 +16,7 @@ pub(super) enum Moved {
     Bytes(u64),
     /// At least this many bytes; the stream's position gives the number. More may have moved before the call failed or hit the end of file.
     AtLeast(u64),
-    /// Unknown from the result, only from the stream's position; the call has not failed.
+    /// Known only from the stream's position, not from the call's result; the call has not failed.
     Unknown,
     /// Between `least` and `limit` bytes were read; the call does not report how many.
     Within {
@@ -39,7 +39,7 @@ impl Moved {
     }
 }
 
-/// Returns the target of the stream's descriptor, if its file is recorded.
+/// Returns the target (open file description) of the stream's descriptor, if its file is recorded.
 #[inline(always)]
 pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if stream.is_null() {
