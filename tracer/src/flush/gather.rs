@@ -299,7 +299,7 @@ fn notes() -> Vec<Note> {
     seen.map(|(what, count)| Note { what, count }).collect()
 }
 
-/// Returns all notes, including those with count zero, so that every process has the same list.
+/// Returns all notes (counts of events that were not recorded), including those with count zero, so that every process has the same list.
 pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),

@@ -95,7 +95,7 @@ impl Unfinished {
         })
     }
 
-    /// Writes all of `bytes` at `offset`.
+    /// Writes all of `bytes` at `offset` of the trace file.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if writing fails.
@@ -134,7 +134,7 @@ impl Unfinished {
         true
     }
 
-    /// Truncates the file to `length` if longer, since readers start from the end of the file.
+    /// Truncates the trace file to `length` if it is longer, since readers start from the end of the file.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if truncation fails.
@@ -163,7 +163,7 @@ impl Unfinished {
         }
     }
 
-    /// Closes the file without removing or renaming it.
+    /// Closes the trace file without removing or renaming it.
     ///
     /// # Errors
     /// Fails if close(2) fails: written data may be lost.

@@ -409,7 +409,7 @@ pub(crate) fn after_fork() {
     super::canonical_name::has_children();
 }
 
-/// Adjusts the table in a forked child, which has a single thread and the descriptor table of the thread that forked.
+/// Adjusts the table of descriptors in a forked child, which has a single thread and the descriptor table of the thread that forked.
 pub(crate) fn in_child() {
     let knows = !tables::is_own();
     tables::in_child();

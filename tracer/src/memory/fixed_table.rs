@@ -26,7 +26,7 @@ fn key_of(word: usize) -> Option<usize> {
     (word & 1 != 0).then_some(word >> 1)
 }
 
-/// Types that table entries can hold.
+/// Types of values that the entries of a [`FixedTable`] can hold.
 ///
 /// # Safety
 /// All-zero bytes must be a valid value.

@@ -84,7 +84,7 @@ const LEAST_POPULATED: usize = 64 << 10;
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes, of which only the header is allocated; returns `None` on failure.
+/// Creates and maps a spool (file of recorded data) of `length` bytes, of which only the header is allocated; returns `None` on failure.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
     let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));

@@ -83,7 +83,7 @@ impl Tools {
         })
     }
 
-    /// Merges the file tables of all ranks. Returns the merged table, and true if MPI reported success. Collective.
+    /// Merges the ranks' tables of the files that rank 0 lacks. Returns the merged table, and true if MPI reported success. Collective.
     pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
         let own = users.put();
         let mut all = vec![0_u64; own.len()];

@@ -240,14 +240,13 @@ impl Description {
     }
 }
 
-/// Number of checks if another thread still has the right to move the position (turn), after which this thread starts to yield the
-/// processor. Spinning costs nothing extra if the other thread holds the kernel's or the stream's lock anyway.
+/// Number of checks of another thread's turn (right to move the position) after which this thread starts to yield the processor. Spinning
+/// costs nothing extra if the other thread holds the kernel's or the stream's lock anyway.
 const SPINS: u32 = 64;
-/// Number of checks if another thread still has the right to move the position (turn), after which this thread starts to sleep between
-/// checks.
+/// Number of checks of another thread's turn (right to move the position) after which this thread starts to sleep between checks.
 const YIELDS: u32 = 2_000;
-/// Number of checks if another thread still has the right to move the position (turn), after which this thread takes the turn over, at
-/// least 0.2 s after the first check.
+/// Number of checks of another thread's turn (right to move the position) after which this thread takes the turn over, at least 0.2 s after
+/// the first check.
 const NAPS: u32 = YIELDS + 4_000;
 const NAP_NS: i64 = 50_000;
 
