@@ -12,7 +12,7 @@ pub(crate) fn attempt<T>(work: impl FnOnce() -> T) -> Option<T> {
     unsafe { run(work, 0) }
 }
 
-/// Work to run, and its result. Lies on the stack of the code that starts the work.
+/// Abandonable work to run, and its result. Lies on the stack of the code that starts the work.
 struct Job<F, T> {
     work: Option<F>,
     result: Option<T>,

@@ -1,4 +1,4 @@
-//! Starts recording at the first recorded call: creates the spool, which holds all data that must survive this process.
+//! Starts recording at the first recorded call: creates the spool, the file with all data that must survive this process.
 
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, SYNC_POINTS, THREADS};
@@ -7,12 +7,12 @@ use crate::{buffer, clock, cpu_times, describe, late_calls, memory, mpi, registr
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ProcessorDef, ThreadDef};
 
-/// Returns the size of the arena (memory) for segments of I/O calls, in bytes.
+/// Returns the size of the arena (memory) for segments (records) of I/O calls, in bytes.
 pub(crate) fn arena_bytes() -> usize {
     config::current().map_or(0, |config| (config.buffer_max / memory::scale()).max(LEAST_BUFFER_MAX))
 }
 
-/// Returns the size of the arena (memory) for segments of collective MPI calls, in bytes; may be 0.
+/// Returns the size of the arena (memory) for segments (records) of collective MPI calls, in bytes; may be 0.
 pub(crate) fn sync_points_bytes() -> usize {
     config::current().map_or(0, |config| config.mpi_buffer_max / memory::scale())
 }
@@ -21,17 +21,18 @@ pub(crate) fn sync_points_bytes() -> usize {
 /// use.
 const LATE_BYTES: usize = 4 << 20;
 
-/// Maximum number of streams (file and operation) that have counters in trace mode, where most calls are recorded as segments.
+/// Maximum number of streams (pairs of a file and an operation) that have counters in trace mode, where most calls are recorded as
+/// segments.
 const COUNTERS: usize = 1 << 18;
 
 /// Size of the spool's journal (file names and other definitions) in trace mode, in bytes; the maximum size in counters mode.
 const JOURNAL: usize = 256 << 20;
-/// Minimum size of the journal in counters mode, in bytes.
+/// Minimum size of the spool's journal (file names and other definitions) in counters mode, in bytes.
 const LEAST_JOURNAL: usize = 16 << 20;
-/// Size of the journal in counters mode for each file that may have counters, in bytes.
+/// Size of the spool's journal (file names and other definitions) in counters mode, for each file that may have counters, in bytes.
 const JOURNAL_PER_FILE: usize = 8 << 10;
 
-/// Returns the sizes to request for the parts of the spool: journal of names, arenas for segments, counters.
+/// Returns the sizes to request for the parts of the spool: journal of names, arenas (memory) for segments, counters.
 fn sizes() -> Sizes {
     let scale = memory::scale();
     let (late, counting) = (late_calls::has_begun(), buffer::counting::is_on());
@@ -47,7 +48,8 @@ fn sizes() -> Sizes {
     Sizes { journal, arena, sync_points, counters, scale }
 }
 
-/// Creates the spool if the settings ask for one and none exists. Returns false if there is no memory for segments yet.
+/// Creates the spool (file that survives a kill) if the settings ask for one and none exists. Returns false if there is no memory for
+/// segments yet.
 pub(crate) fn begin() -> bool {
     spool::make(sizes(), |parts| {
         if late_calls::has_begun() {

@@ -86,7 +86,7 @@ impl Drop for Blocked {
     }
 }
 
-/// Returns the set of blocked signals that are pending.
+/// Returns the set of blocked signals that are pending on this thread; `None` if unknown.
 fn pending() -> Option<Set> {
     let mut set: Set = 0;
     // SAFETY: the set is a local variable, of the size given.

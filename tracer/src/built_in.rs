@@ -11,7 +11,8 @@ use libc::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace_format::op::Layer;
 
-/// Libraries to search for: a function that proves presence, the function's wrapper in a linked-in tracer, layer, and note to count.
+/// Libraries to search for: a function that proves presence, the function's wrapper in a linked-in tracer, I/O layer, and the event to
+/// count in the trace.
 const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
     (b"MPI_Init\0", b"__wrap_MPI_Init\0", Layer::Mpiio, Note::BuiltInMpi),
     (b"MPI_Init_thread\0", b"__wrap_MPI_Init_thread\0", Layer::Mpiio, Note::BuiltInMpi),
@@ -22,16 +23,16 @@ const LIBRARIES: [(&[u8], &[u8], Layer, Note); 4] = [
 const NAME_BYTES: usize = 32;
 /// Maximum total size of the symbol and string tables to search, in bytes: some 300,000 functions.
 const MOST_BYTES: u64 = 32 << 20;
-/// Maximum number of matches in the string table; with more, nothing is reported. A name may match more than once, since it is also the end
-/// of longer names.
+/// Maximum number of places at which names are found in the string table; with more, nothing is reported. A name may match more than once,
+/// since it is also the end of longer names.
 const PLACES: usize = 64;
 /// Size of an ELF-64 section header, in bytes.
 const SECTION: usize = 64;
 /// Size of an entry of an ELF-64 symbol table, in bytes.
 const SYMBOL: usize = 24;
-/// Maximum number of sections examined: programs have some 30 to 45.
+/// Maximum number of ELF sections examined: programs have some 30 to 45.
 const MOST_SECTIONS: usize = LOAN_BYTES / SECTION;
-/// Type of the symbol table section (SHT_SYMTAB).
+/// ELF section type of the symbol table (SHT_SYMTAB).
 const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
@@ -58,7 +59,7 @@ pub(crate) fn note() {
     }
 }
 
-/// Descriptor of the program's executable file.
+/// Descriptor of the executable file of the running program.
 struct Program(c_int);
 
 impl Drop for Program {
@@ -105,7 +106,8 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the names of [`LIBRARIES`] in the string table. Each match: offset, index of the library, and 0 for the function or 1 for its wrapper.
+    /// Finds the names of [`LIBRARIES`] in the string table. Each match: offset in the table, index of the library, and 0 for the function
+    /// or 1 for its wrapper.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;

@@ -9,12 +9,12 @@ use trace_format::segment::NO_TIME;
 
 /// Time at which the clock was stopped, in ticks; 0 while the clock runs.
 static STOPPED_TICKS: AtomicU64 = AtomicU64::new(0);
-/// Time at which the clock was stopped, in ns of CLOCK_MONOTONIC.
+/// Time at which the clock was stopped, in ns of CLOCK_MONOTONIC; later calls get this time.
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// True if ticks came from the processor's counter before the clock was stopped; a resumed clock uses the counter again.
 static STOPPED_COUNTER: AtomicBool = AtomicBool::new(false);
 static USE_COUNTER: AtomicBool = AtomicBool::new(false);
-/// Clock that [`of_call`] reads: `BY_CLOCK`, `BY_COUNTER` or `UNTIMED`.
+/// Clock that [`of_call`] reads for start and end of calls: `BY_CLOCK`, `BY_COUNTER` or `UNTIMED`.
 static CALLS: AtomicU8 = AtomicU8::new(BY_CLOCK);
 /// [`of_call`] reads the same clock as [`now`], through a function call.
 const BY_CLOCK: u8 = 0;
@@ -26,7 +26,7 @@ static BASE_TICKS: AtomicU64 = AtomicU64::new(0);
 static BASE_MONOTONIC_NS: AtomicU64 = AtomicU64::new(0);
 static EPOCH_UNIX_NS: AtomicI64 = AtomicI64::new(0);
 
-/// Returns the current time, in ticks.
+/// Returns the current time, in ticks of the tracer's clock.
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     if USE_COUNTER.load(Ordering::Relaxed) { counter() } else { without_counter() }
@@ -42,7 +42,7 @@ pub(crate) fn of_call() -> u64 {
     }
 }
 
-/// Turns off timing of calls. Called from the library's constructor.
+/// Turns off the recording of the times of calls. Called from the library's constructor.
 pub(crate) fn leave_calls_untimed() {
     CALLS.store(UNTIMED, Ordering::Release);
 }
@@ -82,7 +82,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Resumes the stopped clock.
+/// Lets the stopped clock run again.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
         use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
@@ -180,15 +180,15 @@ fn is_counter() -> bool {
     if stopped { STOPPED_COUNTER.load(Ordering::Relaxed) } else { USE_COUNTER.load(Ordering::Relaxed) }
 }
 
-/// Time zero of the process, as each clock shows it.
+/// Time zero of the process (its start or fork), as each clock shows it.
 pub(crate) struct Base {
     /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
-    /// Time zero, in ticks.
+    /// Time zero of the process, in ticks of the tracer's clock.
     pub(crate) ticks: u64,
-    /// Time zero as CLOCK_MONOTONIC shows it, in ns.
+    /// Time zero of the process as CLOCK_MONOTONIC shows it, in ns.
     pub(crate) monotonic_ns: u64,
-    /// Time zero as the wall clock shows it, in ns since 1970-01-01 UTC.
+    /// Time zero of the process as the wall clock shows it, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
@@ -214,11 +214,11 @@ pub(crate) fn compare() -> (u64, u64) {
 
 /// Clock parameters stored in a trace.
 pub(crate) struct Calibration {
-    /// Conversion from ticks to ns since the process's time zero.
+    /// Conversion from clock ticks to ns since the process's time zero.
     pub(crate) scale: TickScale,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub(crate) hz: u64,
-    /// Clock that ticks come from.
+    /// Clock that ticks come from: the processor's counter or CLOCK_MONOTONIC.
     pub(crate) source: ClockSource,
     /// Wall-clock time of the process's time zero, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,

@@ -5,7 +5,7 @@
 use crate::{errno, own_directories};
 use std::ffi::{CStr, CString};
 
-/// Descriptor owned by the tracer; closed when dropped.
+/// File descriptor owned by the tracer; closed when dropped.
 #[derive(Debug)]
 pub(crate) struct Handle(libc::c_int);
 

@@ -22,7 +22,7 @@ use crate::{
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Fate of the process after its trace has been written.
+/// Fate of the process once its trace has been written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The process ends, with all its threads.
@@ -31,7 +31,7 @@ pub(crate) enum Next {
     Destructors,
 }
 
-/// Recording state to restore if exec(3) fails.
+/// Recording state before exec(3), to be restored if exec(3) fails.
 pub(crate) struct Stay {
     state: State,
     set_aside: bool,
@@ -92,7 +92,7 @@ pub(crate) fn look_after() {
     }
 }
 
-/// Resets the state in a forked child, where no trace is being written.
+/// Resets the state of the end of recording in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     flush::in_child();
     exec_watchdog::wait_no_more();
@@ -112,7 +112,7 @@ fn begin_writing() -> bool {
     false
 }
 
-/// Returns the recording state in which calls are recorded now: On, or Late once a trace has been written.
+/// Returns the recording state in which calls are recorded now: On, or Late (after the trace) once a trace has been written.
 fn recording() -> State {
     if state::is_late() { State::Late } else { State::On }
 }
@@ -275,7 +275,7 @@ pub(crate) fn take_back(stay: &Stay) {
     go_on(stay);
 }
 
-/// Resumes recording, at most once: a waiting thread may already have resumed it.
+/// Resumes recording after a failed exec(3), at most once: a waiting thread may already have resumed it.
 fn go_on(stay: &Stay) {
     if !BECOMING.swap(false, Ordering::AcqRel) {
         return;

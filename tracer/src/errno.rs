@@ -26,7 +26,7 @@ impl Errno {
     }
 }
 
-/// Sets errno, in place of a wrapped function that the C library lacks.
+/// Sets errno for a call to a wrapped function that the C library lacks.
 pub(crate) fn set(value: libc::c_int) {
     Errno(value).restore();
 }

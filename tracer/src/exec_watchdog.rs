@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 static THREAD: AtomicI32 = AtomicI32::new(0);
 /// Number of successive checks that found the thread `THREAD` outside of exec(3).
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
-/// Time of the last check, in ns of CLOCK_MONOTONIC.
+/// Time of the last check if the thread is still in exec(3), in ns of CLOCK_MONOTONIC.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// Interval between checks, in ns. One waiting thread makes each check.
+/// Interval between checks if a thread is still in exec(3), in ns. One waiting thread makes each check.
 const LOOKS_EVERY_NS: u64 = 250_000_000;
 /// Number of successive checks needed to conclude that the thread left exec(3). One check may fall just before or after the system call,
 /// and a successful exec(3) runs in the kernel for a while.
 const MOST_LOOKS: u32 = 4;
 
-/// Starts the watchdog. Called by the thread that is about to call exec(3).
+/// Starts the watchdog, which detects that a thread has left exec(3). Called by the thread that is about to call exec(3).
 pub(crate) fn wait_for_this_thread() {
     // SAFETY: gettid has no preconditions.
     let thread = unsafe { crate::sys::syscall!(libc::SYS_gettid) };

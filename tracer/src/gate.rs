@@ -7,13 +7,13 @@ use crate::tls::{self, Thread};
 use crate::{errno, process, state, threads};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// Number of threads inside the gate: they allocate or empty memory for segments.
+/// Number of threads inside the gate (see [`pass`]): they allocate or empty memory for segments.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// True if a thread has exclusive access or waits for it.
+/// True if a thread has exclusive access to the memory for segments, or waits for it.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Maximum number of checks for an empty gate before exclusive access fails. Nearly all are 1 ms apart, since a thread inside may wait for
-/// a busy disk.
+/// Maximum number of checks if all threads have left the gate before exclusive access fails. Nearly all are 1 ms apart, since a thread
+/// inside may wait for a busy disk.
 const MOST_WAITS: u32 = 2_000;
 
 /// Runs `work`, which allocates or empties memory for segments, inside the gate. A call made meanwhile by a signal handler on this thread

@@ -66,9 +66,9 @@ const LAUNCHERS: [&[u8]; 26] = [
 
 pub(crate) struct Identity {
     pub(crate) exe: Vec<u8>,
-    /// Command line arguments, program name first.
+    /// Command line arguments of this process, program name first.
     pub(crate) args: Vec<Vec<u8>>,
-    /// Working directory at start.
+    /// Working directory at the start of this process.
     pub(crate) cwd: Vec<u8>,
     pub(crate) host: String,
     /// Variable and value of the scheduler's job id, such as `SLURM_JOB_ID=123`; empty without a scheduler.
@@ -79,7 +79,7 @@ pub(crate) struct Identity {
     pub(crate) name: String,
     /// Name of the job whose processes share a byte budget (DXT_JOB_BYTES): the scheduler's job id, else DXT_JOB_ID. `None` without either.
     pub(crate) whole: Option<String>,
-    /// Rank assigned by a launcher, or -1.
+    /// Rank that a launcher assigned to this process, or -1.
     pub(crate) rank: i32,
     /// Start time of the process, in ns since 1970-01-01 UTC.
     pub(crate) start_unix_ns: i64,
@@ -258,9 +258,9 @@ pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]>
 
 /// Fields of /proc/pid/stat (proc(5)).
 struct Proc {
-    /// Process id of the parent: field 4.
+    /// Process id of the process's parent: field 4.
     parent: libc::pid_t,
-    /// Start time in clock ticks since boot: field 22.
+    /// Start time of the process in clock ticks since boot: field 22.
     start: u64,
 }
 

@@ -59,8 +59,8 @@ pub(crate) fn switch(thread: &Thread) {
     }
 }
 
-/// Prints, once, that calls made after the trace are not recorded, if the reason is that the spool (file with memory for them) could not be
-/// created. Called when there is no room for a call.
+/// Prints, once, that calls made after the trace are not recorded, but only if the reason is that the spool (file with memory for them)
+/// could not be created. Called when there is no room for a call.
 pub(crate) fn lost() {
     if !spool::is_there() && !SAID.swap(true, Ordering::AcqRel) {
         say(&[b"calls made after the trace was written are not recorded, because there is no spool (DXT_SPOOL sets its directory)"]);

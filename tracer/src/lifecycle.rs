@@ -374,7 +374,7 @@ pub(crate) fn before_names_change() {
     });
 }
 
-/// True if this process is recorded, and so has a trace to write when it ends.
+/// True if this process is recorded, so that it has a trace to write when it ends.
 fn has_something_to_end() -> bool {
     record::is_on() && process::is_own()
 }

@@ -5,7 +5,7 @@ use trace_format::meta::Mount;
 
 /// Maximum number of bytes to read from mountinfo: enough for some thousand mounts.
 const LONGEST: usize = 256 << 10;
-/// Maximum number of file systems listed in a trace.
+/// Maximum number of mounted file systems listed in a trace.
 const MOST: usize = 64;
 /// File system types that hold no program data; left out of the list of mounts.
 const WITHOUT_DATA: [&[u8]; 24] = [

@@ -12,7 +12,7 @@ macro_rules! notes {
             $($(#[$doc])* $name,)+
         }
 
-        /// Texts of all kinds of notes, as stored in the trace.
+        /// Texts of all kinds of notes (events that are counted instead of recorded), as stored in the trace.
         pub(crate) const TEXTS: &[&str] = &[$($text),+];
     };
 }
@@ -34,7 +34,7 @@ notes! {
     Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
-    /// A memory mapping that did not fit in the table, so that its end is not recorded.
+    /// A memory mapping of a file that did not fit in the table, so that its end is not recorded.
     Map = "memory mappings whose end was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
     Asynchronous = "asynchronous operations whose completion was not observed";
@@ -82,7 +82,7 @@ notes! {
     BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with dxt-run --link-flags, or with a shared PnetCDF library)";
 }
 
-/// Event counters, one for each kind of note.
+/// Counters of events that were not recorded, one for each [`Note`].
 pub(crate) type Counts = [AtomicU64; TEXTS.len()];
 
 static OWN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
@@ -102,7 +102,7 @@ impl Note {
         self.count_many(1);
     }
 
-    /// Subtracts one from the counter, because an event counted in advance did not happen.
+    /// Subtracts one from the counter of this kind of event, because an event counted in advance did not happen.
     pub(crate) fn take_back(self) {
         self.count_many(u64::MAX);
     }
@@ -128,7 +128,7 @@ pub(crate) fn keep_in(place: *mut Counts) {
 
 static TAKEN: Counts = [const { AtomicU64::new(0) }; TEXTS.len()];
 
-/// Copies the counts since the last trace into `TAKEN`, the counts for the trace that is about to be written.
+/// Copies the counts of unrecorded events since the last trace into `TAKEN`, the counts for the trace that is about to be written.
 pub(crate) fn take() {
     for (taken, count) in TAKEN.iter().zip(counts()) {
         // A count is negative if an event that was counted in advance, and stored in the last trace, did not happen.
@@ -137,7 +137,7 @@ pub(crate) fn take() {
     }
 }
 
-/// Iterates over the notes' texts and counts for the trace being written.
+/// Iterates over the texts and counts of unrecorded events (notes) for the trace being written.
 pub(crate) fn taken() -> impl Iterator<Item = (&'static str, u64)> {
     TEXTS.iter().zip(&TAKEN).map(|(text, count)| (*text, count.load(Ordering::Relaxed)))
 }
@@ -152,7 +152,7 @@ pub(crate) fn settle(written: bool) {
     }
 }
 
-/// Resets all counters in a forked child.
+/// Resets all counters of unrecorded events in a forked child.
 pub(crate) fn forget() {
     counts().iter().for_each(|count| count.store(0, Ordering::Relaxed));
 }

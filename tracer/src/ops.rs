@@ -9,15 +9,15 @@ pub(crate) struct Op {
     class: OpClass,
     mode: OpMode,
     name: &'static str,
-    /// Index of the operation in a file's table of frequently used streams, if it has one.
+    /// Index of the operation in a file's table of frequently used streams (calls of one operation), if it has one.
     frequent: Option<u8>,
 }
 
-/// Role of an operation in a file's access profile.
+/// Way in which calls of an operation count in a file's access profile (reads, writes or neither).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
-    /// No role: the operation moves no data, or the call failed.
+    /// Not counted: the operation moves no data, or the call failed.
     None = 0,
     Reads = 1,
     Writes = 2,
@@ -32,7 +32,8 @@ impl Op {
         self.layer
     }
 
-    /// Returns the role in which a profile counts a call of this operation; [`Role::None`] if the call `failed`.
+    /// Returns the role (read, write or none) in which an access profile counts a call of this operation; [`Role::None`] if the call
+    /// `failed`.
     pub(crate) const fn role(&self, failed: bool) -> Role {
         match self.class {
             OpClass::Read if !failed => Role::Reads,
@@ -67,7 +68,8 @@ pub(crate) fn collective_place(op: &Op) -> usize {
     usize::from(op.code().wrapping_sub(SYNC_POINTS.start))
 }
 
-/// Number of streams in a file's table of frequently used streams. A second table of this size holds calls nested in MPI or HDF5 calls.
+/// Number of entries in a file's table of frequently used streams (calls of one operation). A second table of this size holds calls nested
+/// in MPI or HDF5 calls.
 pub(crate) const FREQUENT: usize = 4;
 
 macro_rules! ops {

@@ -18,20 +18,20 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 /// Purpose of a directory that the tracer keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// Directory of trace files.
+    /// Directory to which the traces are written.
     Output,
-    /// Directory of the spool and the spill file.
+    /// Directory of the spool and the spill file (files with the recorded data of the running process).
     Spool,
     /// Directory of the file through which processes share the job's byte budget.
     Budget,
 }
 
 struct Held {
-    /// Descriptor number of the open directory, or -1.
+    /// Descriptor number of the directory that the tracer keeps open, or -1.
     number: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
-    /// Path of the directory; null if the directory was never held. Never freed.
+    /// Path of the directory that the tracer keeps open; null if the directory was never held. Never freed.
     path: AtomicPtr<CString>,
 }
 
@@ -71,7 +71,7 @@ impl Held {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
     }
 
-    /// Keeps a duplicate of the descriptor `number` open for this directory.
+    /// Keeps this directory open by a duplicate of its descriptor `number`.
     fn keep(&self, number: c_int) {
         let Some((device, inode)) = identity(number) else { return };
         let copy = copy_near_limit(number);
@@ -260,7 +260,7 @@ pub(crate) fn unmounting(target: *const libc::c_char, unmount: impl Fn() -> c_in
     result
 }
 
-/// Reopens the directory and keeps it open, if its path still leads to the same directory.
+/// Reopens the directory of the tracer and keeps it open, if its path still leads to the same directory.
 fn hold_again(held: &Held) {
     let Some(path) = held.path() else { return };
     with_open(path, |number| {

@@ -6,7 +6,7 @@ use crate::{config, errno, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Device and inode number of a file, to recognize the file under its name.
+/// Device and inode number of one of the tracer's files, to recognize the file under its name.
 pub(crate) struct Identity {
     device: AtomicU64,
     inode: AtomicU64,
@@ -17,7 +17,7 @@ impl Identity {
         Self { device: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 
-    /// Opens the file `path` and stores its identity.
+    /// Opens the file `path` and stores its identity (device, inode). Returns the descriptor, or the errno on failure.
     pub(crate) fn open(&self, path: &CStr, flags: libc::c_int) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, flags)?;
         let (device, inode) = numbers(file);
@@ -26,7 +26,7 @@ impl Identity {
         Ok(file)
     }
 
-    /// Creates the file `path`, which must not exist, and stores its identity.
+    /// Creates the file `path`, which must not exist, and stores its identity (device, inode).
     pub(crate) fn create(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = self.open(path, libc::O_CREAT | libc::O_EXCL)?;
         // Independent of the umask, since the file will be reopened.
@@ -39,12 +39,12 @@ impl Identity {
         (self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed))
     }
 
-    /// True if the descriptor refers to the file.
+    /// True if the descriptor `file` refers to the file whose identity is stored.
     pub(crate) fn is_of(&self, file: libc::c_int) -> bool {
         numbers(file) == self.numbers()
     }
 
-    /// True if the file at `path` is the one whose identity is stored.
+    /// True if the file at `path` is the one whose identity (device, inode) is stored.
     pub(crate) fn is_at(&self, path: &CStr) -> bool {
         // SAFETY: an all-zero stat is valid.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
@@ -55,7 +55,7 @@ impl Identity {
         asked == 0 && (stat.st_dev, stat.st_ino) == self.numbers()
     }
 
-    /// Reopens the file; fails with ESTALE if its name now belongs to another file.
+    /// Opens the file at `path` again; fails with ESTALE if it is not the file whose identity is stored.
     pub(crate) fn reopen(&self, path: &CStr) -> Result<libc::c_int, libc::c_int> {
         let file = open(path, 0)?;
         if self.is_of(file) {

@@ -26,15 +26,15 @@ pub(crate) fn is_own() -> bool {
     crate::sys::is_shut() || id() == PROCESS.load(Ordering::Relaxed)
 }
 
-/// True once another process may run in this memory (after vfork(2) or clone(2)).
+/// True once another process may run in this process's memory (after vfork(2) or clone(2)).
 pub(crate) static SHARED: AtomicBool = AtomicBool::new(false);
 
-/// Records that another process may run in this memory (after vfork(2) or clone(2)).
+/// Records that another process may run in this process's memory (after vfork(2) or clone(2)).
 pub(crate) fn may_be_shared() {
     SHARED.store(true, Ordering::Relaxed);
 }
 
-/// True if another process may run in this memory, or may have done so.
+/// True if another process may run in this process's memory, or may have done so.
 pub(crate) fn is_shared() -> bool {
     SHARED.load(Ordering::Relaxed)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of values generated so far without the kernel's random source.
+/// Number of random values generated so far without the kernel's random source.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns 64 bits that other processes cannot predict. If the kernel provides none (before Linux 3.17, or if a filter refuses the call),

@@ -11,13 +11,13 @@ use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Identity of the file behind a descriptor.
+/// Identity of the file behind a descriptor: device, inode and creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
     inode: u64,
     kind: libc::mode_t,
-    /// Creation time in seconds and nanoseconds; zeros if unknown.
+    /// Creation time of the file in seconds and nanoseconds; zeros if unknown.
     made: (i64, u32),
 }
 
@@ -27,7 +27,7 @@ static IS_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
 /// Preferred lowest number for the duplicate of standard error that messages are written to: the program may expect to get lower numbers.
 const HIGH: c_int = 400;
-/// Maximum wait for room in a pipe, in ms; then the message is dropped.
+/// Maximum wait for room in a pipe, in ms; then a message to standard error is dropped.
 const PATIENCE: c_int = 200;
 
 fn identity(number: c_int) -> Option<Identity> {
@@ -55,7 +55,7 @@ fn made(number: c_int) -> Option<(i64, u32)> {
     (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
 }
 
-/// Stores the identity of standard error at process start.
+/// Stores the identity of the file behind standard error at process start.
 pub(crate) fn remember_stderr() {
     let errno = crate::errno::save();
     if let Some(identity) = identity(libc::STDERR_FILENO) {
@@ -64,7 +64,7 @@ pub(crate) fn remember_stderr() {
     errno.restore();
 }
 
-/// Records that the program has opened a file as descriptor `number`.
+/// Records that the program has opened a file as descriptor `number`. If that is 2 (standard error), messages may have to stop.
 #[inline(always)]
 pub(crate) fn opened(number: c_int) {
     if number == libc::STDERR_FILENO {
@@ -72,7 +72,8 @@ pub(crate) fn opened(number: c_int) {
     }
 }
 
-/// Records that descriptor `number` is now a duplicate of another descriptor. Its file's identity decides if it still is standard error.
+/// Records that descriptor `number` is now a duplicate of another descriptor. If `number` is 2 (standard error), the identity of its file
+/// decides if messages may still go there.
 #[inline(always)]
 pub(crate) fn copied(number: c_int) {
     if number == libc::STDERR_FILENO {

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True once the user has been informed that the program confines itself.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// True if programs are inspected before they are started. False while tracing is off: no system calls may be made then.
+/// True if the tracer inspects the programs that this one is about to start. False while tracing is off: no system calls may be made then.
 static INSPECTS: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn inspect_programs(inspects: bool) {
@@ -44,9 +44,9 @@ pub(crate) fn inspects_programs() -> bool {
 /// Seccomp filters of a process, from /proc/<pid>/status (mode: Linux 3.8, number of filters: Linux 5.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filters {
-    /// Seccomp mode. 0: none; 1: strict mode; 2: filters.
+    /// Seccomp mode of the process. 0: none; 1: strict mode; 2: filters.
     mode: u32,
-    /// Number of filters; `None` if the kernel does not report it.
+    /// Number of seccomp filters of the process; `None` if the kernel does not report it.
     number: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ fn is_filtered() -> bool {
     mode > 0 || mode < 0 && errno::save().value() != libc::EINVAL
 }
 
-/// Number of bytes kept of each line of the status file: enough for the lines of interest.
+/// Number of bytes kept of each line of a process's status file: enough for the lines of interest.
 const LINE_BYTES: usize = 64;
 
 /// Reads the seccomp filters of a process from its status file; returns `None` on failure. A kernel without filters reports none.
@@ -217,7 +217,7 @@ fn make_ready(resolve: fn()) -> bool {
     true
 }
 
-/// Prints a message once, however often the program confines itself.
+/// Prints a message about the program's confinement once, however often the program confines itself.
 fn tell(parts: &[&[u8]]) {
     if !SAID.swap(true, Ordering::Relaxed) {
         say(parts);

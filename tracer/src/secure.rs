@@ -10,7 +10,7 @@ use std::ffi::CStr;
 /// Configuration file of the site's administrator, the only one read for privileged programs.
 const FILE: &[u8] = b"/etc/dxt/dxt.conf";
 
-/// Settings of a privileged program: those of the site's configuration file only.
+/// Source of the settings of a privileged program: those of the site's configuration file only.
 pub(crate) struct Site;
 
 impl Environment for Site {
@@ -26,8 +26,8 @@ pub(crate) fn may_start() -> bool {
     is_roots(FILE, libc::S_IFREG)
 }
 
-/// Disables all settings that write outside of the trace directory. Returns false unless the trace directory is a fixed path (no
-/// placeholders) to which only root can write.
+/// Disables, for a privileged program, all settings that write outside of the trace directory. Returns false unless the trace directory is
+/// a fixed path (no placeholders) to which only root can write.
 pub(crate) fn restrict(config: &mut Config) -> bool {
     config.trace_mode = 0o600;
     config.verbose = 0;

@@ -28,7 +28,7 @@ static DYING: AtomicBool = AtomicBool::new(false);
 const SIGNALS: [(c_int, &str); 4] =
     [(libc::SIGTERM, "SIGTERM"), (libc::SIGINT, "SIGINT"), (libc::SIGHUP, "SIGHUP"), (libc::SIGXCPU, "SIGXCPU")];
 
-/// Returns the address of the tracer's signal handler, as sigaction(2) represents it.
+/// Returns the address of the tracer's signal handler, as a value for sigaction(2).
 fn ours() -> sighandler_t {
     ending as *const () as sighandler_t
 }
@@ -147,7 +147,7 @@ pub(crate) fn held_while<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Resets the state in a forked child, where no trace is being written.
+/// Resets the state of signal handling in a forked child, where no trace is being written.
 pub(crate) fn in_child() {
     WRITING.store(false, Ordering::Relaxed);
     DYING.store(false, Ordering::Relaxed);

@@ -11,7 +11,7 @@ pub(crate) enum State {
     /// Recording has not started, or this is a forked child, in which the kernel has zeroed the page that holds the state.
     Unset = 0,
     On = 1,
-    /// Recording is off or has ended: calls pass through.
+    /// Recording is off or has ended: calls pass through unrecorded.
     Off = 2,
     /// The process is not recorded: calls pass through, but the process takes part in the collective steps of the other ranks.
     Muted = 3,
@@ -39,7 +39,7 @@ static PAGE: StatePage =
 /// True if the latest state that this process has set, or else its parent before fork, is one in which calls are recorded (On, Parked or
 /// Late).
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Callback that a forked child runs before its first call is recorded.
+/// Callback that starts recording in a forked child, before the child's first call is recorded.
 static IN_CHILD: OnceLock<fn()> = OnceLock::new();
 /// Callback that returns true if the calling thread left, by a jump, work of the tracer that other threads wait for.
 static HAS_LEFT: OnceLock<fn() -> bool> = OnceLock::new();
@@ -62,7 +62,7 @@ pub(crate) fn set_state(state: State) {
     PAGE.state.store(state as u8, Ordering::SeqCst);
 }
 
-/// Sets the recording state like [`set_state`], and wakes the threads that wait for a change at once.
+/// Sets the recording state like [`set_state`], and at once wakes the threads that wait for a change.
 pub(crate) fn release(state: State) {
     set_state(state);
     // SAFETY: wakes only threads of this process that wait in `wait`.
@@ -81,18 +81,18 @@ pub(crate) fn raw(order: Ordering) -> u8 {
     PAGE.state.load(order)
 }
 
-/// True if the state is On, so that a stored segment needs no further checks.
+/// True if the recording state is On, so that a stored segment needs no further checks.
 #[inline(always)]
 pub(crate) fn is_plain() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::On as u8
 }
 
-/// True if the state is Parked: calls wait until the trace is written.
+/// True if the recording state is Parked: calls wait until the trace is written.
 pub(crate) fn is_parked() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Parked as u8
 }
 
-/// True if the state is Late: the trace has been written and the process goes on.
+/// True if the recording state is Late: the trace has been written, and the process goes on.
 pub(crate) fn is_late() -> bool {
     PAGE.state.load(Ordering::SeqCst) == State::Late as u8
 }
@@ -165,7 +165,7 @@ pub(crate) fn run_in_child() {
     }
 }
 
-/// True if the state is Muted: the process is not recorded but takes part in the collective steps of the other ranks.
+/// True if the recording state is Muted: the process is not recorded but takes part in the collective steps of the other ranks.
 pub(crate) fn is_muted() -> bool {
     PAGE.state.load(Ordering::Relaxed) == State::Muted as u8
 }

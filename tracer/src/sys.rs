@@ -16,14 +16,15 @@ macro_rules! pass_on {
 }
 pub(crate) use pass_on;
 
-/// True if the gate is shut: the tracer makes no more system calls.
+/// True if the gate of the tracer's system calls is shut: the tracer makes no more system calls.
 static SHUT: AtomicBool = AtomicBool::new(false);
 /// True if a seccomp filter may be in force: [`shut`] no longer waits for system calls in progress.
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Number of the tracer's system calls in progress.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of times that [`shut`] checks if the gate is empty. After the first `YIELDS` checks they are 1 ms apart; after the last,
-/// `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a jump never returns.
+/// Maximum number of times that [`shut`] checks if no system call of the tracer is in progress any longer. After the first `YIELDS` checks
+/// they are 1 ms apart; after the last, `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a
+/// jump never returns.
 const MOST_WAITS: u32 = 1_100;
 const YIELDS: u32 = 1_000;
 
@@ -45,7 +46,7 @@ impl Drop for Claim {
     }
 }
 
-/// True if the gate is shut: the tracer may make no more system calls.
+/// True if the gate of the tracer's system calls is shut: the tracer may make no more system calls.
 #[inline]
 pub(crate) fn is_shut() -> bool {
     SHUT.load(Ordering::Relaxed)
@@ -72,18 +73,18 @@ pub(crate) fn shut() {
     CONFINED.store(true, Ordering::SeqCst);
 }
 
-/// Resets the gate in a forked child: system calls in progress on other threads do not exist in the child.
+/// Resets the gate of the tracer's system calls in a forked child: system calls in progress on other threads do not exist in the child.
 pub(crate) fn in_child() {
     UNDER_WAY.store(0, Ordering::SeqCst);
 }
 
-/// Opens the gate again, because the program has not confined itself by seccomp after all.
+/// Opens the gate of the tracer's system calls again, because the program has not confined itself by seccomp after all.
 pub(crate) fn open() {
     CONFINED.store(false, Ordering::SeqCst);
     SHUT.store(false, Ordering::SeqCst);
 }
 
-/// Argument of a system call, as wide as a register.
+/// Argument of a system call: a value that converts to a register's width.
 pub(crate) trait Argument {
     fn register(self) -> usize;
 }

@@ -15,9 +15,9 @@ use std::cell::Cell;
 /// recorded segments), or in a scratch (buffer for segments that are only counted).
 #[repr(C)]
 pub(crate) struct Lane {
-    /// Address of the next free slot (memory for one segment).
+    /// Address of the next free slot (memory for one segment) at this write position.
     pub(crate) cursor: Cell<usize>,
-    /// Address just behind the last slot that may be used; a spare slot follows.
+    /// Address just behind the last slot of the thread's chunk that may be used; a spare slot follows.
     pub(crate) limit: Cell<usize>,
     /// Address of the first slot of the chunk of the arena that the thread currently fills; 0 without one.
     pub(crate) chunk: Cell<usize>,
@@ -26,41 +26,43 @@ pub(crate) struct Lane {
     pub(crate) awaited: Cell<usize>,
     /// Address of the scratch, a buffer for calls that are only counted once the arena is full; 0 without one.
     pub(crate) scratch: Cell<usize>,
-    /// Index in the table of threads plus one; 0 before the first use of this write position.
+    /// Index plus one of the thread in the table of threads; 0 before the first use of this write position.
     pub(crate) index: Cell<u32>,
-    /// Size of the thread's latest chunk of the arena, in bytes.
+    /// Size of the thread's latest chunk (piece of segment memory), in bytes.
     pub(crate) chunk_bytes: Cell<u32>,
-    /// Number of chunks that the thread has obtained so far.
+    /// Number of chunks (pieces of segment memory) that the thread has obtained so far.
     pub(crate) sequence: Cell<u32>,
-    /// Nonzero once the chunk belongs to the arena for calls made after the trace was written ([`crate::late_calls`]).
+    /// Nonzero once the chunk that the thread fills belongs to the arena for calls made after the trace was written
+    /// ([`crate::late_calls`]).
     pub(crate) late: Cell<u32>,
 }
 
-/// State of one thread, all zero at thread start. The I/O lane comes first, so that its address is the block's address.
+/// State of one thread, all zero at thread start. The I/O write position comes first, so that its address is the block's address.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// Write position for I/O calls; in counters mode, for all calls.
+    /// Write position (next memory) for the segments of I/O calls; in counters mode, for all calls.
     pub(crate) io: Lane,
     /// Nonzero while the tracer's own code runs on this thread, whose calls then pass through unrecorded. Also holds the flags [`LENT`] and
     /// [`LENT_FOR_A_WHILE`].
     pub(crate) busy: Cell<u32>,
     /// Nonzero while the thread is inside the gate that guards segment memory ([`crate::gate`]).
     pub(crate) at_gate: Cell<u32>,
-    /// Set while the thread is inside an MPI call. Calls made meanwhile are marked as nested.
+    /// Marks that the thread is inside an MPI call. Calls made meanwhile are marked as nested.
     pub(crate) mpi: Inside,
-    /// Set while the thread is inside an HDF5 call. Calls made meanwhile are marked as made inside HDF5.
+    /// Marks that the thread is inside an HDF5 call. Calls made meanwhile are marked as made inside HDF5.
     pub(crate) hdf5: Inside,
-    /// Set while the thread is inside a wrapped library function: system calls that the function makes through syscall(2) are not the program's.
+    /// Marks that the thread is inside a wrapped library function: system calls that the function makes through syscall(2) are not the
+    /// program's.
     library: Inside,
-    /// Set while the thread is inside a collective MPI call. Collective calls made meanwhile are the MPI library's own.
+    /// Marks that the thread is inside a collective MPI call. Collective calls made meanwhile are the MPI library's own.
     pub(crate) sync_point: Inside,
     /// Return address of the latest HDF5 call; identifies the copy of HDF5 that the caller uses.
     pub(crate) hdf5_caller: Cell<usize>,
     /// Write position for collective MPI calls, in a separate arena. Readers of the trace see these calls as another thread.
     pub(crate) sync_points: Lane,
-    /// Write position for collective MPI calls that are only counted, not recorded.
+    /// Write position (next memory) for the segments of collective MPI calls that are only counted, not recorded.
     pub(crate) often: Lane,
-    /// Address of the scratch in which short segments (DXT_MIN_SIZE) wait to be added to counters; 0 without one.
+    /// Address of the scratch (small buffer) in which short segments (DXT_MIN_SIZE) wait to be added to counters; 0 without one.
     pub(crate) waiting: Cell<usize>,
     /// Address of the file record of the MPI-IO call in progress, or 0. Used to find the offset to which a shared file pointer led.
     pub(crate) mpi_file: Cell<usize>,
@@ -169,7 +171,7 @@ impl Thread {
         self.busy.set(self.busy.get() + AWAY);
     }
 
-    /// Undoes `go_away`, because the thread did not end the process after all.
+    /// Records calls of this thread again (undoes [`Self::go_away`]), because the thread did not end the process after all.
     pub(crate) fn come_back(&self) {
         self.busy.set(self.busy.get().saturating_sub(AWAY));
     }

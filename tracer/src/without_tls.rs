@@ -10,7 +10,7 @@ use crate::notes::Note;
 use crate::tls::{self, Thread};
 use crate::{errno, handles, process, state, sys};
 
-/// Prepares for a clone(2) with `flags` by the calling thread: marks its block as shared if the new thread would use the block too.
+/// Prepares for a clone(2) with `flags` by the calling thread: marks its thread-local block as shared if the new thread would use it too.
 pub(crate) fn cloning(flags: u64) {
     process::may_be_shared();
     let has = |flag: libc::c_int| flags & flag as u64 != 0;
@@ -27,7 +27,7 @@ pub(crate) fn cloning(flags: u64) {
     }
 }
 
-/// Prepares for a vfork(2) by the calling thread: its block is shared until the thread resumes.
+/// Prepares for a vfork(2) by the calling thread: its thread-local block is shared with the child until the thread resumes.
 pub(crate) fn vforking() {
     cloning((libc::CLONE_VM | libc::CLONE_VFORK) as u64);
 }
@@ -81,7 +81,7 @@ pub(crate) fn found(thread: &Thread, owner: u32) -> bool {
     is_owner
 }
 
-/// Ends all sharing of the thread-local block in a forked child, which has one thread.
+/// Ends all sharing of the thread-local block between threads in a forked child, which has one thread.
 pub(crate) fn in_child() {
     tls::current().is_alone();
 }

@@ -16,32 +16,32 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Maximum time to wait until all agents are ready.
+/// Maximum time to wait until all monitoring agents are ready.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Agent process that monitors the run.
+/// Process that monitors the run: `dxt-analyze live`, or the launcher that has started one of these per node.
 pub(crate) struct Agent {
     process: i32,
-    /// Directory in which each agent creates a file once the agent is ready; removed on drop.
+    /// Directory in which each monitoring agent creates a file once it is ready; removed on drop.
     ready: Option<TempDir>,
-    /// True if a launcher starts one agent per node; false for a single agent on this node.
+    /// True if a launcher such as srun starts one agent per node; false for a single agent on this node.
     is_launched: bool,
 }
 
-/// Reason why no agent runs. The command is then not started.
+/// Reason why no monitoring agent runs. The command is then not started.
 pub(crate) enum NotStarted {
-    /// The agent ended or could not be started, for the reason in this message.
+    /// The monitoring agent ended or could not be started, for the reason in this message.
     Because(String),
-    /// This signal requested that dxt-run end.
+    /// A signal, with this number, requested that dxt-run end.
     Signal(i32),
 }
 
-/// Properties of the run needed to start an agent.
+/// Properties of the run that are needed to start a monitoring agent.
 pub(crate) struct Of<'a> {
     pub(crate) options: &'a Options,
     pub(crate) kind: Kind,
     pub(crate) analyze: &'a Path,
-    /// Directory of the spools, which hold the processes' data while the processes run.
+    /// Directory of the spools, in which the processes keep their recorded data while they run.
     pub(crate) spools: &'a OsStr,
     /// True if the directory of the spools (data of running processes) was created for this run.
     pub(crate) is_of_run: bool,
@@ -55,7 +55,7 @@ pub(crate) fn arguments(options: &Options) -> Vec<OsString> {
 }
 
 impl Agent {
-    /// Starts the agent and waits until it is ready, since a late agent would miss short programs.
+    /// Starts the monitoring agents and waits until they are ready, since a late agent would miss short programs.
     pub(crate) fn start(of: &Of<'_>, processes: &mut Processes) -> Result<Self, NotStarted> {
         let program = of.options.command[0].to_string_lossy();
         let mut launch = launch(of);
@@ -116,13 +116,13 @@ impl Agent {
         Ok(agent)
     }
 
-    /// True if all `agents` agents are ready: each has created its file.
+    /// True if all `agents` agents are ready: each has created the file that announces this.
     fn all_watch(&self, agents: usize) -> bool {
         let files = self.ready.iter().filter_map(|ready| std::fs::read_dir(ready.path()).ok()).flatten();
         files.count() >= agents
     }
 
-    /// Lets the agent read the last records for 0.5 s, ends the agent, and reports if its output is incomplete.
+    /// Lets the monitoring agents read the last records for 0.5 s, ends them, and reports if their output is incomplete.
     pub(crate) fn end(self, processes: &mut Processes) {
         let until = Instant::now() + Duration::from_millis(500);
         while processes.ended(self.process).is_none() && Instant::now() < until {
@@ -140,7 +140,7 @@ impl Agent {
     }
 }
 
-/// Returns the exit code as a shell reports it (128 + signal for a killed process).
+/// Returns the exit code of an ended process as a shell reports it (128 + signal for a killed process).
 pub(crate) fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }

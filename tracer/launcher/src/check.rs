@@ -4,13 +4,13 @@ use crate::settings::Settings;
 use crate::texts::print_error;
 use std::path::Path;
 
-/// Result of the check.
+/// Result of checking the tracer's library and the settings.
 pub(crate) enum Verdict {
-    /// The library can be loaded and accepts the settings.
+    /// The tracer's library can be loaded and accepts the settings.
     Fine,
     /// The tracer rejects the settings and has reported why.
     Refused,
-    /// The dynamic linker cannot load the library, for this reason.
+    /// The dynamic linker cannot load the tracer's library, for this reason.
     CannotLoad(String),
 }
 
@@ -45,7 +45,8 @@ pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
 /// Argument with which dxt-run exits at once, to serve as the program with which the library is tested.
 pub const PROBE: &str = "--end-at-once";
 
-/// Runs dxt-run itself as a program that does nothing. Returns true if it could run, and its output on standard error.
+/// Runs dxt-run itself as a program that does nothing. Returns true if it could run with the variables that `set` adds, and its output on
+/// standard error.
 fn probe(set: impl Fn(&mut std::process::Command)) -> (bool, String) {
     let program = std::env::current_exe().unwrap_or_else(|_| "true".into());
     let mut command = std::process::Command::new(program);

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Content of the configuration file; empty if there is none.
+/// Content of the site's configuration file; empty if there is none.
 #[derive(Default)]
 pub(crate) struct Conf {
     pub(crate) path: Option<PathBuf>,

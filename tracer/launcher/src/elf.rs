@@ -13,25 +13,25 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Effect of LD_PRELOAD on a program, judged by the program's file.
+/// Effect that preloading the tracer has on a program, judged by the program's file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The library is loaded into the program; also assumed if no evidence indicates otherwise.
+    /// The tracer's library is loaded into the program; also assumed if no evidence indicates otherwise.
     Reached,
-    /// No effect: the program is statically linked, without the tracer.
+    /// The library is not loaded: the program is statically linked, without the tracer.
     Static,
-    /// No effect: the program is setuid or setgid.
+    /// The library is not loaded: the program is setuid or setgid.
     Privileged,
     /// With the library the program would fail to start, or complain, for this reason.
     Foreign(String),
 }
 
-/// Properties of an ELF file that determine if the library can be loaded.
+/// Properties of an ELF file that determine if the tracer's library can be preloaded.
 #[derive(PartialEq, Eq)]
 struct Kind {
     is_64: bool,
     machine: u16,
-    /// Path of the program's dynamic linker; `None` if statically linked.
+    /// Path of the dynamic linker that the file names; `None` if statically linked.
     loader: Option<PathBuf>,
 }
 

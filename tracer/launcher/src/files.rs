@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the project's file `name`. Searches beside the given library, beside dxt-run, in the installation, and in cargo's
-/// target directory.
+/// Returns the path of this project's file `name` (library, program, script). Searches beside the given library, beside dxt-run, in the
+/// installation, and in cargo's target directory.
 pub(crate) fn ours(name: &str, library: Option<&Path>) -> Option<PathBuf> {
     let beside = library.and_then(Path::parent).map(|folder| folder.join(name));
     let here = std::env::current_exe().and_then(|exe| exe.canonicalize()).ok();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::NamedTempFile;
 
-/// Kind of command, which determines how environment variables reach the traced program.
+/// Kind of the command that dxt-run runs, which determines how environment variables reach the traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 const WRAPPERS: [&str; 11] =
     ["env", "timeout", "nice", "nohup", "setsid", "stdbuf", "taskset", "numactl", "time", "ionice", "chrt"];
 
-/// Returns the last component of the path `word`.
+/// Returns the last component of the path `word` (name of a program).
 pub(crate) fn base(word: &OsStr) -> String {
     Path::new(word).file_name().unwrap_or(word).to_string_lossy().into_owned()
 }
@@ -91,7 +91,7 @@ fn lists_ranks(word: &OsStr) -> bool {
     text.split(|byte| *byte == b'\n').any(begins)
 }
 
-/// Command to run: its words, additional environment variables, and a temporary file that is deleted on drop.
+/// Command that dxt-run runs: its words, additional environment variables, and a temporary file that is deleted on drop.
 pub(crate) struct Run {
     pub(crate) words: Vec<OsString>,
     pub(crate) variables: Vec<(String, OsString)>,

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Output directory for traces.
 pub(crate) struct Place {
-    /// Pattern to pass to the tracer; may still contain placeholders.
+    /// Pattern of the output directory to pass to the tracer; may still contain placeholders.
     pub(crate) pattern: OsString,
-    /// Path that results from expanding the pattern in this process.
+    /// Path of the output directory that results from expanding the pattern in this process.
     pub(crate) directory: PathBuf,
     /// Parent of the user's own directory, if the pattern has the user ID. The tracer creates the directories below and checks their owner.
     above: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl Place {
         of_user.all(|place| place.metadata().map_or(true, |known| known.uid() == user))
     }
 
-    /// Returns the traces that exist in the directory.
+    /// Returns the paths of the traces that exist now in the output directory.
     pub(crate) fn traces(&self) -> BTreeSet<PathBuf> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let is_file = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
@@ -112,7 +112,8 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// Creates a directory for the spools of this run alone. The error is the temporary directory in which creation failed.
+/// Creates a directory for the spools (files of recorded data) of this run alone. The error is the temporary directory in which creation
+/// failed.
 pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
     let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Child processes, with the exit status of those that have ended.
+/// Child processes of dxt-run, with the exit status of those that have ended.
 pub(crate) struct Processes {
     pub(crate) signals: Signals,
     ended: BTreeMap<i32, ExitStatus>,

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 pub(crate) struct Remarks<'a> {
     library: &'a Path,
-    /// Programs that will not be traced, each reported once.
+    /// Programs of the command that will not be traced; each is reported once.
     pub(crate) untraced: BTreeSet<PathBuf>,
-    /// First program that would not start with the library preloaded, and the reason.
+    /// First program of the command that would not start with the library preloaded, and the reason.
     pub(crate) foreign: Option<(PathBuf, String)>,
 }
 

@@ -16,7 +16,7 @@ use std::process::{Command, ExitStatus, Stdio};
 /// Signals that `dxt-analyze recover`, run after the command, ignores: they were meant for the command.
 const HELD_OFF: [i32; 4] = crate::signals::ENDING;
 
-/// Recovers traces from the spools of processes that were killed or could not write their trace.
+/// Recovers traces from the spools (files of recorded data) of processes that were killed or could not write their trace.
 pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option<&Path>, processes: &mut Processes) {
     for done in files(spools, "done") {
         let _ = std::fs::remove_file(done);
@@ -51,7 +51,7 @@ pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option
     }
 }
 
-/// Returns the files below `directory` with the extension `ending`.
+/// Returns the files below `directory` with the extension `ending`, in all subdirectories.
 fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -68,7 +68,7 @@ fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 pub(crate) struct Of<'a> {
     pub(crate) command: &'a OsStr,
     pub(crate) kind: Kind,
-    /// True if a warning about an untraceable program was already printed.
+    /// True if a warning about an untraceable program was printed before the run.
     pub(crate) is_remarked: bool,
     pub(crate) filters: String,
     pub(crate) output: &'a Path,

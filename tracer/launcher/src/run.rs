@@ -20,12 +20,12 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Way in which dxt-run itself must end.
+/// Way in which dxt-run itself must end, to show its caller how the command ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Exit with this exit code.
+    /// dxt-run must exit with this exit code.
     Code(i32),
-    /// Death by this signal.
+    /// dxt-run must die of this signal.
     Signal(i32),
 }
 
@@ -258,7 +258,7 @@ fn untraced(options: &Options, why: &str, signals: Signals) -> Result<Ending, St
     Ok(Ending::Code(not_run(&words[0], &error)))
 }
 
-/// Returns the words, quoted for a shell, each after a space.
+/// Returns the words of a command, quoted for a shell, each after a space.
 fn line(words: &[OsString]) -> Vec<u8> {
     words.iter().flat_map(|word| [b" ".to_vec(), quoted(word)].concat()).collect()
 }

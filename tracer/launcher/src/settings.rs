@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// Environment variables with their values, in the order in which they are passed on.
+/// Environment variables for the traced command with their values, in the order in which they are passed on.
 #[derive(Default)]
 pub(crate) struct Settings(pub(crate) Vec<(String, OsString)>);
 
@@ -131,7 +131,7 @@ pub(crate) fn is_live(options: &Options) -> bool {
     options.live || !options.live_to.is_empty()
 }
 
-/// Returns the job name of this run, and the job number that replaces `%j`.
+/// Returns the job name (DXT_JOB_ID) of this run, and the job number that replaces `%j`.
 pub(crate) fn job(conf: &Conf) -> (OsString, OsString) {
     let named = conf.set("DXT_JOB_ID");
     let number = named.clone().or_else(|| JOB_NUMBERS.iter().find_map(|name| variable(name)));

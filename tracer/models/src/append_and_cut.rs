@@ -38,12 +38,12 @@ enum Fault {
     MarksStay,
 }
 
-/// Result of the cut: trace written, trace not written, or process killed.
+/// Result of the cut (taking all segments for the trace): trace written, trace not written, or process killed.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Written,
     Failed,
-    /// The process was killed before this step.
+    /// The process was killed before this step of the cut.
     Killed(usize),
 }
 
@@ -73,7 +73,7 @@ impl Slot {
 struct Process {
     fault: Fault,
     state: AtomicU8,
-    /// True once the cut is over or the process has ended; parked threads wait for that.
+    /// True once the cut (taking all segments for the trace) is over or the process has ended; parked threads wait for that.
     over: Mutex<bool>,
     wakes: Condvar,
     arena: [Slot; APPENDERS],
@@ -118,7 +118,8 @@ impl Process {
         }
     }
 
-    /// Runs the cut. Returns the trace, if it exists under its final name, and the header's `CUT` field.
+    /// Runs the cut (taking all segments for the trace). Returns the trace, if it exists under its final name, and the header's `CUT`
+    /// field.
     fn cut(&self, fate: Fate) -> (Option<Vec<u64>>, u32) {
         let is_killed = |step: usize| fate == Fate::Killed(step);
         let (mut trace, mut cut) = (None, 0);

@@ -40,7 +40,7 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Destination of the block into which the chunk's segments are compressed.
+/// Destination, in the model, of the block into which the chunk's segments are compressed.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
     /// Another chunk, which holds blocks.

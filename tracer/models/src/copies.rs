@@ -17,13 +17,13 @@ use loom::thread;
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// The reader copies only once.
+    /// Faulty variant: the reader copies the slot only once.
     OneCopy,
-    /// The reader copies twice but compares only the end times.
+    /// Faulty variant: the reader copies the slot twice but compares only the end times.
     EndsOnly,
-    /// The reader has no fence between its copies.
+    /// Faulty variant: the reader has no fence between its copies.
     NoReadersFence,
-    /// The owner has no fence between emptying the slot and storing the next segment.
+    /// Faulty variant: the owner has no fence between emptying the slot and storing the next segment.
     NoOwnersFence,
 }
 

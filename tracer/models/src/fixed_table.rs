@@ -14,7 +14,7 @@ const FREE: usize = 4;
 const KEY: usize = 9;
 const OTHER: usize = 11;
 
-/// Fault that is deliberately put into the model.
+/// Fault that is deliberately put into the model, which must then fail.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -131,7 +131,7 @@ fn one_key(fault: Fault) {
     assert_eq!(table.take(KEY), None);
 }
 
-/// Runs two threads that add entries, concurrently with a thread that only searches.
+/// Runs two threads that add entries, concurrently with a thread that only searches for one.
 fn looking(fault: Fault) {
     let adds: [fn(&Table); 3] = [
         |table| table.add(KEY, 1),

@@ -27,7 +27,7 @@ struct Ring {
     fault: Fault,
     name: AtomicUsize,
     users: AtomicU32,
-    /// Number of the mapping; 0 if none.
+    /// Number that stands for the tracer's mapping of the ring; 0 if none.
     mapped: AtomicUsize,
     /// Number of times that each mapping was unmapped.
     unmapped: [AtomicU32; 3],

@@ -13,7 +13,7 @@ use loom::thread;
 
 const CAPACITY: usize = 2;
 
-/// Fault that is deliberately put into the model.
+/// Fault that is deliberately put into the model, which must then fail.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -98,7 +98,7 @@ impl Table {
         Some(at)
     }
 
-    /// Returns the threads that wrote the records below index `used`.
+    /// Returns the number of the thread that wrote each of the records below index `used`.
     fn found(&self, used: usize) -> Vec<usize> {
         let whole = |place: &&Made| {
             assert!(place.backed.load(Ordering::Relaxed), "shown before it was backed");

@@ -26,9 +26,9 @@ struct Description {
     kernel: AtomicU64,
     position: AtomicU64,
     mover: AtomicU32,
-    /// True if the tracer no longer tracks the position.
+    /// True if the tracer no longer tracks the file position.
     shared: AtomicBool,
-    /// True if some threads move the position without taking turns.
+    /// True if some threads move the file position without taking turns (waiting for each other).
     others: AtomicBool,
 }
 

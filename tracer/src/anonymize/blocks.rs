@@ -49,7 +49,7 @@ const KNOWN_HINTS: [&[u8]; 18] = [
     b"striping_",
     b"start_iodevice",
 ];
-/// Values of MPI info hints that MPI defines; stored in clear text.
+/// Values of MPI info hints that MPI itself defines, which identify nobody; stored in clear text.
 const KNOWN_VALUES: [&[u8]; 12] = [
     b"enable",
     b"disable",
@@ -68,7 +68,7 @@ const KNOWN_VALUES: [&[u8]; 12] = [
 /// Lowest user ID in anonymous traces: real user IDs are hardly ever this high, so a hashed ID does not equal another user's ID.
 const USERS: u32 = 1 << 31;
 
-/// Returns the job block, anonymized if DXT_ANONYMIZE is set.
+/// Returns the trace's job block (facts about the job), anonymized if DXT_ANONYMIZE is set.
 pub(crate) fn job(job: Job) -> Job {
     if !is_on() {
         return job;
@@ -133,7 +133,8 @@ pub(crate) fn process_info(mut info: ProcessInfo) -> ProcessInfo {
     info
 }
 
-/// Anonymizes a process block if DXT_ANONYMIZE is set, except `info` and the file names, which are anonymized already.
+/// Anonymizes a process block (a process's data in a trace) if DXT_ANONYMIZE is set, except `info` and the file names, which are anonymized
+/// already.
 pub(crate) fn process(process: &mut Process) {
     if !is_on() {
         return;

@@ -19,15 +19,15 @@ use siphasher::sip128;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Minimum length of a key, in bytes.
+/// Minimum length of the key for hashing names, in bytes.
 const LEAST_KEY_BYTES: usize = 16;
-/// Length of a recorded hash, in characters: 64 bits in hexadecimal.
+/// Length of the hash that replaces a name, in characters: 64 bits in hexadecimal.
 const DIGITS: usize = 16;
 
 /// Hash function SipHash-2-4 (Aumasson, Bernstein 2012), pseudorandom as long as its key is secret. Uses no heap memory, at most 100 bytes
 /// of stack, and some 30 ns per name.
 static HASH: OnceLock<SipHasher24> = OnceLock::new();
-/// True if the key could not be read; names are then hashed with a random key.
+/// True if the key for hashing names could not be read; names are then hashed with a random key.
 static WITHOUT_KEY: AtomicBool = AtomicBool::new(false);
 
 /// Starts hashing names with the key in the file at `path`. Called by the library's constructor.
@@ -58,17 +58,17 @@ pub(crate) fn begin_without_key() {
     let _ = HASH.set(SipHasher24::new_with_keys(random::number(), random::number()));
 }
 
-/// True if names are hashed.
+/// True if names are hashed in what this process records (DXT_ANONYMIZE).
 pub(crate) fn is_on() -> bool {
     HASH.get().is_some()
 }
 
-/// True if a key is required but could not be read; nothing may be recorded then.
+/// True if a key for hashing names is required but could not be read; nothing may be recorded then.
 pub(crate) fn lacks_key() -> bool {
     WITHOUT_KEY.load(Ordering::Relaxed)
 }
 
-/// Returns a fingerprint of the key, which distinguishes keys and reveals nothing else.
+/// Returns a fingerprint of the key for hashing names, which distinguishes keys and reveals nothing else.
 fn fingerprint() -> String {
     word(b"the key of this trace")
 }
@@ -77,7 +77,7 @@ fn hash(text: &[u8]) -> u64 {
     HASH.get().map_or(0, |hash| hash.hash(text))
 }
 
-/// Returns the hash of `text` in hexadecimal; empty for an empty text.
+/// Returns the keyed hash of `text` in hexadecimal; empty for an empty text.
 fn word(text: &[u8]) -> String {
     if text.is_empty() { String::new() } else { String::from_utf8_lossy(&digits(text)).into_owned() }
 }
@@ -92,7 +92,7 @@ pub(crate) fn in_file_name(name: &[u8]) -> Vec<u8> {
     if is_on() { digits(name).to_vec() } else { name.to_vec() }
 }
 
-/// Sets a fixed key. Tests run concurrently and share it.
+/// Sets a fixed key for hashing names. Tests run concurrently and share it.
 #[cfg(test)]
 fn begin_for_tests() {
     let _ = HASH.set(SipHasher24::new_with_keys(1, 2));

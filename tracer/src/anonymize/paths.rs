@@ -3,7 +3,7 @@
 
 use super::{DIGITS, digits};
 
-/// File extensions of common data formats, kept in clear text.
+/// File extensions of common data formats, kept in clear text in anonymized paths.
 const ENDINGS: [&[u8]; 48] = [
     b"h5",
     b"hdf5",

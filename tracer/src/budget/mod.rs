@@ -27,68 +27,72 @@ use quota::{Quota, Trouble};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Quota handle of this process. Null without a budget, or if the job cannot have other processes. Never freed.
+/// Handle of the node quota (file in which a node's processes reserve bytes of the job's budget). Null without a budget, or if the job
+/// cannot have other processes. Never freed.
 static QUOTA: AtomicPtr<Quota> = AtomicPtr::new(std::ptr::null_mut());
-/// True once the quota has proved unusable. A forked child finds out for itself.
+/// True once the node quota (file in which processes reserve bytes) has proved unusable. A forked child finds out for itself.
 static IS_UNUSABLE: AtomicBool = AtomicBool::new(false);
 /// Number of ranks among which the job's byte budget is divided; 0 without MPI.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of segments that this process has in its spool and in the files beside the spool.
+/// Bytes of segments that this process has in its spool (file of recorded data that survives a kill) and in the files beside the spool.
 static SEGMENTS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of everything else (names, counters, headers) that this process has in its spool and in the files beside the spool.
+/// Bytes of everything else (names, counters, headers) that this process has in its spool (file of recorded data that survives a kill) and
+/// in the files beside the spool.
 static OTHERS: AtomicU64 = AtomicU64::new(0);
-/// Bytes of the finished traces of this process.
+/// Bytes of the finished traces of this process, which count in the job's byte budget.
 static LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// True if segments were refused memory or file space because the budget was exhausted.
+/// True if segments (records of calls) were refused memory or file space because the budget was exhausted.
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
-/// True if the quota was exhausted when the spool was created, so that the spool has its minimum size.
+/// True if the node quota was exhausted when the spool (file of recorded data) was created, so that the spool has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
-/// True if the quota was exhausted at its last answer.
+/// True if the node quota was exhausted when this process last got an answer from the quota file.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
-/// True if the trace notes that this process uses a fixed share instead of the quota.
+/// True if it is counted in the trace that this process uses a fixed share instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Number of requests since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file (exponential backoff).
+/// Number of requests for bytes of the node quota since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file
+/// (exponential backoff).
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
-/// Additional access to the quota file at every request whose number is a multiple of this, unless the quota was exhausted at its last
-/// answer: an inaccessible quota file is then retried sooner than by the backoff alone.
+/// Interval of additional accesses to the quota file: every request whose number is a multiple of this accesses the file, unless the quota
+/// was exhausted at its last answer. An inaccessible quota file is then retried sooner than by the backoff of [`REQUESTS`] alone.
 const MOST_UNASKED: u64 = 64;
-/// Time that this process has waited for the quota since its last answer, in ms.
+/// Time that this process has waited for access to the quota file since it last got access, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
-/// Upper bound of [`WAITED`] for a request to write more data, in ms.
+/// Upper bound of [`WAITED`] for a request to reserve bytes for more data, in ms.
 const MOST_TO_TAKE: u32 = 20;
 /// Upper bound of [`WAITED`] for the request before the trace is written, and for returning bytes, in ms.
 const MOST_TO_SETTLE: u32 = 120;
 
-/// Divisor of the node's part of the budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and at most
-/// `MOST_QUANTUM`.
+/// Divisor of the node's part of the job's byte budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and
+/// at most `MOST_QUANTUM`.
 const QUANTA: u64 = 1 << 10;
-/// Minimum portion of the quota to reserve at once, in bytes.
+/// Minimum number of bytes of the node quota that a process reserves at once.
 const LEAST_QUANTUM: u64 = 64 << 10;
-/// Maximum portion of the quota to reserve at once, in bytes.
+/// Maximum number of bytes of the node quota that a process reserves at once.
 const MOST_QUANTUM: u64 = 4 << 20;
-/// Remaining quota, in bytes, below which a starting process treats the quota as exhausted.
+/// Free bytes of the node quota below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
-/// Divisor of a process's share: 1/4 of the share is for names.
+/// Divisor of a process's share of the job's byte budget: 1/4 of the share is for file names.
 const NAMES_PART: u64 = 4;
-/// Minimum budget for names, in bytes, however small the process's share is.
+/// Minimum number of bytes for file names, however small the process's share of the job's byte budget is.
 const LEAST_NAMES: u64 = 8 << 10;
-/// Minimum budget for segments in the spool and the files beside it, in bytes, however small the process's share is; a spool of minimum
-/// size has only [`LEAST_ARENA`].
+/// Minimum number of bytes for segments (records of calls) in the spool and the files beside it, however small the process's share is; a
+/// spool of minimum size has only [`LEAST_ARENA`].
 const LEAST_SEGMENTS: u64 = 256 << 10;
-/// Bytes for segments in a spool of minimum size; once they are used, segments are folded into counters.
+/// Bytes for segments (records of calls) in a spool of minimum size; once they are used, segments are folded into counters.
 pub(crate) const LEAST_ARENA: u64 = 8 << 10;
-/// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block being transferred.
+/// Bytes of a spool other than segments and names, for a process with few threads: header, counters, and one block of encoded segments on
+/// its way to another place.
 const COUNTERS: u64 = 256 << 10;
 /// Maximum size, in bytes, of a request for names and counters that is never refused, so that counters stay exact and calls keep their file names.
 const SMALL_PIECE: u64 = 128 << 10;
 
 /// Approximate size of a trace's entry for one file without its path, in bytes before compression.
 pub(crate) const FILE_BYTES: u64 = 48;
-/// Approximate size of one stream's counters in a trace, in bytes before compression.
+/// Approximate size of one stream's counters (of calls with the same file and operation) in a trace, in bytes before compression.
 pub(crate) const STREAM_BYTES: u64 = 64;
 
 /// Determines the quota file of this process, if any. `directory` returns the directory that the processes of a node share; called only if
@@ -116,17 +120,18 @@ fn prepared() -> Option<&'static Quota> {
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the quota, unless it proved unusable.
+/// Returns the handle of the node quota; `None` if there is none or it proved unusable.
 fn quota() -> Option<&'static Quota> {
     prepared().filter(|_| !IS_UNUSABLE.load(Ordering::Relaxed))
 }
 
-/// Divides the budget among `ranks` ranks from now on.
+/// Divides the job's byte budget among `ranks` ranks from now on.
 pub(crate) fn divide_among(ranks: i32) {
     RANKS.store(ranks.unsigned_abs().into(), Ordering::Relaxed);
 }
 
-/// Returns this process's share of the budget, in bytes; `None` if there is no budget. Without a usable quota, the trace notes the fixed share.
+/// Returns this process's share of the job's byte budget, in bytes; `None` if there is no budget. Without a usable node quota, the trace
+/// reports a fixed share.
 pub(crate) fn share() -> Option<u64> {
     let job = config::current()?.site.job_bytes?;
     let own = job / RANKS.load(Ordering::Relaxed).max(1);
@@ -173,8 +178,8 @@ fn reserve(quota: &Quota, needed: u64, most_waits: u32, own: impl FnOnce(u64, u6
     }
 }
 
-/// Raises the reservation to at least `needed` bytes. True if the reservation is sufficient now, or if the quota proved unusable. If not
-/// all missing bytes can be granted, `least` of them suffice.
+/// Raises this process's reservation in the node quota to at least `needed` bytes. True if the reservation is sufficient now, or if the
+/// quota proved unusable. If not all missing bytes can be granted, `least` of them suffice.
 fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     let share = share().unwrap_or(u64::MAX);
     reserve(quota, needed, MOST_TO_TAKE, |have, free| {
@@ -209,17 +214,17 @@ fn covers(bytes: u64) -> bool {
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Resets the backoff, so that the next request accesses the quota file.
+/// Resets the backoff of requests to the node quota, so that the next request accesses the quota file.
 pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }
 
-/// Returns the bytes of this process's finished traces.
+/// Returns the bytes of this process's finished traces, which count in the job's byte budget.
 pub(crate) fn left() -> u64 {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// Returns the bytes of all files of this process: traces, the spool and the files beside the spool.
+/// Returns the bytes of all files of this process: traces, the spool (file of recorded data) and the files beside it.
 fn used() -> u64 {
     left() + SEGMENTS.load(Ordering::Relaxed) + OTHERS.load(Ordering::Relaxed)
 }
@@ -229,13 +234,13 @@ pub(crate) fn covers_trace(bytes: u64) -> bool {
     covers(left() + bytes)
 }
 
-/// Counts the bytes of a written trace of this process.
+/// Counts the bytes of a written trace of this process as used from the job's byte budget.
 pub(crate) fn settle(bytes: u64) {
     LEFT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Reserves `bytes` for a spool that is about to be created; true if granted in full. Otherwise the spool must start at its minimum size,
-/// and may grow only if the quota was not exhausted.
+/// Reserves `bytes` of the node quota for a spool (file of recorded data) that is about to be created; true if granted in full. Otherwise
+/// the spool must start at its minimum size, and may grow only if the quota was not exhausted.
 pub(crate) fn begin_spool(bytes: u64) -> bool {
     IS_LEAST.store(false, Ordering::Relaxed);
     let (Some(share), needed) = (share(), left() + bytes) else { return true };
@@ -245,13 +250,13 @@ pub(crate) fn begin_spool(bytes: u64) -> bool {
     is_whole
 }
 
-/// True if the spool has its minimum size because the quota was exhausted.
+/// True if the spool (file of recorded data) has its minimum size because the node quota was exhausted.
 pub(crate) fn is_least() -> bool {
     IS_LEAST.load(Ordering::Relaxed)
 }
 
-/// Returns the reserved bytes that traces and spool do not use. Bytes used without a reservation are registered if the quota has room.
-/// Called when nothing more is to be written for now.
+/// Returns to the node quota the reserved bytes that traces and spool do not use. Bytes used without a reservation are registered if the
+/// quota has room. Called when nothing more is to be written for now.
 pub(crate) fn give_back() {
     let (Some(quota), used) = (quota(), used()) else { return };
     if quota.reserved() == used {
@@ -260,15 +265,16 @@ pub(crate) fn give_back() {
     reserve(quota, used, MOST_TO_SETTLE, |have, free| used.min(have + free));
 }
 
-/// Retries a reservation that failed because the quota file was inaccessible. Called before a trace is written, since the trace reports the result.
+/// Retries a reservation of bytes that failed because the quota file was inaccessible. Called before a trace is written, since the trace
+/// reports the result.
 pub(crate) fn ask_again() {
     if share().is_some() && IS_NOTED.load(Ordering::Relaxed) {
         give_back();
     }
 }
 
-/// Returns the quota's job number and the bytes reserved for this process's spool; zeros without a quota. The spool stays when the process
-/// executes another program; the process that later removes the spool returns those bytes ([`is_gone`]).
+/// Returns the node quota's job number and the bytes reserved for this process's spool; zeros without a quota. The spool stays when the
+/// process executes another program; the process that later removes the spool returns those bytes ([`is_gone`]).
 pub(crate) fn known_of_spool() -> (u64, u64) {
     quota().map_or((0, 0), |quota| (quota.job, quota.reserved().saturating_sub(left())))
 }
@@ -282,20 +288,20 @@ pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     }
 }
 
-/// True if the budget for names is used up: new files and data sets get no names of their own. `names` returns the bytes that names take;
-/// called only if there is a budget.
+/// True if the bytes for file names within the job's budget are used up: new files and data sets get no names of their own. `names` returns
+/// the bytes that names take; called only if there is a budget.
 pub(crate) fn is_spent_on_names(names: impl FnOnce() -> u64) -> bool {
     let Some(share) = share() else { return false };
     let names = names();
     names >= LEAST_NAMES && (names >= share / NAMES_PART || !covers_trace(names))
 }
 
-/// Content for which space in the spool is requested.
+/// Kind of content for which space in the spool (file of recorded data) is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Segments, compressed or not.
+    /// Segments (records of single calls), compressed or not.
     Segments,
-    /// Names, counters and everything else except segments.
+    /// Names, counters and everything else except segments (records of single calls).
     Others,
 }
 
@@ -335,7 +341,7 @@ impl Piece {
         is_granted
     }
 
-    /// Returns `bytes` that were reserved for space not used, or no longer used.
+    /// Returns to the budget `bytes` that were reserved for space not used, or no longer used.
     pub(crate) fn give_back(self, bytes: usize) {
         let left = |taken: u64| Some(taken.saturating_sub(bytes as u64));
         let _ = self.taken().fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);

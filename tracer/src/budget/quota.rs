@@ -19,22 +19,22 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use trace_format::meta::path_hash;
 
-/// Quota of a node for one job, and this process's reservation.
+/// Bytes that the processes of one job on this node may use together, and this process's reservation.
 pub(super) struct Quota {
     pub(super) directory: CString,
     path: CString,
-    /// Number that identifies the job; stored in the quota file.
+    /// Number that identifies the job; stored in the quota file, so that other jobs do not use the file.
     pub(super) job: u64,
-    /// Bytes of the job's budget that belong to this node.
+    /// Bytes of the job's budget that the processes of this node may use together.
     pub(super) part: u64,
-    /// Upper bound for this process, in bytes, from data available before MPI_Init.
+    /// Upper bound for the bytes of this process's files, from data available before MPI_Init.
     pub(super) share: u64,
-    /// Bytes reserved for this process.
+    /// Bytes that this process has reserved in the quota file.
     reserved: AtomicU64,
     turn: Exclusive,
 }
 
-/// Reason why the quota could not be changed.
+/// Reason why the node quota file could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Transient: another process holds the lock for long, no descriptor is left, or the program has confined itself by seccomp.
@@ -58,7 +58,7 @@ static OPEN: AtomicI32 = AtomicI32::new(-1);
 /// Identity of the open quota file, by which a forked child recognizes its copy of the descriptor [`OPEN`].
 static FILE: Identity = Identity::new();
 
-/// Open quota file, locked or not.
+/// Descriptor of the open quota file, locked or not; closed on drop.
 struct Opened(libc::c_int);
 
 impl Opened {
@@ -68,7 +68,7 @@ impl Opened {
         Ok(Self(file))
     }
 
-    /// Takes the lock. Waits up to `waits` ms, and subtracts the time spent from `waits`.
+    /// Takes the lock on the quota file. Waits up to `waits` ms, and subtracts the time spent from `waits`.
     fn lock(&self, waits: &mut u32) -> Result<(), Trouble> {
         let lock = whole_file(libc::F_WRLCK);
         // SAFETY: the structure is a local variable.
@@ -125,7 +125,7 @@ impl Drop for Opened {
     }
 }
 
-/// Returns the hash of the other words of the quota file.
+/// Returns the last word of the quota file: a hash of the other words, which shows that the file is intact.
 fn check(job: u64, reserved: u64) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, job, reserved]) {
@@ -150,17 +150,18 @@ impl Quota {
         Some(Self { directory, path, job, part, share, reserved, turn })
     }
 
-    /// Returns the number of bytes reserved for this process.
+    /// Returns the number of bytes that this process has reserved in the quota file.
     pub(super) fn reserved(&self) -> u64 {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Takes over `bytes` that the process reserved when it ran another program, before exec(3).
+    /// Takes over, as this process's reservation, `bytes` that it reserved when it ran another program, before exec(3).
     pub(super) fn adopt(&self, bytes: u64) {
         self.reserved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Resets the state in a forked child, which has reserved nothing. Closes the quota file in case another thread of the parent had it open.
+    /// Resets the reservation in a forked child, which has reserved nothing. Closes the quota file in case another thread of the parent had
+    /// it open.
     pub(super) fn in_child(&self) {
         let open = OPEN.swap(-1, Ordering::Relaxed);
         // In the child, the descriptor number may belong to another file.

@@ -7,19 +7,19 @@ use super::chunk::{Chunk, HEADER_BYTES, Header, State};
 use crate::memory::{Area, Lent};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a thread's first chunk, in bytes: small, since many threads make few calls.
+/// Size of a thread's first chunk (memory for its segments), in bytes: small, since many threads make few calls.
 pub(crate) const FIRST_CHUNK_BYTES: u32 = 2 << 10;
-/// Maximum size of a chunk, in bytes.
+/// Maximum size of a chunk (piece of the arena that one thread fills with segments), in bytes.
 const LARGEST_CHUNK_BYTES: u32 = 64 << 10;
 
-/// Memory for segments, divided into chunks.
+/// Memory for segments (records of calls), divided into chunks, each filled by one thread.
 pub(crate) struct Arena {
     area: Area,
-    /// Number of full chunks whose segments are not yet packed (encoded in memory).
+    /// Number of full chunks (pieces of the arena) whose segments are not yet packed (encoded in memory).
     full: AtomicUsize,
-    /// Offset in the arena at which the search for a full chunk continues.
+    /// Offset in the arena at which the search for a full chunk (piece that a thread has filled) continues.
     next: AtomicUsize,
-    /// Address of the first slot of the chunk that collects packed (encoded) blocks, or 0.
+    /// Address of the first slot (space for one segment) of the chunk that collects packed (encoded) blocks, or 0.
     pub(super) takes: AtomicUsize,
 }
 
@@ -28,12 +28,12 @@ impl Arena {
         Self { area: Area::new(), full: AtomicUsize::new(0), next: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
-    /// Reserves `capacity` bytes of address space for the arena; returns false if the system refuses.
+    /// Reserves `capacity` bytes of address space for the arena (memory for segments); returns false if the system refuses.
     pub(crate) fn prepare(&'static self, capacity: usize) -> bool {
         self.area.prepare(capacity)
     }
 
-    /// Moves the arena into `part`, a part of the spool.
+    /// Moves the arena (memory for segments) into `part`, a part of the spool.
     ///
     /// # Safety
     /// No chunk may have been allocated yet. `part` must stay mapped as long as the arena may be used.
@@ -47,7 +47,7 @@ impl Arena {
         start != 0 && (start..start + self.area.used()).contains(&address)
     }
 
-    /// Commits the memory of the whole arena now, because that is impossible later.
+    /// Commits the memory of the whole arena now, because system calls are impossible later (seccomp).
     pub(crate) fn back_ahead(&self) {
         self.area.back_ahead(usize::MAX);
     }
@@ -89,7 +89,7 @@ impl Arena {
         None
     }
 
-    /// Returns all chunks in address order.
+    /// Returns all chunks (pieces of the arena, each filled by one thread) in address order.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk> {
         self.from(0).map(|(_, chunk)| chunk)
     }

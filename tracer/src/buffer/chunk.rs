@@ -1,19 +1,19 @@
-//! Chunk of the arena: a header, followed by slots for segments or by packed blocks.
+//! Chunk of the arena (memory for segments) that one thread fills: a header, followed by slots for segments or by packed blocks.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use super::slot::Slot;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::{Segment, spool};
 
-/// Header of a chunk. As large as a segment, so that the segments stay aligned.
+/// Header of a chunk (piece of memory for a thread's segments). As large as a segment, so that the segments stay aligned.
 #[repr(C, align(32))]
 pub(super) struct Header {
     magic: AtomicU64,
     thread: AtomicU32,
-    /// Size of the chunk in bytes, including this header.
+    /// Size of the chunk in bytes, including its header.
     bytes: AtomicU32,
     state: AtomicU32,
-    /// Sequence number of the chunk among its thread's chunks.
+    /// Sequence number of the chunk among all chunks that its thread has filled.
     sequence: AtomicU32,
     /// Number of bytes that packed (encoded) blocks occupy in the chunk.
     packed: AtomicU32,
@@ -37,9 +37,9 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    /// The chunk's owner is filling it with segments.
+    /// The thread that owns the chunk is filling it with segments.
     Active = spool::chunk::ACTIVE,
-    /// The chunk is full, and its owner no longer uses it.
+    /// The chunk is full, and the thread that owns it no longer uses it.
     Full = spool::chunk::FULL,
     /// A thread is packing the chunk: encoding its segments to free the space.
     Packing = spool::chunk::PACKING,
@@ -59,7 +59,8 @@ impl Chunk {
         Self(header)
     }
 
-    /// Returns the chunk that begins at `header`. `None` if the header has no magic, or a size below that of a header or above `most` bytes.
+    /// Returns the chunk (piece of memory for segments) that begins at `header`. `None` if the header has no magic, or a size below that of
+    /// a header or above `most` bytes.
     pub(super) fn at(header: &'static Header, most: usize) -> Option<Self> {
         let whole = header.magic.load(Ordering::Acquire) == spool::chunk::MAGIC_VALUE;
         let bytes = header.bytes.load(Ordering::Relaxed) as usize;
@@ -93,14 +94,14 @@ impl Chunk {
         self.0.bytes.load(Ordering::Relaxed) as usize
     }
 
-    /// Returns the address of the first slot.
+    /// Returns the address of the chunk's first slot (space for one segment).
     pub(super) fn first(self) -> usize {
         std::ptr::from_ref(self.0) as usize + HEADER_BYTES
     }
 
-    /// Returns the address of the spare slot, the last one. A call reserves its slot before it compares the slot with this limit, so the
-    /// call that finds the chunk full holds the spare slot. If a signal handler interrupts this call and obtains another chunk, the call
-    /// compares with the limit of the new chunk, may find room, and writes to the spare slot here.
+    /// Returns the address of the chunk's spare slot, the last one. A call reserves its slot before it compares the slot with this limit,
+    /// so the call that finds the chunk full holds the spare slot. If a signal handler interrupts this call and obtains another chunk, the
+    /// call compares with the limit of the new chunk, may find room, and writes to the spare slot here.
     pub(super) fn limit(self) -> usize {
         self.end() - size_of::<Segment>()
     }
@@ -131,7 +132,7 @@ impl Chunk {
         self.0.state.store(state as u32, Ordering::Release);
     }
 
-    /// Changes the state from `old` to `new`; returns false if the state was not `old`.
+    /// Changes the chunk's state from `old` to `new`; returns false if the state was not `old`.
     pub(super) fn change_state(self, old: State, new: State) -> bool {
         self.0.state.compare_exchange(old as u32, new as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }

@@ -1,6 +1,6 @@
-//! Encoders of packed blocks: a fixed number, each created at first use. A thread with a full chunk takes a free encoder and never blocks
-//! other threads. Encoders run on stacks of the tracer's own. An encoder whose work was abandoned for lack of memory, or that another
-//! thread was using when this child was forked, has an undefined state: it is leaked instead of reused.
+//! Encoders of packed blocks (compressed segments): a fixed number, each created at first use. A thread with a full chunk takes a free
+//! encoder and never blocks other threads. Encoders run on stacks of the tracer's own. An encoder whose work was abandoned for lack of
+//! memory, or that another thread was using when this child was forked, has an undefined state: it is leaked instead of reused.
 #![expect(unsafe_code, reason = "cells guarded by a flag")]
 
 use crate::{stack, tls};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trace_format::write::Encoder;
 
 struct Place {
-    /// Identifier of the thread that uses the encoder, or 0.
+    /// Number (`tls::number`) of the thread that uses the encoder, or 0.
     taken: AtomicUsize,
     tools: UnsafeCell<Option<(Encoder, Vec<u8>)>>,
 }

@@ -18,7 +18,7 @@ pub(crate) fn is_filled(slot: &Segment) -> bool {
     slot.end != 0
 }
 
-/// True if the slot holds a segment that is neither in a trace nor taken for a trace being written.
+/// True if the slot holds a segment (record of a call) that is neither in a trace nor taken for a trace being written.
 pub(crate) fn is_new(slot: &Segment) -> bool {
     slot.end != 0 && slot.end & MARKS == 0
 }
@@ -75,7 +75,7 @@ pub(crate) fn take<const N: usize>(arenas: [&Arena; N]) {
     spill::take();
 }
 
-/// Ends writing of a trace: marks the taken segments as written, or (if `written` is false) returns them for the next trace.
+/// Ends writing of a trace: marks the segments taken for the trace as written, or (if `written` is false) returns them for the next trace.
 pub(crate) fn settle<const N: usize>(arenas: [&Arena; N], written: bool) {
     change(arenas, if written { Change::Written } else { Change::GiveBack });
     spill::settle(written);

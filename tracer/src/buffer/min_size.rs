@@ -65,7 +65,8 @@ fn move_to(place: &Slot, slot: &Slot, segment: &Segment) {
     fence(Ordering::Release);
 }
 
-/// Returns the scratch (small buffer) in which the thread's short segments wait to be counted; `None` if the table of scratches is full.
+/// Returns the scratch (the thread's small buffer) in which the thread's short segments wait to be counted; `None` if the table of
+/// scratches is full.
 fn waiting(thread: &Thread) -> Option<&'static Scratch> {
     if thread.waiting.get() == 0 {
         thread.waiting.set(std::ptr::from_ref(Scratch::new(Some(thread.io.index.get() - 1))?) as usize);

@@ -1,4 +1,5 @@
-//! The segment buffer: an arena from which threads allocate chunks, and the handling of full chunks. Independent of MPI and of files.
+//! The segment buffer: an arena (reserved memory) from which threads allocate chunks, and the handling of full chunks. Independent of MPI
+//! and of files.
 
 mod arena;
 mod chunk;
@@ -32,7 +33,7 @@ pub(crate) fn lend(arena: &'static Arena, sync_points: &'static Arena, parts: &c
     staging::lend(parts.staging);
 }
 
-/// Commits memory for the whole arena and for segments waiting to be counted, because that is impossible later.
+/// Commits memory for the whole arena and for segments waiting to be counted, because system calls are impossible later (seccomp).
 pub(crate) fn back_ahead(arena: &Arena) {
     if counting::is_on() {
         return counting::back_ahead();
@@ -41,7 +42,7 @@ pub(crate) fn back_ahead(arena: &Arena) {
     SCRATCHES.back_ahead(256 << 10);
 }
 
-/// Discards all segments, in a forked child, which has one thread.
+/// Discards all segments (records of calls), in a forked child, which has one thread.
 #[expect(unsafe_code, reason = "says that nobody uses what is emptied")]
 pub(crate) fn start_empty(arenas: [&Arena; 2]) {
     // SAFETY: a forked child has only this thread, which holds no reference into the arenas.

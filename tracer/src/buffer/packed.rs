@@ -18,17 +18,17 @@ use trace_format::{Segment, spool};
 /// Header before each packed block (segments encoded in memory). The block is valid once `bytes` is nonzero.
 #[repr(C, align(8))]
 struct BlockHeader {
-    /// Size of the block in bytes, without this header.
+    /// Size of the packed block in bytes, without this header.
     bytes: AtomicU32,
-    /// Index of the segments' thread in the table of threads.
+    /// Index of the thread that made the block's calls, in the table of threads.
     thread: AtomicU32,
-    /// Sequence number of the packed chunk among its thread's chunks.
+    /// Sequence number, among its thread's chunks, of the chunk whose segments the block holds.
     sequence: AtomicU32,
     /// Mark: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
     /// Clock rate with which the block's times were encoded: `TickScale::mult` (ns per tick, in units of 2^-52).
     mult: std::sync::atomic::AtomicU64,
-    /// Index of the block's first segment among the slots of the packed chunk.
+    /// Index of the block's first segment among the slots of the chunk from which it came.
     first: AtomicU32,
 }
 
@@ -122,11 +122,11 @@ fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<
 
 /// Place where a packed block (encoded segments of a chunk) was stored.
 enum Stored {
-    /// In the chunk that collects packed blocks, or in the spill file.
+    /// In the chunk of the arena that collects packed blocks, or in the spill file.
     Elsewhere,
-    /// In the chunk whose segments the block holds. That chunk collects packed blocks from now on.
+    /// In the same chunk from which the block's segments came. That chunk collects packed blocks from now on.
     Here,
-    /// Not stored, since the block is larger than half of the chunk.
+    /// Not stored, since the packed block is larger than half of the chunk.
     Nowhere,
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn chunk_full(arena: &Arena, thread: &Thread, lane: &Lane) -> usize {
 }
 
 /// Returns the address of a free slot in a scratch for `lane`, which has no chunk; 0 if there is none. `no_room`: the arena had no space;
-/// if the job's byte budget caused that, the folded segments are counted in the notes as over budget.
+/// if the job's byte budget caused that, the folded segments are counted in the trace (as a note) as over budget.
 #[cold]
 pub(crate) fn scratch_full(lane: &Lane, no_room: bool) -> usize {
     let emptied = emptied_scratch(lane).map(|(scratch, counted)| {
@@ -141,7 +141,7 @@ pub(crate) unsafe fn fold_scratch(scratch: &Scratch) -> u64 {
     counted
 }
 
-/// Folds consecutive segments of one stream into its counters; returns the number of segments counted.
+/// Folds consecutive segments of one stream (file and operation) into the stream's counters; returns the number of segments counted.
 fn fold_run(run: &[Segment], adder: &registry::Adder<'_>) -> u64 {
     let filled = run.iter().filter(|segment| is_new(segment));
     let Some(stream) = run.first().and_then(|first| registry::stream_by_id(first.stream())) else { return 0 };

@@ -13,18 +13,18 @@ use trace_format::{Segment, StreamId};
 
 /// Number of segment slots in a scratch, which takes just over 2 KiB with its header.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the spare slot, the last one, as in the arena's chunks: only a call interrupted by a signal handler may write to it.
+/// Index of the spare slot of a scratch, the last one: only a call interrupted by a signal handler may write to it.
 pub(super) const SPARE: usize = SLOTS - 1;
 
-/// Segments of one thread that wait to be folded into counters.
+/// Slots for segments of one thread that wait to be folded into counters.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
-    /// Index of the thread, as in the spool.
+    /// Index of the thread whose segments these are, in the spool's list of threads.
     thread: AtomicU32,
     unused: u32,
-    /// Bit mask of the slots already added to counters.
+    /// Bit mask of the slots whose segments are in the counters already.
     counted: AtomicU64,
-    /// Bit mask of the slots being added to counters.
+    /// Bit mask of the slots whose segments are being added to counters.
     counting: AtomicU64,
     unused_too: u64,
     slots: [Slot; SLOTS],
@@ -75,7 +75,8 @@ impl Scratch {
         self.slots.as_ptr().addr()
     }
 
-    /// Returns the bit mask of the filled slots. They stay filled until the thread that folds them (one at a time) empties them.
+    /// Returns the bit mask of the slots that hold a segment. Slots stay filled until the thread that folds them (one at a time) empties
+    /// them.
     pub(super) fn filled(&self) -> u64 {
         // Usually all filled slots come first.
         let first = self.slots.iter().take_while(|slot| slot.is_filled()).count();
@@ -83,12 +84,12 @@ impl Scratch {
         behind.fold(u64::MAX.checked_shr((SLOTS - first) as u32).unwrap_or(0), |all, (at, _)| all | 1 << at)
     }
 
-    /// True if the first `count` slots are filled.
+    /// True if each of the first `count` slots holds a segment.
     pub(super) fn has_filled(&self, count: usize) -> bool {
         self.slots.iter().take(count).all(Slot::is_filled)
     }
 
-    /// Returns the slots in the bit mask `members`, each with its bit.
+    /// Returns the slots in the bit mask `members`, each with its bit in the mask.
     fn those(&self, mut members: u64) -> impl Iterator<Item = (u64, &Slot)> {
         std::iter::from_fn(move || {
             let at = members.trailing_zeros();
@@ -118,7 +119,7 @@ impl Scratch {
         members & !self.counted.load(Ordering::Acquire)
     }
 
-    /// Returns an object that adds segments of this scratch to counters.
+    /// Returns the object that adds segments of this scratch to counters.
     pub(super) fn adder(&self) -> Adder<'_> {
         Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }

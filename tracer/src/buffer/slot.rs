@@ -1,11 +1,12 @@
-//! Slot for one segment. Its thread fills the slot while other threads may read it.
+//! Slot: memory for one segment (record of a call). The thread that makes the call fills the slot while other threads may read it.
 #![expect(unsafe_code, reason = "memory shared by the program's threads")]
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use trace_format::segment::{MARKS, TAKEN};
 use trace_format::{Segment, StreamId};
 
-/// Memory for one segment. The end time is stored last and cleared first, so that a reader that sees an end time also sees the other fields.
+/// Memory for one segment (record of one call). The end time is stored last and cleared first, so that a reader that sees an end time also
+/// sees the other fields.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -37,7 +38,7 @@ impl Slot {
         unsafe { &*(address as *const Self) }
     }
 
-    /// Stores a segment in an empty slot to which only the caller may write.
+    /// Stores a segment (record of one call) in an empty slot to which only the caller may write.
     #[inline(always)]
     pub(crate) fn fill(&self, segment: &Segment) {
         self.offset.store(segment.offset, Ordering::Relaxed);
@@ -60,19 +61,19 @@ impl Slot {
         self.end.load(Ordering::Acquire) != 0
     }
 
-    /// True if the segment is marked as taken for the trace being written.
+    /// True if the segment (record of a call) in the slot is marked as taken for the trace being written.
     pub(crate) fn is_taken(&self) -> bool {
         self.end.load(Ordering::Acquire) & MARKS == TAKEN
     }
 
-    /// Returns the segment, with the mark bits in its end time; `None` if the slot is empty.
+    /// Returns the segment (record of a call) in the slot, with the mark bits in its end time; `None` if the slot is empty.
     pub(crate) fn read(&self) -> Option<Segment> {
         // The end time is loaded once, since the thread may empty the slot meanwhile.
         let end = self.end.load(Ordering::Acquire);
         (end != 0).then(|| Segment { end, ..self.stored() })
     }
 
-    /// Returns the stored fields without checks. The slot must be filled, or writable only by the caller.
+    /// Returns the stored fields without checking if a segment is complete. The slot must be filled, or writable only by the caller.
     #[inline]
     pub(crate) fn stored(&self) -> Segment {
         Segment {

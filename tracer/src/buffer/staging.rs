@@ -23,7 +23,8 @@ pub(super) fn forget() {
     unsafe { AREA.forget() };
 }
 
-/// Returns the length field of entry number `place` of the staging area; `None` if there is no such entry.
+/// Returns the length field of entry number `place` of the staging area (temporary store of packed blocks); `None` if there is no such
+/// entry.
 fn length(place: usize) -> Option<&'static AtomicU32> {
     if !USED.load(Ordering::Acquire) || place >= PLACES {
         return None;
@@ -48,7 +49,7 @@ pub(super) fn put(place: usize, block: &[u8]) {
     length.store(block.len() as u32, Ordering::Release);
 }
 
-/// Empties entry number `place` of the staging area, after the entry's block was stored in a chunk.
+/// Empties entry number `place` of the staging area, after the packed block in it was stored in a chunk.
 pub(super) fn clear(place: usize) {
     if let Some(length) = length(place) {
         length.store(0, Ordering::Release);

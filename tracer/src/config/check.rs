@@ -11,7 +11,7 @@ pub(crate) fn is_wanted(environment: &impl Environment) -> bool {
     matches!(environment.get(c"DXT_ENABLE"), Some(b"check" | b"check:trace" | b"check:counters"))
 }
 
-/// True if a check is requested without a mode (`DXT_ENABLE=check`).
+/// True if a check of the settings is requested without a mode (`DXT_ENABLE=check`).
 pub(super) fn is_of_any_mode(environment: &impl Environment) -> bool {
     environment.get(c"DXT_ENABLE") == Some(b"check")
 }

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 /// Environment in which Darshan's variables replace DXT variables that are not set.
 pub(crate) struct WithDarshan<'a, E> {
     environment: &'a E,
-    /// Translated variables, as tuples (DXT variable, value, Darshan variable).
+    /// Variables set by Darshan variables, as tuples (DXT variable, value, Darshan variable).
     translated: Vec<(&'static CStr, Vec<u8>, &'static str)>,
 }
 

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 /// Maximum size of a file read by [`content`], such as the configuration file, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Variables set by a configuration file.
+/// Variables set by a configuration file, with its path and line numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct File {
     path: Vec<u8>,
@@ -23,7 +23,7 @@ struct Line {
     value: Vec<u8>,
 }
 
-/// First error found in a configuration file.
+/// First error found in a configuration file, with its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadFile {
     pub(crate) path: Vec<u8>,
@@ -142,7 +142,7 @@ fn setting(line: &[u8]) -> Result<(&'static CStr, &[u8]), String> {
     Ok((name, unquoted(value)?))
 }
 
-/// Returns the value without its quotes and without a trailing comment.
+/// Returns a value of the configuration file without its quotes and without a trailing comment.
 fn unquoted(value: &[u8]) -> Result<&[u8], String> {
     if value.contains(&0) {
         return Err("the value contains a NUL byte".into());

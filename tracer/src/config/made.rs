@@ -4,7 +4,7 @@
 use crate::{job, own_directories};
 use std::ffi::CString;
 
-/// Identity of the directory that dxt-run created for this run.
+/// Device, inode, boot ID and path of the directory that dxt-run created for this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     device: u64,

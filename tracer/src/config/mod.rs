@@ -38,7 +38,7 @@ pub(crate) fn filters() -> Option<&'static Filters> {
     current().map(|config| &config.filters)
 }
 
-/// Returns the triggers in effect; `None` if none is set.
+/// Returns the triggers (conditions under which a file's calls are recorded individually) in effect; `None` if none is set.
 pub(crate) fn triggers() -> Option<&'static Triggers> {
     filters().map(|filters| &filters.triggers).filter(|triggers| triggers.are_set())
 }
@@ -48,7 +48,7 @@ pub(crate) fn adopt(config: Config) {
     let _ = CURRENT.set(config);
 }
 
-/// Returns the treatment of segments when the buffer is full.
+/// Returns the treatment of segments (records of calls) when the buffer is full.
 pub(crate) fn overflow() -> Overflow {
     current().map_or(Overflow::Fold, |config| config.overflow)
 }

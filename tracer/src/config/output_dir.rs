@@ -8,7 +8,7 @@ pub(crate) struct OutputDir(Vec<u8>);
 pub(crate) struct Filling<'a> {
     pub(crate) user: u32,
     pub(crate) job: &'a str,
-    /// Day as YYYY-MM-DD.
+    /// Day that replaces `%d`, as YYYY-MM-DD.
     pub(crate) day: &'a str,
 }
 

@@ -31,15 +31,15 @@ pub(crate) enum FlushMode {
     Process,
 }
 
-/// Treatment of segments when the buffer is full (`DXT_OVERFLOW`).
+/// Treatment of segments (records of calls) when the buffer is full (`DXT_OVERFLOW`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Overflow {
-    /// Compresses segments in memory; segments that still do not fit are folded into counters.
+    /// Compresses segments (records of calls) in memory; segments that still do not fit are folded into counters.
     #[default]
     Compact,
-    /// Compresses segments and appends them to a node-local file.
+    /// Compresses segments (records of calls) and appends them to a node-local file.
     Spill,
-    /// Folds segments into counters: totals stay exact, single calls are lost.
+    /// Adds segments (records of calls) to counters only: totals stay exact, single calls are lost.
     Fold,
 }
 
@@ -61,28 +61,28 @@ pub(crate) struct Config {
     pub(crate) counters_files: usize,
     /// Output directory for traces; empty for the working directory at process start.
     pub(crate) output_dir: OutputDir,
-    /// Identity of the output directory that dxt-run created for this run, if any.
+    /// Identity (device, inode, path) of the output directory that dxt-run created for this run, if any.
     pub(crate) output_made: Option<Made>,
     /// File permissions of traces (mode bits as in chmod(2)).
     pub(crate) trace_mode: u32,
-    /// Maximum size of the process's segment buffer, in bytes.
+    /// Maximum size of the process's buffer for records of I/O calls, in bytes.
     pub(crate) buffer_max: usize,
-    /// Maximum size of the buffer for collective MPI calls, in bytes.
+    /// Maximum size of the buffer for records of collective MPI calls, in bytes.
     pub(crate) mpi_buffer_max: usize,
     pub(crate) overflow: Overflow,
     pub(crate) spool: Spool,
-    /// Identity of the spool directory that dxt-run created for this run, if any.
+    /// Identity (device, inode, path) of the spool directory that dxt-run created for this run, if any.
     pub(crate) spool_made: Option<Made>,
     /// True if another process monitors this one while it runs (`DXT_LIVE`); `timing` is then always true.
     pub(crate) live: bool,
     /// Alignment in bytes, a power of two: memory buffers whose address is a multiple of it count as aligned.
     pub(crate) mem_align: usize,
-    /// True if recorded calls get time stamps.
+    /// True if recorded calls get start and end times (`DXT_TIMING`).
     pub(crate) timing: bool,
     pub(crate) flush: FlushMode,
     /// Verbosity: 0 is quiet, 1 reports the files written, 2 reports more.
     pub(crate) verbose: u8,
-    /// Path of the configuration file; empty if there is none.
+    /// Path of the site's configuration file; empty if there is none.
     pub(crate) file: Vec<u8>,
     pub(crate) filters: Filters,
     pub(crate) site: Site,

@@ -10,7 +10,7 @@ use std::ffi::CStr;
 pub(crate) struct Site {
     /// True if processes without MPI are not traced (DXT_PROCESSES=mpi).
     pub(crate) mpi_only: bool,
-    /// Thresholds below which a process without MPI gets no trace.
+    /// Thresholds of run time, bytes and calls below which a process without MPI gets no trace.
     pub(crate) least: Least,
     /// Share of jobs that are traced (DXT_SAMPLE); `None` for all.
     pub(crate) sample: Option<Share>,
@@ -20,18 +20,18 @@ pub(crate) struct Site {
     pub(crate) kill_switch: Vec<u8>,
     /// Path of the file with the key for hashing names (DXT_ANONYMIZE); empty for none.
     pub(crate) anonymize: Vec<u8>,
-    /// Pairs (variable, value) of the settings that omit processes or jobs; stored in the trace.
+    /// Pairs (variable, value) of the settings that leave processes or jobs untraced; stored in the trace.
     pub(super) described: Vec<(&'static str, String)>,
 }
 
-/// Thresholds below which a process without MPI gets no trace.
+/// Thresholds of run time, bytes and calls below which a process without MPI gets no trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Least {
-    /// Minimum run time, in ns (DXT_MIN_RUN_TIME).
+    /// Minimum run time of a process that gets a trace, in ns (DXT_MIN_RUN_TIME).
     pub(crate) run_time_ns: u64,
-    /// Minimum bytes read and written (DXT_MIN_IO).
+    /// Minimum of the bytes that a process reads and writes to get a trace (DXT_MIN_IO).
     pub(crate) bytes: Option<u64>,
-    /// Minimum number of file calls of any type (DXT_MIN_CALLS).
+    /// Minimum number of file calls, of any type, of a process that gets a trace (DXT_MIN_CALLS).
     pub(crate) calls: Option<u64>,
 }
 

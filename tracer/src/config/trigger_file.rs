@@ -4,13 +4,13 @@
 use super::file::content;
 use crate::filters::{Expression, Share, Triggers};
 
-/// Parsed content of a trigger file.
+/// Parsed content of Darshan's trigger file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TriggerFile {
     pub(super) triggers: Triggers,
-    /// Text of the lines that are valid triggers.
+    /// Text of the file's lines that are valid triggers.
     pub(super) lines: Vec<String>,
-    /// Ignored lines: (line number, reason).
+    /// Lines of the file that are ignored: (line number, reason).
     pub(super) wrong: Vec<(usize, String)>,
 }
 

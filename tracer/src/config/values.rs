@@ -1,6 +1,6 @@
-//! Parsers for the values of variables.
+//! Parsers for the values of environment variables (settings).
 
-/// Variable with an invalid value.
+/// Environment variable (setting) with an invalid value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadValue {
     pub(crate) variable: &'static str,

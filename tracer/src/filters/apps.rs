@@ -5,9 +5,9 @@ use super::pattern::items;
 /// Filter by program name (DXT_APPS): globs matched against the last component of the executable's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apps {
-    /// Globs of programs to record; if empty, all programs are recorded.
+    /// Globs for names of programs to record; if empty, all programs are recorded.
     only: Vec<Vec<u8>>,
-    /// Globs of programs not to record; these take precedence.
+    /// Globs for names of programs not to record, even if a glob of `only` matches.
     never: Vec<Vec<u8>>,
 }
 

@@ -2,11 +2,11 @@
 //! lock while matching, possibly in a flush inside a signal handler. Works on bytes, as in the C locale, without back references or GNU's
 //! escapes. Time is O(text × expression).
 
-/// Maximum number of automaton steps per expression, with repetitions expanded.
+/// Maximum number of automaton steps per regular expression, with repetitions expanded.
 const MOST_STEPS: usize = 4096;
-/// Maximum nesting depth of parentheses.
+/// Maximum nesting depth of parentheses in a regular expression.
 const MOST_DEPTH: usize = 64;
-/// Maximum count in an interval (RE_DUP_MAX of `limits.h`).
+/// Maximum count in a repetition such as `{2,5}` (RE_DUP_MAX of `limits.h`).
 const MOST_REPEATS: usize = 255;
 
 /// Step of the matching automaton (a nondeterministic finite automaton).
@@ -256,7 +256,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the text up to the terminator, which is `mark` followed by `]`.
+    /// Returns the name in a bracket element such as `[:digit:]`: the text up to the terminator, which is `mark` followed by `]`.
     fn named(&mut self, mark: u8) -> Result<&[u8], &'static str> {
         let inside = &self.rest[1..];
         let end = inside.windows(2).position(|two| *two == [mark, b']']).ok_or("a bracket is not closed")?;

@@ -3,7 +3,7 @@
 use super::pattern::items;
 use trace_format::op::Layer;
 
-/// Set of layers that are not recorded.
+/// Set of I/O layers (POSIX, MPI-IO, ...) whose calls are not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layers {
     left_out: u8,
@@ -17,13 +17,13 @@ const NAMES: [(&[u8], Layer); 5] = [
     (b"mpi", Layer::Mpi),
 ];
 
-/// Returns the bit of a layer that DXT_LAYERS can name; 0 for other layers, which are always recorded.
+/// Returns the bit of an I/O layer that DXT_LAYERS can name; 0 for other layers, which are always recorded.
 fn bit(layer: Layer) -> u8 {
     NAMES.iter().position(|(_, named)| *named == layer).map_or(0, |place| 1 << place)
 }
 
 impl Layers {
-    /// Parses comma-separated names of layers to record; returns `None` if invalid.
+    /// Parses comma-separated names of I/O layers to record; returns `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let all = NAMES.iter().fold(0, |bits, (_, layer)| bits | bit(*layer));
         let mut left_out = all;

@@ -12,7 +12,8 @@ pub(crate) enum Choice {
     NotIncluded,
 }
 
-/// Path filters (DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS). Exclusion takes precedence over inclusion.
+/// Path filters, which decide whether calls on a file are recorded (DXT_INCLUDE, DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS). Exclusion takes
+/// precedence over inclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paths {
     /// Patterns of paths to record; if empty, all paths are recorded.

@@ -12,7 +12,7 @@ pub(crate) enum Pattern {
 }
 
 impl Pattern {
-    /// Parses a pattern given by the user; returns `None` if invalid.
+    /// Parses a path pattern given by the user; returns `None` if invalid.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let rooted = text.starts_with(b"/");
         if !text.iter().any(|byte| b"*?[\\".contains(byte)) {

@@ -2,7 +2,7 @@
 
 use super::pattern::items;
 
-/// Ranks to record (DXT_RANKS), as inclusive ranges.
+/// MPI ranks to record (DXT_RANKS), as inclusive ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ranks(Vec<(i32, i32)>);
 

@@ -31,18 +31,20 @@ impl Share {
     }
 }
 
-/// Conditions under which a file keeps its segments; one match is enough.
+/// Conditions under which a file keeps its segments (records of single calls) in the trace; other files have only counters there. One match
+/// is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// Minimum share of small accesses for a file to keep its segments.
+    /// Minimum share of small accesses, among all accesses to a file, for the file to keep its segments.
     pub(crate) small: Option<Share>,
     /// Size below which accesses count as small, in bytes.
     pub(crate) small_bytes: u64,
-    /// Minimum share of accesses not aligned to a stripe or block boundary, for a file to keep its segments.
+    /// Minimum share of accesses not aligned to a stripe or block boundary, among all accesses to a file, for the file to keep its
+    /// segments.
     pub(crate) unaligned: Option<Share>,
-    /// Regular expressions for paths of files that keep their segments.
+    /// Regular expressions for paths of files that keep their segments (records of single calls).
     pub(crate) files: Vec<Expression>,
-    /// Regular expressions for ranks (decimal numbers) whose files all keep their segments.
+    /// Regular expressions for ranks (decimal numbers) whose files all keep their segments (records of single calls).
     pub(crate) ranks: Vec<Expression>,
 }
 
@@ -52,13 +54,13 @@ impl Default for Triggers {
     }
 }
 
-/// Access counts of a file, on which triggers decide.
+/// Access counts of a file, by which triggers decide if its segments (records of single calls) are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accesses {
     pub(crate) all: u64,
-    /// Number of accesses below [`Triggers::small_bytes`].
+    /// Number of accesses to the file of fewer than [`Triggers::small_bytes`] bytes.
     pub(crate) small: u64,
-    /// Number of accesses not aligned to a stripe or block boundary.
+    /// Number of accesses to the file not aligned to a stripe or block boundary.
     pub(crate) unaligned: u64,
 }
 
@@ -67,13 +69,14 @@ impl Triggers {
         self.small.is_some() || self.unaligned.is_some() || !self.files.is_empty() || !self.ranks.is_empty()
     }
 
-    /// True if all files of `rank` keep their segments. A process without a rank (-1) counts as rank 0, as in Darshan.
+    /// True if all files of `rank` keep their segments (records of single calls). A process without a rank (-1) counts as rank 0, as in
+    /// Darshan.
     pub(crate) fn keep_all_of(&self, rank: i32) -> bool {
         let rank = rank.max(0).to_string();
         self.ranks.iter().any(|ranks| ranks.is_in(rank.as_bytes()))
     }
 
-    /// True if the file at `path` with these access counts keeps its segments.
+    /// True if the file at `path` with these access counts keeps its segments (records of single calls).
     pub(crate) fn keep(&self, path: &[u8], accesses: &Accesses) -> bool {
         let reached = |share: Option<Share>, part| share.is_some_and(|share| share.is_reached(part, accesses.all));
         reached(self.small, accesses.small)

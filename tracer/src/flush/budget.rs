@@ -17,7 +17,7 @@ static GOING: AtomicU64 = AtomicU64::new(0);
 /// Approximate fixed size of a process's record in a trace, in bytes: description and headers of the parts.
 const PROCESS_BYTES: u64 = 1 << 10;
 
-/// Ends writing a trace. If `written`, counts the trace's bytes as used.
+/// Ends writing a trace. If `written`, counts the trace's bytes as used from the job's byte budget.
 pub(super) fn settle(written: bool) {
     let bytes = GOING.swap(0, Ordering::Relaxed);
     if written {
@@ -30,21 +30,21 @@ pub(super) fn goes_into(bytes: usize) {
     GOING.store(bytes as u64, Ordering::Relaxed);
 }
 
-/// Resets the state in a forked child, which has written nothing yet.
+/// Resets the count of bytes that go into a trace, in a forked child, which has written nothing yet.
 pub(super) fn in_child() {
     budget::in_child();
     GOING.store(0, Ordering::Relaxed);
 }
 
-/// Remaining byte budget of this process.
+/// Bytes that this process may still add to traces under the job's byte budget.
 struct Room {
-    /// Bytes available for segments: the process's share minus its tables and the bytes already written.
+    /// Bytes available for segments (records of single calls): the process's share minus its tables and the bytes already written.
     segments: u64,
     tables: u64,
 }
 
 impl Room {
-    /// Returns the remaining budget of this process; `None` if there is no limit.
+    /// Returns the bytes that remain to this process under the job's byte budget; `None` if there is no limit.
     fn now() -> Option<Self> {
         let share = budget::share()?;
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.reported.len() as u64).sum();
@@ -97,7 +97,8 @@ fn fit_into(room: &Room, threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, s
     folded
 }
 
-/// Returns the encoded size of a piece of a thread's segments, in bytes. Encodes the segments if they are not encoded yet.
+/// Returns the encoded size of a piece (chunk, packed block or scratch) of a thread's segments, in bytes. Encodes the segments if they are
+/// not encoded yet.
 fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> u64 {
     if let Held::Slots(slots) = piece {
         let slots: Vec<Segment> =
@@ -121,7 +122,7 @@ fn encoded_bytes(piece: &mut Held, thread: u32, unpacker: &mut Unpacker<'_>, sca
     }
 }
 
-/// Returns the decoded segments of a piece, with times in ns since the epoch.
+/// Returns the decoded segments of a piece (chunk, packed block or scratch), with times in ns since the epoch.
 fn segments(piece: &Held, unpacker: &mut Unpacker<'_>, scale: &TickScale) -> Vec<Segment> {
     match piece {
         Held::Slots(slots) => slots.iter().filter(|slot| buffer::is_filled(slot)).map(|s| in_ns(s, scale)).collect(),

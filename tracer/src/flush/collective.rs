@@ -56,7 +56,7 @@ use trace_format::frame::{FLUSH_FRAME_BYTES, FlushStage, INDEX_ENTRY_BYTES, Inde
 use trace_format::meta::SharedName;
 use trace_format::write::{Region, count_regions, preamble, trailer};
 
-/// Encoded records that this rank contributes to the file.
+/// Encoded records that this rank contributes to the trace file.
 #[derive(Default)]
 struct Part {
     preamble: Vec<u8>,
@@ -69,7 +69,7 @@ impl Part {
     }
 
     /// Returns the encoded bytes and the index entries of this rank's part. `before`: file offset of the part. `first`: number of the
-    /// part's first region. `all`: number of regions in the file.
+    /// part's first region (encoded data of one process). `all`: number of regions in the file.
     fn laid_out(mut self, before: u64, first: u32, all: u32) -> Result<(Vec<u8>, Vec<u8>), String> {
         if !self.preamble.is_empty() {
             count_regions(&mut self.preamble, all).map_err(|error| error.to_string())?;
@@ -212,7 +212,7 @@ impl Mine {
         }
     }
 
-    /// Returns 0, or rank + 1 if this rank has failed.
+    /// Returns 0, or rank + 1 if this rank has failed to do its part.
     fn failed(&self) -> u64 {
         if self.trouble.is_some() { u64::from(self.rank.unsigned_abs()) + 1 } else { 0 }
     }

@@ -61,7 +61,8 @@ impl Counted {
         }
     }
 
-    /// Returns a note with the estimated number of files counted as <other files>; `None` in trace mode if there are no such files.
+    /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode if
+    /// there are no such files.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
@@ -101,7 +102,7 @@ pub(super) fn layouts(file: &File, number: u32) -> impl Iterator<Item = LayoutDe
     })
 }
 
-/// Converts counters from ticks to ns since the process's epoch. Without timing, first start and last end are left empty.
+/// Converts counters from ticks to ns since the process's epoch (time zero). Without timing, first start and last end are left empty.
 pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     if !clock::times_calls() {
         let none = Counters::default();
@@ -122,7 +123,7 @@ pub(super) fn in_nanoseconds(ticks: Counters, scale: &TickScale) -> Counters {
     }
 }
 
-/// Converts a profile from ticks to ns since the process's epoch.
+/// Converts a profile from ticks to ns since the process's epoch (time zero).
 pub(super) fn profile_in_nanoseconds(ticks: Profile, scale: &TickScale) -> Profile {
     if !clock::times_calls() {
         return Profile { slowest_read: Slowest::default(), slowest_write: Slowest::default(), ..ticks };

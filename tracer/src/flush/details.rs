@@ -14,7 +14,7 @@ use trace_format::meta::{
 use trace_format::op::Layer;
 use trace_format::profile::MEMORY_ALIGNMENT;
 
-/// Returns, for each file that has streams, the file's number in the process's record.
+/// Returns, for each file that has streams (recorded or counted calls), the file's number in the process's record.
 fn numbers(process: &Process) -> BTreeMap<*const File, u32> {
     let stream = |def: &StreamDef| Some((std::ptr::from_ref(registry::stream_by_id(StreamId(def.id))?.file), def.file));
     process.streams.iter().filter_map(stream).collect()
@@ -27,7 +27,7 @@ pub(super) fn add_views(process: &mut Process) {
     process.views = registry::views().filter_map(of_view).collect();
 }
 
-/// Adds the details of all files and streams in the record.
+/// Adds to a process's record the details of all its files and streams: data sets, hints, datatypes, views.
 pub(super) fn add(process: &mut Process) {
     add_data_sets(process);
     let number_of = numbers(process);
@@ -42,7 +42,7 @@ pub(super) fn add(process: &mut Process) {
     }
 }
 
-/// Returns the trace's definition of `view`. `file`: number of the view's file.
+/// Returns the definition of an MPI file view for the trace. `file`: number of the view's file.
 fn definition(file: u32, view: &View) -> ViewDef {
     let Viewed { etype_bytes, size, extent, strides } = view.viewed;
     let dimension = |&(count, stride): &(u64, u64)| DimensionDef { count, stride };
@@ -98,14 +98,15 @@ pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale
     MemoryDef { alignment, streams, costs }
 }
 
-/// Returns the alignment in bytes, or 0 for the default, to store in counters mode, where memory alignment is not counted.
+/// Returns the record of memory buffer alignment for counters mode, in which it is not counted: only the alignment setting in bytes, or 0
+/// for the default.
 pub(super) fn counted_memory() -> MemoryDef {
     let alignment = record::memory_alignment();
     let is_usual = alignment == MEMORY_ALIGNMENT as u64;
     MemoryDef { alignment: if is_usual { 0 } else { alignment }, ..MemoryDef::default() }
 }
 
-/// True if the offsets of the stream's segments are communicator IDs (collective MPI calls).
+/// True if the offsets of the stream's segments are communicator IDs: the stream holds collective MPI calls.
 fn is_meeting(def: &StreamDef) -> bool {
     registry::stream_by_id(StreamId(def.id)).is_some_and(|stream| stream.layer == Layer::Mpi)
 }
@@ -119,7 +120,7 @@ pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec
     registry::hints().filter_map(of_file).collect()
 }
 
-/// Adds the HDF5 data sets whose streams are in the record.
+/// Adds to a process's record the HDF5 data sets whose streams are in it.
 fn add_data_sets(process: &mut Process) {
     let file_of: BTreeMap<u32, u32> = process.streams.iter().map(|stream| (stream.id, stream.file)).collect();
     let access = |one: &'static Use| DataSetAccess {

@@ -1,4 +1,4 @@
-//! Collects all records of this process for a trace, in the form that the writer takes.
+//! Collects all records of this process for a trace, in the form that is encoded.
 
 use super::arenas as flush_arenas;
 use super::counted::{self, Counted, in_nanoseconds};
@@ -96,7 +96,7 @@ impl Gathered {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
 
-    /// Wraps a record that is common to several ranks.
+    /// Makes a record without segments from `process`, the common record of several ranks.
     pub(super) const fn common(process: Process, calibration: &Calibration) -> Self {
         Self { process, threads: Vec::new(), scale: calibration.scale }
     }
@@ -117,7 +117,7 @@ impl Gathered {
         (&self.process.info.node, self.process.info.pid)
     }
 
-    /// Returns the number of segments that were encoded while the program ran.
+    /// Returns the number of segments that were encoded in memory (packed) while the program ran.
     pub(super) fn packed_segments(&self) -> u64 {
         let of = |ordered: &Ordered| match &ordered.piece {
             Held::Packed(block) => u64::from(block.head.segments),
@@ -172,7 +172,8 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
-/// Returns the process information to write, whose end time is also stored in the spool. `by`: function or signal that ends the process.
+/// Returns the process information for the trace, whose end time is also stored in the spool. `by`: function or signal that ends the
+/// process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let earlier = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
@@ -188,7 +189,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Returns the segments; `None` if they are encoded.
+    /// Returns the segments (records of calls); `None` if they are encoded.
     pub(super) fn slots(&self) -> Option<&[Segment]> {
         match &self.piece {
             Held::Slots(slots) => Some(slots),
@@ -197,11 +198,12 @@ impl Ordered {
     }
 }
 
-/// Segments of one chunk, packed block or scratch, until they are written to the trace.
+/// Segments (records of calls) of one chunk, packed block or scratch, until they are written to the trace.
 pub(super) enum Held {
     Slots(Cow<'static, [Segment]>),
     Packed(buffer::Block),
-    /// Segments encoded for this trace with the current clock rate: the rest of a filtered block, or slots whose encoded size the byte budget needed.
+    /// Segments encoded for this trace with the current clock rate: what a filter leaves of a packed block, or segments encoded to learn
+    /// their size for the byte budget.
     Again(Vec<u8>),
 }
 
@@ -297,7 +299,7 @@ fn notes() -> Vec<Note> {
     seen.map(|(what, count)| Note { what, count }).collect()
 }
 
-/// Returns all notes, including those with count zero, so that every process has the same list.
+/// Returns all notes (counts of events that were not recorded), including those with count zero, so that every process has the same list.
 pub(super) fn all_notes() -> Vec<(String, u64)> {
     let until_now = [
         (notes::Note::Asynchronous.text(), handles::pending::waiting()),

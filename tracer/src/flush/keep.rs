@@ -20,7 +20,7 @@ pub(super) fn settle(written: bool) {
     }
 }
 
-/// Resets the state in a forked child, which is judged by its own calls only.
+/// Forgets that calls are in a trace, in a forked child, which is judged by its own calls only.
 pub(super) fn in_child() {
     KEPT.store(false, Ordering::Relaxed);
 }
@@ -65,7 +65,7 @@ fn has_done(site: &Site, scale: &trace_format::columns::TickScale) -> bool {
     site.least.has_done(sum.bytes, sum.calls)
 }
 
-/// Number of calls and bytes moved, except by calls nested inside library calls.
+/// Number of calls of a process and bytes that they moved, except by calls nested inside library calls.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Counters of segments that a trace omits because of filters or the job's byte budget.
+//! Counters of segments (records of calls) that a trace omits because of filters or the job's byte budget.
 
 use crate::{config, registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,12 +6,12 @@ use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
 use trace_format::op::Layer;
 
-/// Counters per stream of segments that the trace omits. Times are in ns since the epoch.
+/// Counters of segments (records of calls) that the trace omits, per stream (file and operation). Times are in ns since the epoch.
 #[derive(Default)]
 pub(super) struct LeftOut(BTreeMap<u32, (Counters, Previous)>);
 
 impl LeftOut {
-    /// Adds an omitted segment, with times in ns since the epoch, to the counters of its stream.
+    /// Adds a segment (record of a call) that the trace omits, with times in ns since the epoch, to the counters of its stream.
     pub(super) fn fold(&mut self, segment: &Segment) {
         let stream = segment.stream();
         let before = || registry::stream_by_id(stream).map_or_else(Previous::default, registry::Stream::previous);
@@ -19,7 +19,7 @@ impl LeftOut {
         counters.fold(previous, segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Returns the counters of the omitted segments of `stream`, if there are any.
+    /// Returns the counters of the segments (records of calls) of `stream` that the trace omits, if there are any.
     pub(super) fn of(&self, stream: u32) -> Option<&Counters> {
         self.0.get(&stream).map(|(counters, _)| counters)
     }

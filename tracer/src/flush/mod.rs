@@ -57,7 +57,7 @@ pub(crate) fn take() {
     notes::take();
 }
 
-/// Ends writing of the data marked by [`take`]: marks it as written, or (if `written` is false) returns it for the next trace.
+/// Ends writing of a trace with the data marked by [`take`]: marks it as written, or (if `written` is false) returns it for the next trace.
 pub(crate) fn settle(written: bool) {
     if written {
         spool::cut_is_done();
@@ -108,7 +108,7 @@ pub(crate) fn all_ranks(world: &'static World, config: &Config) -> bool {
     written
 }
 
-/// Prints the time of each stage of the flush at verbosity 2 and higher.
+/// Prints the time of each stage of the flush (writing of the trace) at verbosity 2 and higher.
 fn tell(config: &Config) {
     if config.verbose > 1 {
         // Prints nothing if there is no memory for the text.
@@ -116,7 +116,7 @@ fn tell(config: &Config) {
     }
 }
 
-/// Result of writing a trace.
+/// Result of writing the trace of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// All records are in a trace, or there were none.
@@ -150,7 +150,7 @@ pub(crate) fn is_left_out(config: &Config) -> bool {
     config.site.judges_processes() && stack::at_end(|| keep::is_left_out(&config.site)) == Some(true)
 }
 
-/// Resets the state in a forked child, which has written nothing.
+/// Resets the state of trace writing in a forked child, which has written nothing.
 pub(crate) fn in_child() {
     RANK_0_SPEAKS.store(false, Ordering::Relaxed);
     budget::in_child();
@@ -174,7 +174,7 @@ fn elsewhere(write: impl FnOnce() -> bool) -> bool {
     })
 }
 
-/// True if rank 0 could not create the file for all ranks. Rank 0 reports it; thousands of other ranks then print nothing.
+/// True if rank 0 could not create the trace file for all ranks. Rank 0 reports it; thousands of other ranks then print nothing.
 static RANK_0_SPEAKS: AtomicBool = AtomicBool::new(false);
 
 /// Prints that there is no trace, why, and how to recover the records. Prints once, even if writing is tried again at the end.
@@ -182,7 +182,7 @@ fn say_failed(why: &[u8]) {
     if RANK_0_SPEAKS.load(Ordering::Relaxed) && config::current().is_none_or(|config| config.verbose == 0) {
         return;
     }
-    /// Id of the process that has reported a failure. A forked child reports its own failures.
+    /// Id of the process that has reported that its trace could not be written. A forked child reports its own failures.
     static SAID_BY: AtomicU32 = AtomicU32::new(0);
     let process = job::process_ids().0;
     if SAID_BY.swap(process, Ordering::Relaxed) == process {

@@ -3,10 +3,10 @@
 use crate::registry;
 use trace_format::meta::SharedName;
 
-/// Maximum number of name hashes to broadcast (512 KiB of hashes).
+/// Maximum number of hashes of file names that rank 0 broadcasts (512 KiB of hashes).
 pub(super) const MOST: usize = 1 << 16;
 
-/// Returns rank 0's file names, sorted by hash.
+/// Returns rank 0's file names, to be written once for all ranks, sorted by hash.
 pub(super) fn of_rank_0() -> Vec<SharedName> {
     let mut names: Vec<SharedName> = registry::files()
         .filter(|file| !file.reported.is_empty())

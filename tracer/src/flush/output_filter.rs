@@ -17,7 +17,7 @@ use trace_format::columns::TickScale;
 use trace_format::op::Layer;
 use trace_format::{Segment, StreamId};
 
-/// Minimum length for a stream of which no segment is written: longer than any segment.
+/// Value of the minimum length in bytes for a stream of which no segment is written: longer than any segment.
 const NONE: u64 = u64::MAX;
 
 /// Moves the segments of threads that are only counted from `threads` to the counters in `left_out`.
@@ -31,7 +31,7 @@ pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut,
     }
 }
 
-/// Converts the times of a segment to ns since the epoch.
+/// Converts the times of a segment to ns since the process's epoch (time zero).
 fn in_nanoseconds(segment: &Segment, scale: &TickScale) -> Segment {
     let (start, end) = (scale.nanoseconds(segment.started()), scale.nanoseconds(segment.ended()));
     Segment { start, end, ..*segment }
@@ -113,7 +113,7 @@ fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segmen
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// Returns access counts per file, for triggers: from segments in memory, and from segments already folded into counters.
+/// Returns the access counts by which triggers decide, per file: from segments in memory, and from segments already folded into counters.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

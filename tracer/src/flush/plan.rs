@@ -14,20 +14,21 @@ use std::ffi::CString;
 use trace_format::frame::FlushStage;
 use trace_format::meta::SharedName;
 
-/// Size of the broadcast message, in bytes. MPICH sends up to 12 KiB along a binomial tree, larger messages in several rounds.
+/// Size of the message with the plan that rank 0 broadcasts, in bytes. MPICH sends up to 12 KiB along a binomial tree, larger messages in
+/// several rounds.
 const BYTES: usize = 12 << 10;
-/// Number of 64-bit words before the path in the message.
+/// Number of 64-bit words before the path in the broadcast plan.
 const HEAD: usize = 8;
-/// Maximum length of the path of the file (directory and name), in bytes.
+/// Maximum length of the path of the trace file (directory and name), in bytes.
 const PATH_BYTES: usize = 4096 + 256;
 
-/// Capacity for the common record, which stands for several ranks that share files.
+/// Capacity of the common record, which holds the counters of several ranks that share files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Number of pairs of a file and a layer through which the file is used.
+    /// Maximum number of pairs (file, layer through which the file is used).
     pub(super) pairs: usize,
-    /// Number of files accessed with MPI datatypes.
+    /// Maximum number of files accessed with MPI datatypes.
     pub(super) datatypes: usize,
 }
 
@@ -35,9 +36,9 @@ pub(super) struct PlannedRoom {
 pub(super) struct Plan {
     /// True if rank 0 is in counters mode. All ranks then make the MPI calls of counters mode, regardless of their own mode.
     pub(super) counting: bool,
-    /// Hashes, sorted, of the file names stored once for the whole job (in the job block).
+    /// Sorted hashes of the file names stored once for the whole job (in the job block).
     pub(super) hashes: Vec<u64>,
-    /// True if a single broadcast held all hashes.
+    /// True if a single broadcast held the hashes of all file names.
     pub(super) in_one_call: bool,
     pub(super) room: PlannedRoom,
     /// Start time of rank 0, in ns since 1970-01-01 UTC. Distinguishes this job's trace from another trace of the same name.
@@ -87,7 +88,7 @@ impl Plan {
         [self.epoch_unix_ns, u64::from(self.counting), names as u64, streams, pairs, path as u64, inode, datatypes]
     }
 
-    /// Encodes the plan with as many hashes as fit; also returns the number of these hashes.
+    /// Encodes the plan (trace file, mode, names) with as many hashes as fit; also returns the number of these hashes.
     fn encode(&self) -> (Vec<u8>, usize) {
         let mut bytes = vec![0; HEAD * 8];
         if let Some((directory, name, _)) = &self.file {
@@ -105,8 +106,8 @@ impl Plan {
         (bytes, sent)
     }
 
-    /// Decodes a received plan with the hashes that fit. Also returns the total number of hashes: the rest follows in a second broadcast.
-    /// `None` if no plan was received.
+    /// Decodes a received plan (trace file, mode, names) with the hashes that fit. Also returns the total number of hashes: the rest
+    /// follows in a second broadcast. `None` if no plan was received.
     fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
         let head: [u64; HEAD] = std::array::from_fn(|_| words.next().unwrap_or(0));
@@ -133,8 +134,8 @@ impl Plan {
     }
 }
 
-/// Creates the trace file and the plan, on rank 0. Returns the plan, the file (or the reason why there is none), and the file names for the
-/// job block.
+/// Creates, on rank 0, the trace file and the plan to broadcast (file, mode, names). Returns the plan, the file (or the reason why there is
+/// none), and the file names for the job block.
 fn make(
     world: &World,
     config: &Config,
@@ -168,9 +169,9 @@ fn room(counted: &Counted) -> PlannedRoom {
     PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
-/// Broadcasts the plan. Also returns, on rank 0, the file and the file names for the job block. Collective: one call, or two in counters
-/// mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take part, or why there is no
-/// file.
+/// Broadcasts rank 0's plan (trace file, mode, names). Also returns, on rank 0, the file and the file names for the job block. Collective:
+/// one call, or two in counters mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take
+/// part, or why there is no file.
 pub(super) fn share(
     world: &World,
     config: &Config,

@@ -12,11 +12,11 @@
 use super::shared_file::Spans;
 use super::unfinished::Unfinished;
 
-/// Number of bytes to compare with the file at a time; buffered on the stack.
+/// Number of bytes of a rank's part to compare with the file at a time; buffered on the stack.
 const PIECE_BYTES: usize = 8 << 10;
 
 /// Repairs this rank's part of the trace file, of which MPI was asked to write the first `given` bytes, then writes the rank's index
-/// entries. Returns the number of the `given` bytes that were rewritten, in whole pieces of [`PIECE_BYTES`].
+/// entries (positions of its regions). Returns the number of the `given` bytes that were rewritten, in whole pieces of [`PIECE_BYTES`].
 ///
 /// # Errors
 /// Fails if the file cannot be written.

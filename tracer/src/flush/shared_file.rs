@@ -1,4 +1,4 @@
-//! Places the ranks' parts in the trace file that rank 0 has created.
+//! Writes the ranks' parts, each at its own offset, to the trace file that rank 0 has created.
 
 use super::collective::Mine;
 use super::plan::Plan;
@@ -10,7 +10,7 @@ use crate::mpi::{Handle, SUCCESS, World, api};
 /// Maximum number of bytes of a rank's part that are written through MPI, whose counts are C ints.
 const MOST_BYTES: usize = 1 << 30;
 
-/// File offset, and the bytes to write there.
+/// Bytes to write, with their file offset.
 type Span = (u64, Vec<u8>);
 
 #[derive(Default)]
@@ -19,17 +19,18 @@ pub(super) struct Spans {
     pub(super) index: Span,
     /// Trailer of the file, if written separately: by rank 0 in counters mode. In trace mode the trailer is at the end of the last rank's `index`.
     pub(super) trailer: Option<Span>,
-    /// Number of this rank's last region, and file offset of the region's flush frame (times of this flush).
+    /// Number of this rank's last region (encoded data of one process), and file offset of the flush frame (times of writing this trace) in
+    /// it.
     pub(super) flush: Option<(u32, u64)>,
-    /// Final length of the file; only on the rank that truncates the file.
+    /// Length to which the complete file is truncated, in bytes; only on the rank that truncates the file.
     pub(super) length: Option<u64>,
 }
 
-/// Trace file of all ranks, as opened by one rank.
+/// Trace file that all ranks write together, as opened by this rank.
 pub(super) struct Sink {
     /// MPI's file handle if all ranks write collectively; `None` if ranks write independently.
     open: Option<Handle>,
-    /// This rank's own descriptor. The path given to MPI leads through this descriptor.
+    /// This rank's own descriptor of the trace file. The path given to MPI leads through this descriptor.
     file: Option<Unfinished>,
     made_here: bool,
 }
@@ -109,7 +110,8 @@ impl Sink {
         repair(file, spans, MOST_BYTES)
     }
 
-    /// Rewrites this rank's flush frame with the current times. Call only while no other rank writes to this range.
+    /// Rewrites this rank's flush frame (times of writing this trace) with the current times. Call only while no other rank writes to this
+    /// range.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

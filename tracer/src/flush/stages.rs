@@ -27,7 +27,7 @@ static FLUSH: Flush = Flush {
     sizes: [const { AtomicU64::new(0) }; 4],
 };
 
-/// Begins a flush: resets the times of all stages to zero.
+/// Begins a flush (writing of a trace): resets the times of all stages to zero.
 pub(super) fn begin() {
     let words = FLUSH.ticks.iter().chain([&FLUSH.packed]).chain(&FLUSH.sizes);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
@@ -69,7 +69,7 @@ pub(super) fn encoding<T>(work: impl FnOnce(&mut Encoder) -> trace_format::Resul
     })
 }
 
-/// Resets the byte counts before the same records are encoded again. Times keep adding up.
+/// Resets the byte counts of the flush before the same records are encoded again. Times keep adding up.
 pub(super) fn encode_again() {
     FLUSH.sizes.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
@@ -90,7 +90,7 @@ pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     }
 }
 
-/// Returns the total size of a region's segment blocks before and after compression, in bytes.
+/// Returns the total size of the segment blocks in a region (encoded data of one process) before and after compression, in bytes.
 fn block_sizes(region: &[u8]) -> (u64, u64) {
     let (mut sizes, mut rest) = ((0, 0), region);
     while let Ok(frame) = FrameHeader::decode(rest, 0) {
@@ -115,7 +115,7 @@ pub(super) fn times() -> FlushTimes {
     FlushTimes { stages_ns, packed_segments: FLUSH.packed.load(Ordering::Relaxed) }
 }
 
-/// Prints the time of each stage and the sizes of the data to standard error.
+/// Prints the time of each stage of writing the trace and the sizes of the data to standard error.
 pub(super) fn tell() {
     let times = times();
     let mut text =

@@ -6,14 +6,14 @@ use crate::directory::{Directory, Handle, failed};
 use crate::{errno, random, threads};
 use std::ffi::{CStr, CString};
 
-/// Maximum number of names to try.
+/// Maximum number of file names to try for a trace.
 const TRIES: u32 = 1000;
 
 /// Trace file that is still being written. Its creator must call `finish` or `abandon`.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     directory: Directory,
-    /// Open file; `None` after the file was closed.
+    /// Open trace file; `None` after it was closed.
     file: Option<Handle>,
     name: CString,
 }
@@ -69,17 +69,17 @@ impl Unfinished {
         about.map(|about| about.st_ino).map_err(|errno| failed("look at", &self.path(), errno))
     }
 
-    /// Returns the descriptor of the open file, or -1 after it was closed.
+    /// Returns the descriptor of the open trace file, or -1 after it was closed.
     fn number(&self) -> libc::c_int {
         self.file.as_ref().map_or(-1, Handle::number)
     }
 
-    /// Returns directory path and current name of the file.
+    /// Returns the path of the directory and the current name of the trace file.
     pub(super) fn place(&self) -> (&[u8], &CStr) {
         (self.directory.path(), &self.name)
     }
 
-    /// Returns the current path of the file, for messages.
+    /// Returns the current path of the trace file, for messages.
     pub(super) fn path(&self) -> Vec<u8> {
         self.directory.path_of(&self.name)
     }
@@ -95,7 +95,7 @@ impl Unfinished {
         })
     }
 
-    /// Writes all of `bytes` at `offset`.
+    /// Writes all of `bytes` at `offset` of the trace file.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if writing fails.
@@ -134,7 +134,7 @@ impl Unfinished {
         true
     }
 
-    /// Truncates the file to `length` if longer, since readers start from the end of the file.
+    /// Truncates the trace file to `length` if it is longer, since readers start from the end of the file.
     ///
     /// # Errors
     /// Returns a message with the path and the errno if truncation fails.
@@ -163,7 +163,7 @@ impl Unfinished {
         }
     }
 
-    /// Closes the file without removing or renaming it.
+    /// Closes the trace file without removing or renaming it.
     ///
     /// # Errors
     /// Fails if close(2) fails: written data may be lost.
@@ -216,7 +216,7 @@ pub(super) mod in_work {
 
     static DIRECTORY: AtomicI32 = AtomicI32::new(-1);
     static FILE: AtomicI32 = AtomicI32::new(-1);
-    /// Name of the file being written; null if there is none.
+    /// Name of the trace file being written; null if there is none.
     static NAME: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 
     pub(super) fn begin(file: &Unfinished) {
@@ -225,7 +225,7 @@ pub(super) mod in_work {
         NAME.store(file.name.as_ptr().cast_mut(), Ordering::Release);
     }
 
-    /// Records that the descriptor `number` is about to be closed.
+    /// Forgets the trace file's descriptor if it is `number`, a descriptor that is about to be closed.
     pub(super) fn closed(number: i32) {
         let _ = FILE.compare_exchange(number, -1, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -252,7 +252,7 @@ pub(super) mod in_work {
     }
 }
 
-/// Returns the `number`-th candidate (from 1) for the final name.
+/// Returns the `number`-th candidate (from 1) for the final file name of a trace.
 fn final_name(stem: &str, number: u32) -> Result<CString, String> {
     let number = if number == 1 { String::new() } else { format!(".{number}") };
     c_string(format!("{stem}{number}.dxt"))

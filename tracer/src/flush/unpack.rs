@@ -7,7 +7,7 @@ use trace_format::read::{BlockRef, Decoder};
 use trace_format::write::Encoder;
 use trace_format::{Segment, StreamId};
 
-/// Decoder for packed blocks, and an encoder created at first use.
+/// Decoder for packed blocks (segments encoded in memory), and an encoder created at first use.
 pub(super) struct Unpacker<'a> {
     scale: &'a TickScale,
     decoder: Decoder,
@@ -20,7 +20,8 @@ impl<'a> Unpacker<'a> {
         Self { scale, decoder: Decoder::default(), encoder: None }
     }
 
-    /// Returns a bit mask of the streams in an encoded frame: bit `id % 64` is set for each stream. All bits are set if the frame cannot be decoded.
+    /// Returns a bit mask of the streams whose segments are in an encoded frame: bit `id % 64` is set for each stream. All bits are set if
+    /// the frame cannot be decoded.
     pub(super) fn streams(frame: &[u8]) -> u64 {
         let head = frame.get(FRAME_HEADER_BYTES..).map(|body| BlockHead::decode(body, 0));
         head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
@@ -31,7 +32,7 @@ impl<'a> Unpacker<'a> {
         self.decoded(block.frame, block.mult)
     }
 
-    /// Decodes the segments of a frame that [`Self::packed`] has encoded.
+    /// Decodes the segments of `frame`, which [`Self::packed`] has encoded; `None` if they cannot be decoded.
     pub(super) fn again(&mut self, frame: &[u8]) -> Option<Vec<Segment>> {
         self.decoded(frame, self.scale.mult)
     }
@@ -54,7 +55,8 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// Encodes segments (times in ns since the epoch) as a frame. The frame is empty if there are no segments. Returns `None` if encoding fails.
+    /// Encodes segments (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty if there are no segments.
+    /// Returns `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

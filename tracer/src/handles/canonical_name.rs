@@ -32,16 +32,16 @@ use trace_format::meta::{FileKind, path_hash};
 /// Maximum age of a cached file name, in ms, by the coarse clock, which is read without a system call and advances in steps of some ms.
 const BELIEVED_MS: u64 = 10;
 
-/// Number of events that may have changed path names (rename, symlink, mount, ...).
+/// Number of events so far that may have changed path names (rename, symlink, mount, ...).
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// True if this process's path names may differ from those of the rest of the job (chroot(2)); the kernel is then asked for every name.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once this process has created child processes, which may change names at any time.
+/// True once this process has child processes, which may change names at any time.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 /// True if openat2(2) is not available, so that names cannot be verified as plain.
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// Stops using openat2(2), because the system call is not available.
+/// Stops using openat2(2) to look for symbolic links in paths, because the system call is not available.
 pub(crate) fn do_without_openat2() {
     WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
 }
@@ -65,13 +65,13 @@ pub(crate) fn differ() {
 /// Path argument of an open call, and the directory to which the path is relative.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
-    /// Directory descriptor, or AT_FDCWD.
+    /// Directory descriptor to which the path is relative, or AT_FDCWD.
     pub(crate) at: c_int,
     /// Path string of the program, which the kernel has read.
     pub(crate) name: *const c_char,
 }
 
-/// Time stamp of a cached name: the number of name changes so far, and the time of the coarse clock. Never 0.
+/// Time stamp of a cached path name: the number of name changes so far, and the time of the coarse clock. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 
@@ -106,7 +106,7 @@ impl Moment {
     }
 }
 
-/// Result of the search for a file just opened.
+/// Result of the search for the file record of a file just opened.
 pub(super) enum Answer {
     /// The file was found; with its type.
     File(&'static File, FileKind),
@@ -115,10 +115,10 @@ pub(super) enum Answer {
     Ask(Stat, Later),
 }
 
-/// Cache entry to fill in once the caller has asked the kernel for the name.
+/// Entry of the name cache to fill in once the caller has asked the kernel for the name.
 pub(super) struct Later {
     moment: Moment,
-    /// Hash of the absolute form of the name; `None` if the name must not be cached.
+    /// Hash of the absolute form of the path name; `None` if the name must not be cached.
     hash: Option<u64>,
 }
 
@@ -230,10 +230,10 @@ impl Plain {
     }
 }
 
-/// Cache of names that contain symbolic links, with their files, by hash of the name; a new entry replaces an old one.
+/// Cache of path names that contain symbolic links, with their files, by hash of the name; a new entry replaces an old one.
 static LINKED: [Linked; 512] = [const { Linked::nothing() }; 512];
 
-/// Cached name that contains a symbolic link. A wrong answer would need two names with the same hash that lead to the same inode.
+/// Cached path name that contains a symbolic link. A wrong answer would need two names with the same hash that lead to the same inode.
 struct Linked {
     /// Checksum of name hash, file status and the fields below; a half-written entry does not match.
     sum: AtomicU64,
@@ -251,7 +251,7 @@ impl Linked {
     }
 }
 
-/// Returns the checksum of all values that must be unchanged for a cached `file` to be reused.
+/// Returns the checksum of all values that must be unchanged for the name of a cached `file` to be reused.
 fn sum(hash: u64, stat: &Stat, moment: u64, file: *mut File) -> u64 {
     let words =
         [stat.identity.device, stat.identity.inode, stat.changed[0], stat.changed[1], moment, file.addr() as u64];
@@ -270,7 +270,7 @@ fn linked(hash: u64, stat: &Stat, now: Moment) -> Option<&'static File> {
 }
 
 impl Later {
-    /// Caches the kernel's answer that this name leads to `file`.
+    /// Caches the kernel's answer that this path name leads to `file`.
     pub(super) fn learn(&self, stat: &Stat, file: &'static File) {
         let Some(hash) = self.hash.filter(|_| stat.links == 1) else { return };
         let (linked, file) = (Linked::of(hash), std::ptr::from_ref(file).cast_mut());

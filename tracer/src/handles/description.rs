@@ -15,12 +15,12 @@ use trace_format::meta::stream_flags;
 
 pub(crate) use turns::Mover;
 
-/// Source of an open file description's file position.
+/// Way in which the tracer learns an open file description's file position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Position {
     Followed = 0,
-    /// Others move the position too (another process, a C stream); the tracer asks the kernel after each call.
+    /// Others move the file position too (another process, a C stream); the tracer asks the kernel after each call.
     Shared = 1,
     /// The file has no position (terminals and other character devices).
     None = 2,
@@ -29,20 +29,20 @@ pub(crate) enum Position {
 /// File offset of a call, with the flags to be recorded for the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
-    /// Offset in bytes, or -1 if unknown.
+    /// File offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
     /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: others may have moved the position or the end of the file.
     pub(crate) marks: u8,
 }
 
 impl Placed {
-    /// Makes an exact offset; -1 means that the call has no offset.
+    /// Makes an exact file offset; -1 means that the call has no offset.
     #[inline(always)]
     pub(crate) const fn at(offset: i64) -> Self {
         Self { offset, marks: 0 }
     }
 
-    /// Makes an offset that is flagged as an estimate if `is_estimate` is true.
+    /// Makes a file offset that is flagged as an estimate if `is_estimate` is true.
     #[inline(always)]
     pub(crate) const fn about(offset: i64, is_estimate: bool) -> Self {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
@@ -57,18 +57,20 @@ impl Placed {
 
 /// Open file description of the program (see open(2)): file, position and open flags.
 pub(crate) struct Description {
-    /// Encoded [`Used`] (file and open flags, so that a hook reads both at once), or 0.
+    /// Encoded [`Used`]: file and open flags in one word, so that a hook reads both at once; 0 without a file.
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
-    /// True if others move the position without taking turns ([`turns`]): other processes, or a thread whose turn was taken over.
+    /// True if others move the position without the serialization of [`turns`]: other processes, or a thread whose turn (right to move the
+    /// position) was taken over.
     others: AtomicBool,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
-    /// Owner of the turn to move the position ([`turns`]), or 0. While not 0, the record is not reused for another file.
+    /// Number of the thread or stack frame that alone may move the position now (owner of the turn, see [`turns`]), or 0. While not 0, the
+    /// record is not reused for another file.
     mover: AtomicU32,
     next_free: AtomicPtr<Description>,
-    /// Position of the C stream on this description, if any.
+    /// Cached position of the C stream that uses this description, if there is one.
     stream: StreamPosition,
 }
 
@@ -114,7 +116,7 @@ pub(super) fn nowhere() -> &'static Description {
     &NOWHERE
 }
 
-/// True once a call may have moved the position of a description that the tracer could not identify.
+/// True once a call may have moved the file position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
 /// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
@@ -166,7 +168,7 @@ fn first_free() -> Option<&'static Description> {
     }
 }
 
-/// Marks the position of every description as shared with another process.
+/// Marks the file position of every description as shared with another process.
 pub(super) fn share_all() {
     for description in DESCRIPTIONS.iter() {
         description.share_with_others();
@@ -219,7 +221,7 @@ impl Description {
         }
     }
 
-    /// Marks the position as also moved by others (another process, a C stream).
+    /// Marks the file position as also moved by others (another process, a C stream).
     pub(crate) fn share(&self) {
         let followed = Position::Followed as u8;
         let _ = self.kind.compare_exchange(followed, Position::Shared as u8, Ordering::Relaxed, Ordering::Relaxed);
@@ -232,7 +234,7 @@ impl Description {
         self.others.store(true, Ordering::Release);
     }
 
-    /// True if calls need no stream flags: nobody else moves the position, and the file was opened without special flags.
+    /// True if calls on the file are recorded without flags: nobody else moves the position, and the file was opened without special flags.
     #[inline(always)]
     pub(crate) fn is_plain(&self, used: Used) -> bool {
         used.is_plain() && !self.others.load(Ordering::Relaxed)
@@ -284,7 +286,7 @@ impl Description {
         &self.stream
     }
 
-    /// Returns the offset at which a failed call would have begun, if known without asking the kernel. `writes`: true for a write.
+    /// Returns the file offset at which a failed call would have begun, if known without asking the kernel. `writes`: true for a write.
     pub(crate) fn position(&self, writes: bool) -> i64 {
         let followed = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
         if followed && !(writes && self.appends()) {
@@ -300,7 +302,8 @@ mod tests {
     use super::*;
     use crate::registry::{Identity, find_or_add};
 
-    /// Checks that records are reused only without references and turns. A single test, since all tests of the process share the table.
+    /// Checks that records are reused only without references and calls in progress. A single test, since all tests of the process share
+    /// the table.
     #[test]
     fn records_are_used_again_once_nothing_refers_to_them() {
         crate::registry::prepare_for_tests();

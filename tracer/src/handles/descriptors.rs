@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 struct Descriptor {
     /// State of the number. Null: unknown. [`NOT_TRACED`]: not recorded. With bit [`UNKNOWN`]: see [`unknown`]. Else: address of the description.
     state: AtomicPtr<Description>,
-    /// Value of [`CHANGES`] when the number last ceased to refer to a file.
+    /// Value of [`CHANGES`] (count of changes) when the number last ceased to refer to a file.
     left: AtomicU64,
 }
 
@@ -37,18 +37,18 @@ const NUMBER_SHIFT: u32 = 10;
 /// Maximum number of tracked descriptor numbers: 0 to `CAPACITY` - 1.
 const CAPACITY: usize = 1 << 20;
 
-/// Memory of the array, committed in whole pages up to the highest number entered so far.
+/// Memory of the array of descriptors, committed in whole pages up to the highest number entered so far.
 static AREA: Area = Area::new();
 static START: AtomicPtr<Descriptor> = AtomicPtr::new(std::ptr::null_mut());
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Number of entries that may be read without checking which descriptor table the calling thread has: all entries or 0 ([`tables`]).
 static REACH: AtomicUsize = AtomicUsize::new(0);
-/// Highest descriptor number ever entered in the table.
+/// Highest descriptor number ever entered in the table of descriptors.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of times so far that a descriptor number ceased to refer to a file.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
-/// Number for the next unknown state; makes each unknown state unique.
+/// Number for the state of the next descriptor that becomes unknown; makes each such state unique.
 static NUMBERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Reserves address space for the table, divided by `scale` on systems with little address space.
@@ -72,7 +72,7 @@ fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// Returns the descriptor state that follows `state` when one of the changes in progress ends.
+/// Returns the table state of a descriptor that follows `state` when one of the changes in progress ends.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }
@@ -131,7 +131,7 @@ pub(super) fn reach(freely: bool) {
     }
 }
 
-/// Result of looking up a descriptor number in the table.
+/// Result of looking up a descriptor number in the table of descriptors.
 pub(super) enum Known {
     Recorded(&'static Description),
     NotRecorded,
@@ -169,7 +169,7 @@ fn not_recorded(state: *mut Description) -> Known {
     if state == NOT_TRACED { Known::NotRecorded } else { Known::Nothing }
 }
 
-/// Looks up a descriptor number that is beyond [`REACH`].
+/// Looks up a descriptor number that is not below [`REACH`], so that the calling thread's descriptor table must be checked.
 #[cold]
 fn beyond(number: libc::c_int) -> Known {
     if tables::is_own() {
@@ -187,7 +187,7 @@ pub(super) fn changes() -> u64 {
     CHANGES.load(Ordering::Acquire)
 }
 
-/// True if `number` ceased to refer to its file after the first `seen` changes of all descriptors.
+/// True if descriptor `number` ceased to refer to its file after the first `seen` changes of all descriptors.
 #[cold]
 #[inline(never)]
 pub(super) fn was_left(number: libc::c_int, seen: u64) -> bool {
@@ -202,7 +202,7 @@ pub(crate) fn known_description(number: libc::c_int) -> Option<&'static Descript
     }
 }
 
-/// State of an unknown descriptor number, read before the kernel is asked about the number.
+/// Table state of an unknown descriptor number, read before the kernel is asked about the number.
 #[derive(Clone, Copy)]
 pub(super) struct Unasked(*mut Description);
 
@@ -224,7 +224,7 @@ pub(super) fn book(number: libc::c_int, before: Unasked, description: Option<&'s
     booked
 }
 
-/// Returns the state of `number` right after a call has created the descriptor.
+/// Returns the table state of descriptor `number` right after a call has created the descriptor.
 pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
@@ -256,7 +256,7 @@ pub(super) fn open(
     description
 }
 
-/// Replaces the state of a descriptor's table entry and releases the previous open file description.
+/// Replaces the state of a descriptor's table entry, and drops the entry's reference to its previous open file description.
 fn put(slot: &Descriptor, state: *mut Description) {
     slot.replaced(slot.state.swap(state, Ordering::AcqRel));
 }
@@ -325,7 +325,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Returns the recorded file to which the number referred before the change.
+    /// Returns the recorded file to which the descriptor number referred before the change; `None` if it was not recorded.
     pub(crate) fn file(&self) -> Option<&'static File> {
         self.file
     }
@@ -409,7 +409,7 @@ pub(crate) fn after_fork() {
     super::canonical_name::has_children();
 }
 
-/// Adjusts the table in a forked child, which has a single thread and the descriptor table of the thread that forked.
+/// Adjusts the table of descriptors in a forked child, which has a single thread and the descriptor table of the thread that forked.
 pub(crate) fn in_child() {
     let knows = !tables::is_own();
     tables::in_child();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bit of a stored address that distinguishes a data set from a file; records are aligned to more than 1 byte.
 const IS_DATA_SET: usize = 1;
 
-/// Recorded file or data set to which an HDF5 identifier refers.
+/// Recorded HDF5 file or data set to which an HDF5 identifier refers.
 #[derive(Clone, Copy)]
 pub(crate) enum Hdf5Object {
     File(&'static File),
@@ -25,7 +25,7 @@ pub(crate) struct Hdf5Id {
     pub(crate) id: i64,
 }
 
-/// Addresses of objects, by the key that combines identifier and library.
+/// Addresses of the records of HDF5 files and data sets, by the key that combines identifier and library.
 static OBJECTS: FixedTable<AtomicUsize, 8192, 8> = FixedTable::new();
 
 impl Hdf5Id {
@@ -35,7 +35,7 @@ impl Hdf5Id {
         (self.id as usize) ^ (self.library << 20 & 0x00ff_ffff_ff00_0000)
     }
 
-    /// Returns the object with this identifier, if it is cached.
+    /// Returns the HDF5 file or data set with this identifier, if it is cached.
     pub(crate) fn find(self) -> Option<Hdf5Object> {
         let key = self.key();
         let entry = OBJECTS.find(key)?;
@@ -72,7 +72,7 @@ impl Hdf5Id {
     }
 }
 
-/// Removes all identifiers from the cache, because HDF5 may reuse them.
+/// Removes all HDF5 identifiers from the cache, because HDF5 may reuse them.
 pub(crate) fn forget_all() {
     OBJECTS.live().filter(|(key, entry)| entry.hold(*key)).for_each(|(_, entry)| OBJECTS.remove(entry));
 }

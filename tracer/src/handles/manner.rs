@@ -1,4 +1,4 @@
-//! Open flags that affect transfers: append, synchronous and direct I/O.
+//! Open flags that affect reads and writes, and are recorded with them: append, synchronous and direct I/O.
 
 use crate::ops::Op;
 use libc::c_int;
@@ -8,19 +8,19 @@ use trace_format::segment::NO_OFFSET;
 /// Value of RWF_NOAPPEND (Linux 6.9), which the libc crate lacks.
 const NO_APPEND: c_int = 0x20;
 
-/// Open flags recorded with a transfer: bits of [`stream_flags`].
+/// Open flags (append, synchronous, direct) recorded with a transfer: bits of [`stream_flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Manner(u8);
 
 impl Manner {
     /// No special open flags: transfers go through the page cache and are complete once in the page cache.
     pub(crate) const PLAIN: Self = Self(0);
-    /// Flag O_APPEND: writes go to the end of the file.
+    /// Open flag O_APPEND only: writes go to the end of the file.
     pub(crate) const APPENDING: Self = Self(stream_flags::APPENDED);
     /// Flags that fcntl(2) can change on an open file (F_SETFL).
     pub(super) const CHANGEABLE: Self = Self(stream_flags::APPENDED | stream_flags::DIRECT);
 
-    /// Converts flags of open(2).
+    /// Converts flags of open(2) to the flags that are recorded with transfers.
     #[inline(always)]
     pub(crate) const fn of_opening(flags: c_int) -> Self {
         let mut bits = 0;
@@ -57,7 +57,7 @@ impl Manner {
         if self.appends() { NO_OFFSET } else { reported.max(NO_OFFSET) }
     }
 
-    /// Applies the pwritev2(2) flags of one write.
+    /// Returns the open flags as changed by the pwritev2(2) flags of one write.
     const fn with_call(self, flags: c_int) -> Self {
         let mut bits = self.0;
         bits &= if flags & NO_APPEND != 0 { !stream_flags::APPENDED } else { u8::MAX };
@@ -87,7 +87,7 @@ impl Manner {
         Self::among(small << 5)
     }
 
-    /// Returns the flags that apply to a write (`writes` true) or a read. Only direct I/O matters for reads.
+    /// Returns those open flags that apply to a write (`writes` true) or a read. Only direct I/O matters for reads.
     #[inline(always)]
     pub(crate) const fn of_call(self, writes: bool) -> Self {
         if writes { self } else { Self(self.0 & stream_flags::DIRECT) }

@@ -5,7 +5,7 @@ use crate::memory::{FixedTable, Zeroed};
 use crate::registry::File;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 
-/// Mapped address range, without its start address.
+/// Mapped address range; its start address is the key in the table.
 struct Range {
     length: AtomicUsize,
     offset: AtomicI64,
@@ -15,11 +15,11 @@ struct Range {
 // SAFETY: all-zero bits are valid numbers and a null pointer.
 unsafe impl Zeroed for Range {}
 
-/// File range that is mapped into memory.
+/// File range that is mapped into memory (mmap), with its file.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     start: usize,
-    /// Length of the mapped range in bytes.
+    /// Length of the mapped file range in bytes.
     pub(crate) length: usize,
     /// Offset of the mapped range in the file in bytes.
     pub(crate) offset: i64,
@@ -27,7 +27,7 @@ pub(crate) struct Mapping {
 }
 
 const CAPACITY: usize = 1024;
-/// Maximum number of mapped ranges that one look-up finds.
+/// Maximum number of mapped file ranges that one look-up finds.
 const MOST: usize = 16;
 
 /// Mapped ranges by start address. Any range may overlap a given one, so a look-up searches all of them.
@@ -43,7 +43,7 @@ pub(crate) fn add(start: usize, length: usize, offset: i64, file: &'static File)
     added.is_some()
 }
 
-/// Mapped file ranges found within a range of addresses.
+/// File ranges that are mapped within the searched range of addresses.
 pub(crate) struct Found([Option<Mapping>; MOST]);
 
 impl Found {
@@ -74,7 +74,7 @@ impl Found {
         all
     }
 
-    /// Puts the ranges removed by [`take`] back into the table.
+    /// Puts the mappings removed by [`take`] back into the table.
     pub(crate) fn put_back(&self) {
         self.iter().for_each(|part| _ = add(part.start, part.length, part.offset, part.file));
     }
@@ -135,7 +135,7 @@ fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Map
     count > 0
 }
 
-/// Sorts the ranges by address and merges adjacent ranges of one mapping.
+/// Sorts the found file ranges by address and merges adjacent ranges of one mapping.
 fn join(found: &mut [Option<Mapping>]) {
     let address = |part: Option<Mapping>| part.map_or(usize::MAX, |part| part.start);
     for end in 1..found.len() {

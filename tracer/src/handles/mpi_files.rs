@@ -7,7 +7,7 @@ use crate::registry::{Datatype, File, MpiDetails, Viewed, mpi_details_of};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::DatatypeRole;
 
-/// MPI file that the program has opened with MPI_File_open.
+/// MPI file handle that the program has opened with MPI_File_open.
 pub(crate) type MpiFile = Entry<State>;
 
 pub(crate) struct State {
@@ -19,14 +19,14 @@ pub(crate) struct State {
     pub(crate) etype_bytes: AtomicI64,
     /// File size at some earlier time, in bytes. For a transfer that ends at or below this size, the size need not be queried again.
     pub(crate) size_seen: AtomicI64,
-    /// Split collective call in progress; at most one per file (MPI 4.0, 14.4.5).
+    /// Split collective call (`_begin`, `_end`) in progress; at most one per file (MPI 4.0, 14.4.5).
     pub(crate) split: Split,
 }
 
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// State of a split collective call (between `_begin` and `_end`).
+/// State of a split collective MPI-IO call (between `_begin` and `_end`).
 pub(crate) struct Split {
     /// Start time of the `_begin` call in clock ticks; 0 if no split collective call is in progress.
     pub(crate) start: AtomicU64,
@@ -34,14 +34,14 @@ pub(crate) struct Split {
     pub(crate) in_view: AtomicI64,
     /// Start offset of the transfer in the file, in bytes.
     pub(crate) in_file: AtomicI64,
-    /// Memory datatype, encoded by [`Datatype::to_raw`].
+    /// Datatype of the transfer's memory buffer, encoded by [`Datatype::to_raw`].
     pub(crate) datatype: AtomicU64,
 }
 
 static FILES: FixedTable<State, 4096, 512> = FixedTable::new();
 
 impl MpiFile {
-    /// Returns the MPI file handle; 0 if the file is closed.
+    /// Returns the MPI file handle of this open file; 0 if the file is closed.
     pub(crate) fn handle(&self) -> usize {
         self.key().unwrap_or(0)
     }
@@ -60,7 +60,7 @@ impl MpiFile {
         self.details().into_iter().for_each(|details| details.count_datatype(role, datatype));
     }
 
-    /// Records a new file view with these datatypes.
+    /// Records that the program has set a file view with these datatypes.
     pub(crate) fn set_view(&self, etype: Datatype, filetype: Datatype, viewed: Viewed) {
         self.count_viewed(DatatypeRole::Etype, etype);
         self.count_viewed(DatatypeRole::Filetype, filetype);

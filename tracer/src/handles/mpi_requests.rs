@@ -10,13 +10,13 @@ use std::mem::MaybeUninit;
 /// Nonblocking MPI-IO operation in progress. Only a call that may complete it (MPI_Wait, MPI_Test, ...) holds references to the operation.
 pub(crate) type MpiRequest = Entry<Operation>;
 
-/// Data of an [`MpiRequest`].
+/// Data of a nonblocking MPI-IO operation in progress.
 pub(crate) struct Operation {
     handle: Cell<usize>,
     submitted: Cell<MaybeUninit<Submitted>>,
-    /// Index of the request in the program's array of requests.
+    /// Index of the request in the array that the program passed to the completing call.
     index: Cell<u32>,
-    /// Next request that the same call holds, or null.
+    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete, or null.
     next: Cell<*const MpiRequest>,
 }
 
@@ -25,7 +25,7 @@ unsafe impl Zeroed for Operation {}
 // SAFETY: only the thread that adds or holds an entry accesses its value.
 unsafe impl Sync for Operation {}
 
-/// Parameters of a nonblocking operation, known at submission.
+/// Parameters of a nonblocking MPI-IO operation, known at submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Submitted {
     pub(crate) file: &'static MpiFile,
@@ -33,12 +33,12 @@ pub(crate) struct Submitted {
     pub(crate) start: u64,
     pub(crate) in_view: i64,
     pub(crate) in_file: i64,
-    /// Bytes that the program asked to transfer.
+    /// Number of bytes that the program asked to transfer.
     pub(crate) asked: u64,
 }
 
 static REQUESTS: FixedTable<Operation, 4096, WINDOW> = FixedTable::new();
-/// Number of table entries that are searched for a request handle.
+/// Number of table entries that are searched for a request handle, or for a free entry.
 const WINDOW: usize = 32;
 
 /// True if no nonblocking operation is in progress. In programs without nonblocking MPI-IO, this is the only check in calls that complete requests.
@@ -47,7 +47,7 @@ pub(crate) fn none() -> bool {
     REQUESTS.len() == 0
 }
 
-/// Adds an operation under its request handle; returns false if the table has no room.
+/// Adds a nonblocking MPI-IO operation under its request handle; returns false if the table has no room.
 pub(crate) fn add(handle: usize, what: Submitted) -> bool {
     let added = REQUESTS.add(handle, |request| {
         request.handle.set(handle);
@@ -95,7 +95,8 @@ impl Held {
         self.first.is_null()
     }
 
-    /// Releases all requests. `over` is called with the index and the request, and returns true if the operation is complete.
+    /// Releases all requests held by one call. `over` is called with the index and the request, and returns true if the operation is
+    /// complete.
     pub(crate) fn release(self, mut over: impl FnMut(usize, &MpiRequest) -> bool) {
         let mut at = self.first;
         // SAFETY: null, or an entry of the static table, held since `take`.

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Maximum number of file records for names on which calls failed, so that a search along a path (like PATH) cannot fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
-/// Returns the limit in effect: [`MOST_FAILED_NAMES`], or in counters mode, which has room for few files, a quarter of the files.
+/// Returns the maximum number of file records for names on which calls failed: [`MOST_FAILED_NAMES`], or in counters mode, which has room
+/// for few files, a quarter of the files.
 fn most_failed_names() -> u32 {
     match crate::config::current() {
         Some(config) if config.mode == Mode::Counters => (config.counters_files / 4) as u32,
@@ -22,7 +23,7 @@ fn most_failed_names() -> u32 {
     }
 }
 static FAILED_NAMES: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of file records for names in successful calls that open nothing.
+/// Maximum number of file records for path names in successful calls that open nothing (stat, unlink).
 const MOST_NAMES: u32 = 1 << 15;
 static NAMES: AtomicU32 = AtomicU32::new(0);
 /// Maximum number of file records for directories whose names share a record, once [`MOST_NAMES`] is reached.
@@ -93,7 +94,7 @@ pub(crate) fn failed_canonical(path: &[u8]) -> Option<&'static File> {
     if is_recorded(path) { failed_path(path) } else { None }
 }
 
-/// True if the filters record calls on this path; otherwise counts the call as left out.
+/// True if the filters record calls on this path; otherwise counts the call as left out by a filter.
 fn is_recorded(path: &[u8]) -> bool {
     match registry::judge(path) {
         Verdict::Recorded => return true,

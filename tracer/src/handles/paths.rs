@@ -52,7 +52,8 @@ pub(super) fn absolute(at: c_int, name: &[u8], out: &mut [u8], now: Moment) -> O
     Some((length, goes_back))
 }
 
-/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable) and is not truncated.
+/// Returns `length` if the directory path in `out` begins with a slash (else the directory is unreachable from this process's root) and is
+/// not truncated.
 fn whole(length: usize, out: &[u8]) -> Option<usize> {
     (length > 0 && length < out.len() && out.first() == Some(&b'/')).then_some(length)
 }
@@ -86,7 +87,7 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
 fn identity(number: c_int) -> Option<[u64; 3]> {
     /// Flags of statx(2): the descriptor itself (`AT_EMPTY_PATH`), and no new query to a file server.
     const FLAGS: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    /// Mask bit of statx(2) for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
+    /// Mask bit by which statx(2) is asked for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
     const MOUNT: u32 = 0x1000;
     // SAFETY: an all-zero structure is valid.
     let mut about: libc::statx = unsafe { std::mem::zeroed() };
@@ -100,7 +101,7 @@ fn identity(number: c_int) -> Option<[u64; 3]> {
 
 const WORDS: usize = 32;
 
-/// Cache entry for the path of a directory that a descriptor refers to.
+/// Cache entry: path of a directory to which a descriptor of the program refers.
 struct Directory {
     /// Sequence lock: odd while the entry is being written.
     turn: AtomicU32,

@@ -8,10 +8,10 @@ use crate::ops::Op;
 use crate::registry::File;
 use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-/// Key by which the program identifies an asynchronous operation.
+/// Key by which the program identifies an asynchronous I/O operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// ID of the context or ring to which the operation was submitted; 0 for aio(7).
+    /// ID of the asynchronous I/O context (io_submit) or io_uring ring to which the operation was submitted; 0 for aio(7).
     pub(crate) owner: usize,
     /// Address of the control block, or user data, which need not be unique.
     pub(crate) mark: u64,
@@ -26,28 +26,28 @@ impl Key {
     }
 }
 
-/// Asynchronous operation in progress, with the parameters known at its submission.
+/// Asynchronous I/O operation in progress, with the parameters known at its submission.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending {
-    /// Target file of the operation, if already known.
+    /// File on which the operation acts, if already known.
     pub(crate) to: Sent,
     pub(crate) op: &'static Op,
-    /// File offset in bytes; -1 if the operation has none.
+    /// File offset of the operation in bytes; -1 if the operation has none.
     pub(crate) offset: i64,
     /// Flags with which the target file was opened.
     pub(crate) manner: Manner,
-    /// Bytes requested; ignored if the completion reports the bytes transferred.
+    /// Bytes that the operation requests; ignored if the completion reports the bytes transferred.
     pub(crate) length: u64,
-    /// Submission time, in clock ticks.
+    /// Time at which the operation was submitted, in clock ticks.
     pub(crate) start: u64,
-    /// Time at which the completion was first seen, in clock ticks; 0 if not seen yet.
+    /// Time at which the operation's completion was first seen, in clock ticks; 0 if not seen yet.
     pub(crate) end: u64,
     /// Sequence number of the operation among the submissions to its context or ring.
     pub(crate) turn: u64,
 }
 
 impl Pending {
-    /// Returns the file offset with the open flags.
+    /// Returns the operation's file offset, with the flags to record.
     pub(crate) const fn placed(&self) -> Placed {
         Placed::at(self.offset).by(self.manner)
     }
@@ -76,9 +76,9 @@ pub(crate) struct Stored {
 // SAFETY: all-zero bits are valid numbers and null pointers.
 unsafe impl Zeroed for Stored {}
 
-/// Descriptor check done: the operation's file is known.
+/// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is known.
 const CERTAIN: u64 = 0;
-/// Descriptor check done: the operation's file is unknown.
+/// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
 /// Number of the next descriptor check; distinguishes it from the check of an earlier operation in the same table entry.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -87,8 +87,8 @@ const NUMBER_BITS: u32 = 16;
 static OPERATIONS: FixedTable<Stored, 4096, 64> = FixedTable::new();
 
 impl Place {
-    /// Claims the table entry for this thread; false if the entry no longer belongs to the operation with this key and sequence number
-    /// (`turn`).
+    /// Claims the table entry of an asynchronous operation for this thread; false if the entry no longer belongs to the operation with this
+    /// key and sequence number (`turn`).
     fn hold_turn(&self, key: Key, turn: u64) -> bool {
         if !self.hold(key.word()) {
             return false;
@@ -100,7 +100,7 @@ impl Place {
         same
     }
 
-    /// Returns the target of the operation. Call this once the kernel or the C library has resolved the operation's descriptor.
+    /// Returns the file on which the operation acts. Call this once the kernel or the C library has resolved the operation's descriptor.
     fn sent(&self) -> Sent {
         // SAFETY: null, or a record that is never freed; stored before the entry became visible.
         let file = unsafe { self.file.load(Ordering::Relaxed).as_ref() };
@@ -115,7 +115,8 @@ impl Place {
         }
     }
 
-    /// Fixes the target of the operation with descriptor check `number`, since later changes of the resolved descriptor do not matter.
+    /// Stores for good which file the operation with descriptor check `number` uses, since later changes of the resolved descriptor do not
+    /// matter.
     fn settle(&self, number: u64) {
         if number > UNCERTAIN {
             let answer = if matches!(self.sent(), Sent::Uncertain) { UNCERTAIN } else { CERTAIN };
@@ -125,7 +126,7 @@ impl Place {
     }
 }
 
-/// Iterates over the operations with this key.
+/// Iterates over the operations in progress with this key (address of control block or user data).
 fn all(key: Key) -> impl Iterator<Item = &'static Place> {
     OPERATIONS.all(key.word()).filter(move |place| place.mark.load(Ordering::Relaxed) == key.mark)
 }
@@ -134,7 +135,7 @@ fn find(key: Key, turn: u64) -> Option<&'static Place> {
     all(key).find(|place| place.turn.load(Ordering::Relaxed) == turn)
 }
 
-/// Result of [`add`] if no table entry is free.
+/// Result of [`add`] (index of a table entry) if no entry is free.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
 /// Adds an operation in progress and returns the index of its table entry. If no entry is free, the operation is counted as not recorded.
@@ -189,7 +190,8 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Fixes the target of the operation at table index `place`: the submitting call has returned, so the kernel has resolved the descriptor.
+/// Stores for good which file is used by the operation at table index `place`: the submitting call has returned, so the kernel has resolved
+/// the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     let place = OPERATIONS.get(place.into());
     place.into_iter().for_each(|place| settle_in(place, owner, turn));
@@ -203,17 +205,17 @@ fn settle_in(place: &Place, owner: usize, turn: u64) {
     }
 }
 
-/// Fixes the target of an operation like [`settle`], if its table index is unknown.
+/// Stores for good which file an operation uses, like [`settle`], if its table index is unknown.
 pub(crate) fn settle_keyed(key: Key, turn: u64) {
     find(key, turn).into_iter().for_each(|place| settle_in(place, key.owner, turn));
 }
 
-/// Returns the target of the aio(7) operation with this key, if it was already seen complete.
+/// Returns the file of the aio(7) operation with this key, if it was already seen complete.
 pub(crate) fn sent_of_done(key: Key) -> Option<Sent> {
     all(key).find(|place| place.end_or_length.load(Ordering::Relaxed) != 0).map(|place| place.sent())
 }
 
-/// Removes and returns the operation with this key that was submitted first.
+/// Removes from the table and returns the operation with this key that was submitted first.
 pub(crate) fn take(key: Key) -> Option<Pending> {
     take_before(key, u64::MAX)
 }
@@ -243,7 +245,7 @@ pub(crate) fn take_only(key: Key) -> Option<Pending> {
     (others == 0).then_some(only)
 }
 
-/// Removes and returns the operation with this key and sequence number (`turn`).
+/// Removes from the table and returns the operation with this key and sequence number (`turn`).
 pub(crate) fn take_turn(key: Key, turn: u64) -> Option<Pending> {
     find(key, turn).filter(|place| place.hold_turn(key, turn)).map(|place| taken(place, key))
 }
@@ -286,7 +288,7 @@ pub(crate) fn abandon(owner: usize) {
     }
 }
 
-/// Drops all operations in a forked child, since they belong to the parent process.
+/// Drops all asynchronous operations in progress in a forked child, since they belong to the parent process.
 pub(crate) fn forget_all() {
     if OPERATIONS.len() > 0 {
         OPERATIONS.clear(|_| ());

@@ -34,7 +34,7 @@ pub(crate) struct Opened {
     pub(crate) description: &'static Description,
 }
 
-/// Returns the recorded file to which the descriptor `number` refers, and its type.
+/// Returns the recorded file to which the descriptor `number` refers, and its type (regular file, device).
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
         // System calls are forbidden. The number was just opened, so it most likely refers to a regular file.
@@ -88,7 +88,8 @@ pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     }
 }
 
-/// Returns the target of a descriptor in a thread with a descriptor table of its own: a target whose file is unknown. Preserves errno.
+/// Returns the target of a call in a thread with a descriptor table of its own: its file is unknown, since the tracer follows only the
+/// process's table. Preserves errno.
 #[cold]
 fn elsewhere(number: libc::c_int) -> Option<Target> {
     tables::file_elsewhere(number).map(|_| Target::uncertain(number))
@@ -130,12 +131,12 @@ fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     Some(Target::uncertain(number))
 }
 
-/// Result of asking the kernel about an unknown descriptor number.
+/// Result of asking the kernel to which file an unknown descriptor number refers.
 enum Looked {
     Recorded(&'static Description),
     NotRecorded,
     NotOpen,
-    /// The descriptor number changed while the kernel was asked.
+    /// The descriptor number was changed by another thread while the kernel was asked.
     Changed,
 }
 
@@ -183,11 +184,11 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// Properties of a file from fstat(2).
+/// Properties of a file from fstat(2) that the tracer uses.
 pub(super) struct Stat {
     pub(super) identity: Identity,
     pub(super) links: u64,
-    /// Time of the last inode change (ctime): [seconds, nanoseconds].
+    /// Time of the file's last inode change (ctime): [seconds, nanoseconds].
     pub(super) changed: [u64; 2],
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 pub(crate) type Ring = Entry<State>;
 
-/// State of an io_uring ring.
+/// State of an io_uring ring, as the tracer has followed it.
 pub(crate) struct State {
     /// Unique ID of the ring, since names are reused; serves as owner of the ring's asynchronous operations.
     owner: AtomicUsize,
@@ -19,9 +19,9 @@ pub(crate) struct State {
     completed: AtomicU32,
     /// True if completions were overwritten before the tracer saw them.
     lossy: AtomicBool,
-    /// Number of threads that are reading the tracer's mapping of the ring.
+    /// Number of threads that are now reading the tracer's mapping of the ring.
     users: AtomicU32,
-    /// Tracer's own mapping of the ring, or null.
+    /// Tracer's own mapping of the ring's memory, or null.
     mapped: AtomicPtr<Mapped>,
     /// Registered files by index: encoded [`Used`], [`UNKNOWN`], or [`NOT_RECORDED`]. Null before the first registration.
     files: AtomicPtr<AtomicUsize>,
@@ -30,18 +30,18 @@ pub(crate) struct State {
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// Storage for data that module `hooks` keeps about a ring that the tracer has mapped.
+/// Memory, in words, for the data of module `hooks` about a ring that the tracer has mapped.
 pub(crate) type Mapped = [usize; 24];
 
 // SAFETY: a record can be found only once it is complete.
 unsafe impl memory::Record for Mapped {}
 
-/// Name by which the program identifies a ring.
+/// Name by which the program identifies an io_uring ring.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
-    /// Address of the submission queue's head, for a ring used through liburing.
+    /// Address of the submission queue's head, for a ring that the program uses through liburing.
     Address(usize),
-    /// Descriptor number of the ring, for a ring used through system calls.
+    /// Descriptor number of the ring, for a ring that the program uses through system calls.
     Descriptor(libc::c_int),
 }
 
@@ -54,14 +54,14 @@ impl Name {
     }
 }
 
-/// File registered with a ring (IORING_REGISTER_FILES).
+/// File registered with an io_uring ring (IORING_REGISTER_FILES).
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
-    /// Recorded file, with its open flags.
+    /// The registered file is recorded; with its open flags.
     Recorded(Used),
-    /// File that is not recorded, or no file registered at this index.
+    /// The registered file is not recorded, or no file registered at this index.
     NotRecorded,
-    /// File is unknown, because the tracer did not see the registration.
+    /// The registered file is unknown, because the tracer did not see the registration.
     Unknown,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn prepare() {
     MAPPINGS.prepare(1 << 12);
 }
 
-/// Stores `mapped` in a record that is never freed.
+/// Stores `mapped`, the data about a mapped ring, in a record that is never freed; returns its address, or `None` if no memory is left.
 pub(crate) fn keep(mapped: Mapped) -> Option<*mut Mapped> {
     MAPPINGS.push(mapped).map(|(_, kept)| std::ptr::from_ref(kept).cast_mut())
 }
@@ -127,7 +127,7 @@ pub(crate) fn descriptors(first: u32, last: u32) -> impl Iterator<Item = &'stati
     RINGS.live().filter(move |(number, _)| numbers.contains(number)).map(|(_, ring)| ring)
 }
 
-/// Forgets all rings in a forked child, which does not inherit ring mappings.
+/// Forgets all io_uring rings in a forked child, which does not inherit ring mappings.
 pub(crate) fn forget_all() {
     RINGS.clear(|ring| {
         // Threads that used the ring do not exist in the child.
@@ -137,7 +137,7 @@ pub(crate) fn forget_all() {
 }
 
 impl Ring {
-    /// Returns the unique ID by which asynchronous operations refer to this ring.
+    /// Returns the unique ID of this io_uring ring, by which its asynchronous operations are found.
     pub(crate) fn owner(&self) -> usize {
         self.owner.load(Ordering::Relaxed)
     }
@@ -151,12 +151,12 @@ impl Ring {
         self.submitted.store(submitted, Ordering::Relaxed);
     }
 
-    /// Records that completions were overwritten before the tracer saw them.
+    /// Records that completions of this ring were overwritten before the tracer saw them.
     pub(crate) fn has_lost(&self) {
         self.lossy.store(true, Ordering::Relaxed);
     }
 
-    /// True if completions were overwritten before the tracer saw them.
+    /// True if completions of this ring were overwritten before the tracer saw them.
     pub(crate) fn is_lossy(&self) -> bool {
         self.lossy.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Ring {
         result
     }
 
-    /// Ends the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
+    /// Ends tracking of the ring, unless another thread has ended it. `unmap` releases the tracer's mapping unless another thread reads it.
     pub(crate) fn end(&self, unmap: impl FnOnce(&Mapped)) {
         if !self.key().is_some_and(|name| self.hold(name)) {
             return;
@@ -226,7 +226,7 @@ impl Ring {
         }
     }
 
-    /// Marks all registered files as unknown.
+    /// Marks all files registered with the ring as unknown.
     pub(crate) fn forget_files(&self) {
         self.files().iter().for_each(|place| place.store(UNKNOWN, Ordering::Relaxed));
     }

@@ -26,14 +26,14 @@ pub(crate) struct StreamPosition {
     trust: AtomicU8,
     /// Position in bytes; -1 if unknown; [`NOT_LEFT`] if the stream has been moved since the last recorded call.
     at: AtomicI64,
-    /// Buffer pointers after the last call; meaningless if `at` is [`NOT_LEFT`].
+    /// Buffer pointers of the stream after the last call; meaningless if `at` is [`NOT_LEFT`].
     marks: [AtomicUsize; 4],
 }
 
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Makes an empty cache with [`Trust::Others`].
+    /// Makes an empty cache of a C stream's position, which others may move ([`Trust::Others`]).
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
@@ -42,7 +42,7 @@ impl StreamPosition {
         }
     }
 
-    /// Sets which parties may move the position from now on, and forgets the cached position.
+    /// Sets which parties may move the file position of the stream from now on, and forgets the cached position.
     pub(crate) fn trust(&self, trust: Trust) {
         self.trust.store(trust as u8, Ordering::Relaxed);
         self.forget();
@@ -86,7 +86,7 @@ impl StreamPosition {
         if at >= 0 { at + read + written } else { at }
     }
 
-    /// Stores the position `at` (-1: unknown) and the buffer pointers after a call.
+    /// Caches the stream's position `at` (-1: unknown) and the buffer pointers after a call.
     #[inline(always)]
     pub(crate) fn put(&self, at: i64, marks: Marks) {
         for (mark, now) in self.marks.iter().zip(marks) {

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// True once some thread may have a descriptor table of its own.
 static DIFFER: AtomicBool = AtomicBool::new(false);
-/// True once another process may change the descriptor table unseen, so that any number may refer to any file.
+/// True once another process shares the descriptor table and may change it unseen, so that any number may refer to any file.
 static LOST: AtomicBool = AtomicBool::new(false);
 /// Thread ID of a thread that uses the process's descriptor table, for comparison; 0 if none is known.
 static REFERENCE: AtomicI32 = AtomicI32::new(0);
 
-/// State of a thread ([`tls::Thread::table`]) that uses the process's descriptor table.
+/// Value of [`tls::Thread::table`] for a thread that uses the process's descriptor table.
 const OF_PROCESS: u32 = 1;
 const OWN: u32 = 2;
 /// Value of KCMP_FILES: compare descriptor tables.

@@ -12,10 +12,10 @@ use std::num::NonZero;
 /// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
-    /// Open file description before the call.
+    /// Open file description to which the descriptor referred before the call.
     pub(crate) description: &'static Description,
     pub(crate) number: libc::c_int,
-    /// Number of descriptor changes so far when the number was looked up, or [`NEVER`].
+    /// Number of descriptor changes (close, dup2, ...) of this process up to the look-up of the descriptor, or [`NEVER`].
     seen: u64,
 }
 
@@ -103,7 +103,7 @@ fn still_used(description: &'static Description, number: libc::c_int, seen: u64)
 #[derive(Clone, Copy)]
 pub(crate) struct Used(pub(super) NonZero<usize>);
 
-/// Mask of the bits that hold the open flags.
+/// Mask of the bits in [`Used`] that hold the open flags; the other bits are the address of the file record.
 const FLAGS: usize = 7;
 const _: () = assert!(align_of::<File>() > FLAGS);
 
@@ -112,7 +112,7 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
-    /// Returns `file` without open flags.
+    /// Returns `file` as used without open flags.
     pub(crate) fn plain(file: &'static File) -> Option<Self> {
         NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
     }
@@ -124,7 +124,7 @@ impl Used {
         unsafe { &*file }
     }
 
-    /// True if the file has no special open flags.
+    /// True if the file was opened without special flags (append, synchronous, direct).
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
         self.0.get() & FLAGS == 0
@@ -141,7 +141,7 @@ impl Used {
 #[derive(Clone, Copy)]
 pub(crate) enum Sent {
     To(&'static File),
-    /// File that only the completion will identify.
+    /// File that is unknown until the completion identifies it.
     Untold,
     /// The operation uses this file if the descriptor number still refers to the file when it is resolved.
     If(&'static File, Since),
@@ -159,7 +159,7 @@ impl Sent {
     }
 }
 
-/// Descriptor number, and the number of descriptor changes so far when the descriptor was looked up.
+/// State of a descriptor at its look-up: its number, and the number of descriptor changes so far when the descriptor was looked up.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Since {
     pub(super) number: libc::c_int,

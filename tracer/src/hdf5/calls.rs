@@ -6,42 +6,42 @@ use super::library::{Function, Library};
 use std::ffi::{c_char, c_int, c_void};
 use trace_format::meta::Selection;
 
-/// HDF5 identifier (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
+/// Identifier of an HDF5 object (`hid_t` since HDF5 1.10). Older, narrower identifiers are passed on in a full register.
 pub(crate) type Hid = i64;
 
-/// Identifier `H5S_ALL`: the entire data space.
+/// HDF5 identifier `H5S_ALL`: the entire data space is selected.
 pub(crate) const SPACE_ALL: Hid = 0;
 /// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of HDF5 1.14) and not an object.
 const LAST_CONSTANT: Hid = 15;
-/// Maximum number of dimensions (`H5S_MAX_RANK`).
+/// Maximum number of dimensions of an HDF5 data space (`H5S_MAX_RANK`).
 pub(crate) const MAX_RANK: usize = 32;
 /// Type of a data set's identifier (`H5I_DATASET`).
 const TYPE_DATA_SET: c_int = 5;
-/// Transfer mode of collective I/O (`H5FD_MPIO_COLLECTIVE`).
+/// HDF5 transfer mode of collective I/O (`H5FD_MPIO_COLLECTIVE`).
 const COLLECTIVE: c_int = 1;
 /// Layout of a data set stored in chunks (`H5D_CHUNKED`).
 const CHUNKED: c_int = 2;
 
-/// Shape of a data space and its selection.
+/// Shape of an HDF5 data space, and type and size of the selection in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Type of selection (all, hyperslab, points, ...).
     pub(crate) selection: Selection,
     pub(crate) elements: u64,
-    /// Number of dimensions (rank in the HDF5 sense).
+    /// Number of dimensions of the data space (rank in the HDF5 sense).
     pub(crate) rank: usize,
-    /// Size of each dimension, in elements.
+    /// Size of each dimension of the data space, in elements.
     pub(crate) extent: [u64; MAX_RANK],
 }
 
-/// Chunks of a data set and the cache that HDF5 keeps for them.
+/// Shape of the chunks of an HDF5 data set, and the cache that HDF5 keeps for them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks {
-    /// Number of dimensions (rank in the HDF5 sense).
+    /// Number of dimensions of the data set's chunks (rank in the HDF5 sense).
     pub(crate) rank: usize,
-    /// Size of a chunk per dimension, in elements.
+    /// Size of a data set's chunk per dimension, in elements.
     pub(crate) shape: [u64; MAX_RANK],
-    /// Size of the chunk cache, in bytes; 0 if unknown.
+    /// Size of HDF5's cache for the data set's chunks, in bytes; 0 if unknown.
     pub(crate) cache_bytes: u64,
 }
 
@@ -123,7 +123,7 @@ impl Library {
         if datatype <= LAST_CONSTANT { 0 } else { u32::try_from(self.h5t_get_size(datatype)).unwrap_or(0) }
     }
 
-    /// Returns the shape of an entire data set, with all elements selected.
+    /// Returns the shape of an entire HDF5 data set, with all elements selected.
     pub(crate) fn whole(&self, data_set: Hid) -> Option<Shape> {
         let space = self.h5d_get_space(data_set);
         if space < 0 {

@@ -24,9 +24,10 @@ pub(super) fn generation() -> u8 {
 
 /// Shared object (or program) loaded into the process.
 pub(super) struct Object {
-    /// Handle of dlopen(3) to search the object and its dependencies; null for the program itself and for code outside any object.
+    /// Handle of dlopen(3) with which symbols of the object and its dependencies are found; null for the program itself and for code
+    /// outside any object.
     handle: *mut c_void,
-    /// Versions of HDF5 symbols with which the object was linked.
+    /// Versions of HDF5 symbols against which the object was linked, which identify a build of HDF5.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 macro_rules! functions {
     ($($name:ident),+ $(,)?) => {
-        /// HDF5 function that the tracer wraps or calls.
+        /// One of the HDF5 functions that the tracer wraps or calls.
         #[expect(non_camel_case_types, reason = "a function has its symbol's name")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Function {

@@ -7,13 +7,13 @@ use crate::tls::{self, Thread};
 use crate::{process, without_tls};
 use std::sync::atomic::Ordering;
 
-/// Returns this thread's block if the thread runs code of the program, in a process that is recorded or muted (not recorded, but part of an
-/// MPI job whose other ranks are).
+/// Returns this thread's block (thread-local state of the tracer) if the thread runs code of the program, in a process that is recorded or
+/// muted (not recorded, but part of an MPI job whose other ranks are).
 pub(super) fn thread_or_muted() -> Option<&'static Thread> {
     thread().or_else(|| Some(tls::current()).filter(|thread| is_muted() && !thread.is_busy()))
 }
 
-/// Returns this thread's block if calls of this thread are to be recorded now.
+/// Returns this thread's block (thread-local state of the tracer) if calls of this thread are to be recorded now.
 #[inline(always)]
 pub(super) fn thread() -> Option<&'static Thread> {
     let state = state::raw(Ordering::Relaxed);
@@ -24,13 +24,14 @@ pub(super) fn thread() -> Option<&'static Thread> {
     if thread.busy.get() == 0 { Some(thread) } else { while_busy(thread) }
 }
 
-/// Returns this thread's block like [`thread`], for functions that the tracer's allocator calls too: calls by the tracer are not even counted.
+/// Returns this thread's block (thread-local state of the tracer) like [`thread`], for functions that the tracer's allocator calls too:
+/// calls by the tracer are not even counted.
 pub(super) fn thread_of_program() -> Option<&'static Thread> {
     if !tls::current().is_busy() && is_begun() { thread() } else { None }
 }
 
-/// True if a call is to be recorded in the states Unset, Parked and Late of the process ([`State`]). In state Parked the call waits until
-/// the trace is written.
+/// True if a call is to be recorded while the process is in one of the states Unset, Parked (the trace is being written) and Late (after
+/// the trace). In state Parked the call waits first.
 #[cold]
 #[inline(never)]
 fn is_admitted() -> bool {
@@ -48,7 +49,8 @@ fn is_admitted() -> bool {
     }
 }
 
-/// Starts the library early, or begins recording in a child that was forked without running fork(3)'s handlers. Called in state Unset.
+/// Starts the library early, or begins recording in a child that was forked without running fork(3)'s handlers. Called in state Unset
+/// (recording has not started). Returns true if recording is on now.
 #[cold]
 #[inline(never)]
 fn taken_over() -> bool {

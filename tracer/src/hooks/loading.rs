@@ -114,14 +114,16 @@ macro_rules! counted {
 }
 
 counted! {
-    /// Wraps dlopen(3). Counts the library if RTLD_DEEPBIND is set and RTLD_NOLOAD is not (flags & 12 == 8).
+    /// Wraps dlopen(3). Counts the library as one whose calls the tracer cannot see if RTLD_DEEPBIND is set and RTLD_NOLOAD is not (flags &
+    /// 12 == 8).
     dlopen, NEXT_DLOPEN, find_dlopen;
     x86_64: "mov eax, esi" "and eax, 12" "cmp eax, 8" "jne 2f";
     aarch64: "and w9, w1, #12" "cmp w9, #8" "b.ne 2f";
 }
 
 counted! {
-    /// Wraps dlmopen(3). In the program's namespace (LM_ID_BASE, 0) it counts like dlopen(3); in any other, unless RTLD_NOLOAD is set.
+    /// Wraps dlmopen(3). In the program's namespace (LM_ID_BASE, 0) it counts libraries like the wrapper of dlopen(3); in any other
+    /// namespace always, unless RTLD_NOLOAD is set.
     dlmopen, NEXT_DLMOPEN, find_dlmopen;
     x86_64: "mov eax, edx" "and eax, 12" "cmp eax, 8" "je 1f" "test eax, 4" "jne 2f" "test rdi, rdi" "je 2f";
     aarch64: "and w9, w2, #12" "cmp w9, #8" "b.eq 1f" "tbnz w9, #2, 2f" "cbz x0, 2f";

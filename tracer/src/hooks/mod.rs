@@ -15,8 +15,9 @@ mod stdio;
 mod uring;
 mod variadic;
 
-/// Resolves all real functions that must be known before the program runs: close(2) and others may be called in signal handlers, where
-/// dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the MPI library may be loaded late.
+/// Resolves (looks up) all real functions behind wrappers that must be known before the program runs: close(2) and others may be called in
+/// signal handlers, where dlsym(3) is not allowed. Makes no system call. MPI functions are resolved at their first call, since the MPI
+/// library may be loaded late.
 fn resolve_all() {
     let families = [
         posix::OPENING,
@@ -55,8 +56,8 @@ fn resolve_all() {
     uring::prepare();
 }
 
-/// Resolves the real functions that are normally resolved at their first call, if their library is loaded. Needed before the program
-/// installs a seccomp filter, which may forbid system calls.
+/// Resolves (looks up) the real functions behind wrappers that are normally resolved at their first call, if their library is loaded.
+/// Needed before the program installs a seccomp filter, which may forbid system calls.
 fn resolve_late() {
     if crate::mpi::world().is_some() {
         resolve_mpi();

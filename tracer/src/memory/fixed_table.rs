@@ -10,14 +10,14 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 // Key words of entries without a key. Key words of entries with a key are odd.
-/// The entry was never used.
+/// Key word of a table entry that was never used.
 const NEVER: usize = 0;
-/// One thread fills or holds the entry.
+/// Key word of a table entry that one thread fills or holds, so that no other thread finds it.
 const BUSY: usize = 2;
-/// The entry was used and is free again.
+/// Key word of a table entry that was used and is free again.
 const FREE: usize = 4;
 
-/// Returns the key word of a key. Drops the highest bit, which no address, handle or descriptor of a process has.
+/// Returns the word that stands for a key in a table entry. Drops the highest bit, which no address, handle or descriptor of a process has.
 const fn word_of(key: usize) -> usize {
     key << 1 | 1
 }
@@ -26,7 +26,7 @@ fn key_of(word: usize) -> Option<usize> {
     (word & 1 != 0).then_some(word >> 1)
 }
 
-/// Types that table entries can hold.
+/// Types of values that the entries of a [`FixedTable`] can hold.
 ///
 /// # Safety
 /// All-zero bytes must be a valid value.
@@ -58,7 +58,7 @@ impl<V> Deref for Entry<V> {
 
 // Loads and compare-and-swap are SeqCst: `handles/rings.rs` needs them in one order with its own accesses. That costs nothing on x86-64 and AArch64.
 impl<V> Entry<V> {
-    /// Returns the key; `None` if the entry is free or busy.
+    /// Returns the entry's key; `None` if the entry is free or busy.
     pub(crate) fn key(&self) -> Option<usize> {
         key_of(self.word.load(Ordering::SeqCst))
     }
@@ -79,7 +79,7 @@ impl<V> Entry<V> {
         self.word.store(word_of(key), Ordering::Release);
     }
 
-    /// Claims the entry if it is free.
+    /// Claims the entry if it is free: no other thread can claim or find it from then on.
     fn claim(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         matches!(word, NEVER | FREE)
@@ -97,7 +97,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Returns the entries that may have this key word.
+    /// Returns the window (adjacent entries) that may hold this key word.
     fn window(&self, word: usize) -> &[Entry<V>] {
         // Multiplicative hash, scaled to `STARTS`: spreads addresses as well as small numbers.
         let mixed = word.wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128;
@@ -115,7 +115,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         Some(entry)
     }
 
-    /// Removes an entry, which the caller must hold.
+    /// Removes an entry, which the caller must have claimed.
     pub(crate) fn remove(&self, held: &Entry<V>) {
         self.used.fetch_sub(1, Ordering::Relaxed);
         held.word.store(FREE, Ordering::Release);

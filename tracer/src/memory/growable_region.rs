@@ -14,24 +14,26 @@ pub(crate) type Back = fn(*mut u8, usize) -> bool;
 
 static BACK: OnceLock<Back> = OnceLock::new();
 
-/// Lock for backing memory of any area. Only one thread at a time: on file systems without fallocate zeros are written, which must not
-/// overwrite another thread's data. Also, no area may grow while it is being shrunk. Waits up to 2 s, since the disk may be busy.
+/// Lock for backing memory of any area (allocating the file space behind it). Only one thread at a time: on file systems without fallocate
+/// zeros are written, which must not overwrite another thread's data. Also, no area may grow while it is being shrunk. Waits up to 2 s,
+/// since the disk may be busy.
 static BACKING: Exclusive = Exclusive::new(2_000);
 
-/// Minimum number of bytes to back at once; growth is by doubling. If the system refuses that much, private memory grows by whole pages.
+/// Minimum number of bytes to back (make usable as memory) at once; growth is by doubling. If the system refuses that much, private memory
+/// grows by whole pages.
 const LEAST_STEP: usize = 64 << 10;
 
-/// All areas that have memory, for [`each`]. Null entries are free.
+/// All areas (growable regions of the tracer's memory) that have memory, for [`each`]. Null entries are free.
 static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
 /// Growable region of address space, in private memory or in the spool.
 pub(crate) struct Area {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
-    /// Size of the usable memory at the start of the area (backed by pages or file space), in bytes.
+    /// Size of the memory usable so far, at the start of the area (backed by pages or file space), in bytes.
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Number of used bytes, in the spool's header for readers of the spool; null without a spool.
+    /// Number of bytes of the area in use, kept in the spool's header for readers of the spool; null without a spool.
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
@@ -39,7 +41,7 @@ pub(crate) struct Area {
     own_backed: AtomicUsize,
 }
 
-/// Part of the spool to serve as the memory of an area.
+/// Part of the spool (file that survives a kill) to serve as the memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
     /// Start address of this part of the spool.
@@ -48,7 +50,7 @@ pub(crate) struct Lent {
     pub(crate) capacity: usize,
     /// Number of bytes for which file space is already allocated (backed).
     pub(crate) backed: usize,
-    /// Number of used bytes, in the spool's header for readers of the spool.
+    /// Number of bytes of this part in use, kept in the spool's header for readers of the spool.
     pub(crate) used: &'static AtomicU64,
 }
 
@@ -62,14 +64,14 @@ pub(super) fn after_fork() {
     BACKING.after_fork();
 }
 
-/// Calls `each` for every area that has memory.
+/// Calls `each` for every area (growable region of the tracer's memory) that has memory.
 pub(super) fn each(each: impl FnMut(&'static Area)) {
     // SAFETY: the pointer is null, or an area that is never freed.
     ALL.iter().filter_map(|area| unsafe { area.load(Ordering::Acquire).as_ref() }).for_each(each);
 }
 
 impl Area {
-    /// Returns an area without memory.
+    /// Returns an area (growable region of address space) that has no memory yet.
     pub(crate) const fn new() -> Self {
         Self {
             start: AtomicPtr::new(std::ptr::null_mut()),
@@ -145,13 +147,13 @@ impl Area {
         self.take_back();
     }
 
-    /// Returns the address of the area's first byte; null without memory.
+    /// Returns the address of the area's first byte; null if the area has no memory.
     #[inline(always)]
     pub(crate) fn start(&self) -> *mut u8 {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Returns the maximum size of the area in bytes.
+    /// Returns the maximum number of bytes to which the area can grow.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity.load(Ordering::Acquire)
     }
@@ -184,7 +186,7 @@ impl Area {
         }
     }
 
-    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because that is impossible later.
+    /// Backs (makes usable) the first `bytes` of the area, or as many as possible, because system calls are impossible later (seccomp).
     pub(crate) fn back_ahead(&self, bytes: usize) {
         let end = bytes.min(self.capacity.load(Ordering::Acquire));
         let from = self.backed.load(Ordering::Acquire);

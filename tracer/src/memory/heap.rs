@@ -29,24 +29,24 @@ const LAST: usize = HEAPS - 1;
 /// Memory that the last heap gets at the start if available, in bytes; at most half of its address space.
 const LAST_BYTES: usize = 512 << 10;
 
-/// Address of the first heap; the heaps are contiguous. Null before they are reserved.
+/// Address of the first heap of the tracer's allocator; the heaps are contiguous. Null before they are reserved.
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-/// Usable part of each heap's address space, in bytes.
+/// Part of each heap's address space that the heap may use, in bytes.
 static ROOM: AtomicUsize = AtomicUsize::new(0);
 /// Address space of each heap, in bytes. The part beyond [`ROOM`] may have been released.
 static SPAN: AtomicUsize = AtomicUsize::new(0);
 
 struct Heap {
-    /// Number (`tls::number`) of the thread that is using the heap, or 0.
+    /// Number (`tls::number`) of the thread that is allocating from the heap, or 0.
     holder: AtomicUsize,
-    /// Blocks freed while the heap was in use, linked by their first words.
+    /// Blocks of memory freed while the heap was in use, linked by their first words.
     given_back: AtomicPtr<Piece>,
-    /// Offset below which blocks date from before a fork and are leaked; see [`after_fork`].
+    /// Offset in the heap below which blocks date from before a fork and are leaked; see [`after_fork`].
     born: AtomicUsize,
     core: UnsafeCell<dlmalloc::Dlmalloc<Source>>,
 }
 
-/// Block that waits to be freed by the heap's next user.
+/// Block of memory that waits to be freed by the heap's next user.
 struct Piece {
     next: *mut Piece,
 }
@@ -67,7 +67,7 @@ static ALL: [Heap; HEAPS] = [heap(0), heap(1), heap(2), heap(3), heap(4), heap(5
 /// Bytes of its address space that each heap has used so far; never decreases.
 static USED: [AtomicUsize; HEAPS] = [const { AtomicUsize::new(0) }; HEAPS];
 
-/// Reserves the heaps' address space. Called from the library's constructor.
+/// Reserves the address space of the allocator's heaps. Called from the library's constructor.
 pub(super) fn prepare() {
     let mut bytes = (HEAP_BYTES / super::scale()).max(LEAST_HEAP_BYTES);
     while bytes >= STEP {
@@ -113,7 +113,7 @@ pub(super) fn shrink(divisor: usize) {
     }
 }
 
-/// Returns address and size of each heap.
+/// Returns address and size of the memory of each heap.
 pub(super) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, span) = (START.load(Ordering::Acquire), SPAN.load(Ordering::Relaxed));
     let room = ROOM.load(Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl Heap {
         Some(result)
     }
 
-    /// Queues a block to be freed by the heap's next user.
+    /// Queues a block of memory to be freed by the heap's next user.
     fn leave(&self, piece: *mut u8) {
         let piece = piece.cast::<Piece>();
         let mut head = self.given_back.load(Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Heap {
     }
 }
 
-/// Source of a heap's memory: the next unused bytes of its address space.
+/// Source from which a heap gets memory: the next unused bytes of its address space.
 struct Source {
     number: usize,
 }

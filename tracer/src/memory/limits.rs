@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static SCALE: AtomicUsize = AtomicUsize::new(1);
 
-/// Returns the divisor of table sizes; 1 unless address space is limited.
+/// Returns the divisor by which the tracer's tables are smaller than usual; 1 unless address space is limited.
 pub(crate) fn scale() -> usize {
     SCALE.load(Ordering::Relaxed)
 }
@@ -18,7 +18,7 @@ const LEAST_SPACE: u64 = 24 << 20;
 /// Minimum limit of data size (RLIMIT_DATA) with which calls are recorded, in bytes.
 const LEAST_DATA: u64 = 8 << 20;
 
-/// Divisor of table sizes from which address space counts as scarce: reached below some 56 MiB of address space.
+/// Divisor of the sizes of the tracer's tables from which address space counts as scarce: reached below some 56 MiB of address space.
 const SCARCE: usize = 512;
 
 /// True if the limit of address space is below some 56 MiB.
@@ -26,7 +26,8 @@ pub(crate) fn is_scarce() -> bool {
     scale() >= SCARCE
 }
 
-/// Determines the divisor of table sizes from the resource limits; returns false if they leave no room at all. Called from the library's constructor.
+/// Determines the divisor of the sizes of the tracer's tables from the resource limits; returns false if they leave no room at all. Called
+/// from the library's constructor.
 pub(crate) fn look_at_limits() -> bool {
     let space = soft_limit(libc::RLIMIT_AS);
     if let Some(limit) = space {
@@ -44,14 +45,14 @@ pub(crate) fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
     (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Returns the divisor of table sizes with which all tables take about 1/16 of `limit` bytes.
+/// Returns the divisor of the sizes of the tracer's tables with which all tables take about 1/16 of `limit` bytes.
 fn scale_for(limit: u64) -> usize {
     let sixteenth = (limit / 16).max(1);
     ((900 << 20) / sixteenth).next_power_of_two().clamp(1, 1 << 10) as usize
 }
 
 /// Releases unused reservations, because address space, or locked memory (which includes reserved space), is now limited to `limit` bytes.
-/// Tables are then no larger than if they had been created under that limit. Returns the new scale if it has grown.
+/// Tables are then no larger than if they had been created under that limit. Returns the new divisor of their sizes if it has grown.
 pub(crate) fn make_room_for(limit: u64) -> Option<usize> {
     let (before, now) = (scale(), scale_for(limit));
     if now <= before {

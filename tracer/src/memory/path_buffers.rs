@@ -7,12 +7,12 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a buffer in bytes: the maximum length of a path (PATH_MAX).
+/// Size of a path buffer in bytes: the maximum length of a path (PATH_MAX).
 pub(crate) const LOAN_BYTES: usize = 4096;
-/// Number of buffers: enough for threads that need a file name at the same moment, and for signal handlers that have interrupted them.
+/// Number of path buffers: enough for threads that need a file name at the same moment, and for signal handlers that have interrupted them.
 const LOANS: usize = 64;
 
-/// Maximum number of tries to find a free buffer.
+/// Maximum number of tries to find a free path buffer.
 const MOST_TRIES: u32 = 1_000;
 
 struct Place {
@@ -36,7 +36,7 @@ impl Place {
 pub(crate) struct Loan(&'static Place);
 
 impl Loan {
-    /// Borrows a buffer; returns `None` if all buffers stay in use for long.
+    /// Borrows a path buffer; returns `None` if all buffers stay in use for long.
     pub(crate) fn take() -> Option<Self> {
         Self::take_from(&PLACES)
     }
@@ -82,7 +82,7 @@ impl Drop for Loan {
     }
 }
 
-/// Frees, in a forked child, the buffers of threads that do not exist in the child.
+/// Frees, in a forked child, the path buffers of threads that do not exist in the child.
 pub(super) fn after_fork() {
     let me = tls::number();
     for place in PLACES.iter().filter(|place| place.holder.load(Ordering::Relaxed) != me) {

@@ -16,7 +16,7 @@ pub(crate) unsafe trait Record: 'static {
     const VALID_WHEN_ZERO: bool = false;
 }
 
-/// Record, followed by a flag that is set once the record is complete.
+/// Record, followed by a flag that is set once the record is complete and may be found.
 #[repr(C)]
 struct Made<T> {
     record: T,
@@ -29,10 +29,10 @@ pub(crate) struct Table<T: Record> {
 }
 
 impl<T: Record> Table<T> {
-    /// Distance between consecutive records, in bytes.
+    /// Distance between consecutive records of the table, in bytes.
     const STRIDE: usize = if T::VALID_WHEN_ZERO { size_of::<T>() } else { size_of::<Made<T>>() };
 
-    /// Returns a table without memory.
+    /// Returns a table that has no memory yet; see [`Self::prepare`].
     pub(crate) const fn new() -> Self {
         Self { area: Area::new(), of: PhantomData }
     }
@@ -53,7 +53,8 @@ impl<T: Record> Table<T> {
         unsafe { self.area.lend(part) };
     }
 
-    /// Backs (makes usable) the first `bytes` of the table ahead of need; see [`Area::back_ahead`].
+    /// Backs (makes usable) the first `bytes` of the table ahead of need, because system calls are impossible later (seccomp); see
+    /// [`Area::back_ahead`].
     pub(crate) fn back_ahead(&self, bytes: usize) {
         self.area.back_ahead(bytes);
     }
@@ -104,7 +105,7 @@ impl<T: Record> Table<T> {
         Some(unsafe { &*place })
     }
 
-    /// Returns the index of `record`, which must belong to this table.
+    /// Returns the index in this table of `record`, which must belong to this table.
     pub(crate) fn index_of(&self, record: &T) -> usize {
         (std::ptr::from_ref(record).addr() - self.area.start().addr()) / Self::STRIDE
     }
@@ -155,7 +156,7 @@ unsafe impl Record for u8 {
 pub(crate) struct Bytes(Table<u8>);
 
 impl Bytes {
-    /// Returns a store without memory.
+    /// Returns a store that has no memory yet; see [`Self::prepare`].
     pub(crate) const fn new() -> Self {
         Self(Table::new())
     }

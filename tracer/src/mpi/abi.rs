@@ -13,7 +13,7 @@ use std::ffi::CStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abi {
-    /// Name of the ABI, as shown in the trace.
+    /// Name of the MPI library's binary interface, as shown in the trace.
     pub(crate) family: &'static str,
     pub(crate) comm_world: Handle,
     pub(crate) byte: Handle,
@@ -39,7 +39,7 @@ pub(crate) struct Abi {
     pub(super) predefined: Predefined,
     /// Values of [`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`]; `None` if unknown.
     pub(super) orders: Option<[i32; 2]>,
-    /// Values of the datatype combiners (`MPI_COMBINER_NAMED`, ...).
+    /// Numbers of the datatype combiners (`MPI_COMBINER_NAMED`, ...).
     pub(super) combiners: Combiners,
 }
 

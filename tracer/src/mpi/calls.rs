@@ -60,7 +60,7 @@ functions! {
     exscan = "PMPI_Exscan"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     allreduce = "PMPI_Allreduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, comm: Handle);
     reduce = "PMPI_Reduce"(send: *const c_void, receive: *mut c_void, count: c_int, datatype: Handle, op: Handle, root: c_int, comm: Handle);
-    /// Calls MPI_Op_create; `function` is the address of an MPI_User_function.
+    /// Creates a reduction operator; `function` is the address of an MPI_User_function.
     op_create = "PMPI_Op_create"(function: *const c_void, commutes: c_int, op: *mut Handle);
     op_free = "PMPI_Op_free"(op: *mut Handle);
     /// Calls MPI_Type_contiguous. If handles are `int`, only the low half of `datatype` is written.
@@ -70,11 +70,11 @@ functions! {
     library_version = "PMPI_Get_library_version"(text: *mut c_char, length: *mut c_int);
     get_elements = "PMPI_Get_elements_x"(status: *const c_void, datatype: Handle, count: *mut i64);
     type_size = "PMPI_Type_size_x"(datatype: Handle, size: *mut i64);
-    /// Calls MPI_Type_get_extent_x (MPI 3.0).
+    /// Queries lower bound and extent of a datatype, as 64-bit numbers (MPI 3.0).
     type_get_extent = "PMPI_Type_get_extent_x"(datatype: Handle, lower_bound: *mut i64, extent: *mut i64);
     error_class = "PMPI_Error_class"(code: c_int, class: *mut c_int);
     type_get_envelope = "PMPI_Type_get_envelope"(datatype: Handle, integers: *mut c_int, addresses: *mut c_int, types: *mut c_int, combiner: *mut c_int);
-    /// Calls MPI_Type_get_envelope_c (MPI 4.0).
+    /// Queries with which constructor and how many arguments a datatype was made (MPI 4.0).
     type_get_envelope_c = "PMPI_Type_get_envelope_c"(datatype: Handle, integers: *mut i64, addresses: *mut i64, counts: *mut i64, types: *mut i64, combiner: *mut c_int);
     /// Calls MPI_Type_get_contents. If handles are `int`, only the low half of `to_types` is written.
     type_get_contents = "PMPI_Type_get_contents"(datatype: Handle, integers: c_int, addresses: c_int, types: c_int, to_integers: *mut c_int, to_addresses: *mut i64, to_types: *mut Handle);

@@ -19,12 +19,12 @@ use trace_format::segment::NO_OFFSET;
 const MOST: usize = 4096;
 /// Size of the handle table, in entries; at least half of the entries stay free.
 const PLACES: usize = 2 * MOST;
-/// Handle value that marks a removed table entry, which may be reused.
+/// Handle value that marks a removed entry of the handle table, which may be reused.
 const REMOVED: usize = usize::MAX;
 /// Maximum number of member ranks that are sampled to identify a communicator.
 const SAMPLED: usize = 64;
 
-/// Communicator with an ID; `freed` is true if the program has freed it.
+/// Communicator that has an ID of the tracer; `freed` is true if the program has freed it.
 struct Communicator {
     def: CommunicatorDef,
     freed: AtomicBool,
@@ -75,7 +75,7 @@ fn find(handle: Handle) -> Option<&'static Place> {
     None
 }
 
-/// Reserves memory for the tables of communicators. Called when MPI_Init has returned.
+/// Reserves memory for the tables of communicators and their handles. Called when MPI_Init has returned.
 pub(super) fn prepare() {
     KNOWN.prepare(MOST);
     let bytes = PLACES * size_of::<Place>();
@@ -105,8 +105,8 @@ pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i
     number(world, comm)
 }
 
-/// Returns the communicator's ID, and true if the call becomes a segment. Called after a successful call of `op`. A communicator without ID
-/// gets a new ID; if the table is full, the result is [`NO_OFFSET`].
+/// Returns the communicator's ID, and true if the call is to be recorded as a segment. Called after a successful call of `op`. A
+/// communicator without ID gets a new ID; if the table is full, the result is [`NO_OFFSET`].
 #[inline(always)]
 pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool) {
     let handle = world.abi.handle(comm);
@@ -181,7 +181,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Undoes [`forget`], because freeing the communicator failed.
+/// Enters a communicator again under its ID (undoes [`forget`]), because freeing the communicator failed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);

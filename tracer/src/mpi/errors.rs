@@ -26,7 +26,7 @@ pub(crate) struct ErrorClasses {
     pub(crate) in_status: c_int,
 }
 
-/// Error class values of MPICH and compatible libraries.
+/// Numbers of the MPI error classes in MPICH and compatible libraries.
 pub(super) const MPICH: ErrorClasses = ErrorClasses {
     arg: 12,
     count: 2,
@@ -46,7 +46,7 @@ pub(super) const MPICH: ErrorClasses = ErrorClasses {
     in_status: 17,
 };
 
-/// Error class values of Open MPI, adopted by the standard ABI.
+/// Numbers of the MPI error classes in Open MPI, adopted by the standard ABI.
 pub(super) const OPEN_MPI: ErrorClasses = ErrorClasses {
     arg: 13,
     count: 2,

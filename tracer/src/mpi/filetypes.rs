@@ -7,7 +7,7 @@ use crate::registry::{Strides, Viewed};
 use std::ffi::c_int;
 use trace_format::meta::Combiner;
 
-/// Maximum nesting depth of datatypes that are decomposed.
+/// Maximum nesting depth of MPI datatypes whose byte layout is determined.
 const DEPTH: usize = 8;
 /// Maximum number of integer arguments of a datatype constructor; suffices for subarrays of 20 dimensions and for 31 blocks.
 const INTEGERS: usize = 64;

@@ -6,10 +6,10 @@
 use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of first calls that all become segments, per operation and communicator.
+/// Number of calls, from the first on, that all become segments (are recorded individually), per operation and communicator.
 const ALL_OF: u32 = 1 << 14;
 
-/// Number of calls made on one communicator, by collective operation.
+/// Number of collective calls made on one communicator, by collective operation.
 pub(super) struct Calls([AtomicU32; COLLECTIVES]);
 
 impl Calls {
@@ -17,13 +17,14 @@ impl Calls {
         Self([const { AtomicU32::new(0) }; COLLECTIVES])
     }
 
-    /// Resets the counters, for reuse by another communicator.
+    /// Resets the counters of calls, for reuse by another communicator.
     #[cold]
     pub(super) fn begin(&self) {
         self.0.iter().for_each(|calls| calls.store(0, Ordering::Relaxed));
     }
 
-    /// Counts a call of `op`; true if it must become a segment. Collective calls on a communicator never overlap (MPI 4.0, 6.14).
+    /// Counts a call of `op`; true if it must be recorded individually (as a segment). Collective calls on a communicator never overlap
+    /// (MPI 4.0, 6.14).
     #[inline(always)]
     pub(super) fn keeps_next(&self, op: &Op) -> bool {
         let Some(calls) = self.0.get(collective_place(op)) else { return true };
@@ -33,7 +34,8 @@ impl Calls {
     }
 }
 
-/// True if the call after `before` ≥ [`ALL_OF`] earlier calls becomes a segment. The sampling interval doubles whenever the number of calls does.
+/// True if the call after `before` ≥ [`ALL_OF`] earlier calls is recorded individually (as a segment). The sampling interval doubles
+/// whenever the number of calls does.
 #[cold]
 const fn is_kept(before: u32) -> bool {
     let doubled = before.ilog2() - ALL_OF.ilog2();

@@ -18,11 +18,11 @@ pub(crate) struct World {
     pub(crate) abi: Abi,
     pub(crate) rank: i32,
     pub(crate) size: i32,
-    /// First line of the text that MPI_Get_library_version returns.
+    /// MPI library's version: first line of the text that MPI_Get_library_version returns.
     pub(crate) version: String,
     /// True if the MPI library has MPI 4.0's functions with 64-bit counts.
     pub(super) has_large_counts: bool,
-    /// Job key received from rank 0; empty if the ranks exchanged nothing.
+    /// Job key (text that identifies the job) received from rank 0; empty if the ranks exchanged nothing.
     key: String,
     /// True if this job is not recorded: decided by rank 0, or by this rank if the ranks exchanged nothing.
     pub(crate) job_is_left_out: bool,

@@ -30,7 +30,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// Returns the address of the real function, or null if the link lacks the function.
+    /// Returns the address of the real function, or null if the static link has no such function.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         // Relaxed suffices: the word does not change once the program runs.
@@ -47,7 +47,7 @@ impl Slot {
         Self(word)
     }
 
-    /// Returns the address of the real function, or null if the link lacks the function.
+    /// Returns the address of the real function, or null if the static link has no such function.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut c_void {
         self.0.address()
@@ -89,7 +89,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Refers to a table entry that another macro call defines.
+/// Refers to a table entry ([`Word`]) that another macro call defines.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
         // SAFETY: a word of this type made by the assembler; the linker has filled it in before any code runs.

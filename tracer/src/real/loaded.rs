@@ -5,10 +5,10 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Prefixes of the names of wrapped functions that are not in the C library.
+/// Prefixes of the names of wrapped functions that MPI and other libraries define, not the C library.
 const OTHER_LIBRARIES: [&[u8]; 4] = [b"MPI_", b"PMPI_", b"io_", b"__io_"];
 
-/// Wrapped symbol, and the address of its next definition (the real function).
+/// Name of a wrapped function, and the address of its next definition (the real function).
 pub(crate) struct Slot {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
@@ -172,7 +172,7 @@ pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     if address.is_null() { loaded_symbol(name) } else { address }
 }
 
-/// Returns the load address of the object that contains `address`, which identifies the object.
+/// Returns the load address of the object that contains `address`, which identifies the object (program or shared library).
 fn object_of(address: *const c_void) -> *const c_void {
     object_info(address).map_or(std::ptr::null(), |info| info.dli_fbase.cast_const())
 }

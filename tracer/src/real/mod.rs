@@ -37,7 +37,7 @@ static dxt_tracer_version: [u8; env!("CARGO_PKG_VERSION").len() + 1] = {
     version
 };
 
-/// Another tracer, which records in this process instead of this one.
+/// Another tracer library, which records in this process instead of this one.
 pub(crate) struct Other {
     pub(crate) version: &'static [u8],
     pub(crate) path: &'static [u8],

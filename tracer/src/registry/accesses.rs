@@ -9,18 +9,19 @@ use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutSource, stream_flags};
 use trace_format::op::Layer;
 
-/// Access counts of a file: through POSIX, and through other layers (only calls that the program makes directly).
+/// Access counts of a file, by which triggers decide: through POSIX, and through other layers (only calls that the program makes directly).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ByLayer {
     posix: Accesses,
     others: Accesses,
 }
 
-/// Access counts of segments folded into counters: [all, small, unaligned] through POSIX, then [all, small, unaligned] through other layers.
+/// Access counts of those calls on a file whose segments were folded into counters: [all, small, unaligned] through POSIX, then [all,
+/// small, unaligned] through other layers.
 #[derive(Debug, Default)]
 pub(super) struct Gone([AtomicU64; 6]);
 
-/// Offsets at which an access to a file counts as aligned.
+/// Boundaries (stripes or blocks) at which an access to a file must begin to count as aligned.
 enum Boundaries {
     Unknown,
     Every(u64),
@@ -54,7 +55,7 @@ impl Boundaries {
     }
 }
 
-/// Access counts of one stream, while its segments are being counted.
+/// Access counts of one stream (calls of one operation on a file), while its segments are being counted.
 pub(crate) struct Counting<'a> {
     triggers: &'a Triggers,
     boundaries: Boundaries,
@@ -88,7 +89,7 @@ impl<'a> Counting<'a> {
         into.unaligned += self.sums.unaligned;
     }
 
-    /// Adds the counts to those stored with the file, because the segments are about to be folded into counters.
+    /// Adds these access counts to the counts stored with the file, because the segments are about to be folded into counters.
     pub(crate) fn remember(&self, file: &File) {
         let places = if self.is_posix { &file.gone.0[..3] } else { &file.gone.0[3..] };
         for (place, sum) in places.iter().zip([self.sums.all, self.sums.small, self.sums.unaligned]) {

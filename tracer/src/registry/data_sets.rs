@@ -17,7 +17,7 @@ use trace_format::segment::StreamId;
 use trace_format::spool::journal::{DataSetStream, Shape};
 
 const BUCKETS: usize = 1 << 12;
-/// Maximum number of dimensions (`H5S_MAX_RANK`).
+/// Maximum number of dimensions of an HDF5 data set (`H5S_MAX_RANK`).
 const MAX_RANK: usize = 32;
 
 // SAFETY: a record is found only once it is complete.
@@ -33,17 +33,19 @@ static HEADS: [AtomicPtr<DataSet>; BUCKETS] = [const { AtomicPtr::new(std::ptr::
 
 pub(crate) struct DataSet {
     pub(crate) file: &'static File,
-    /// Path of the data set inside the HDF5 file; empty if unknown.
+    /// Path of this data set inside the HDF5 file; empty if unknown.
     pub(crate) path: &'static [u8],
-    /// Path as written to traces; hashed if anonymization is on.
+    /// Path of the data set as written to traces; hashed if anonymization is on.
     reported: &'static [u8],
     /// Size of one element of the data set in bytes; 0 if unknown.
     element_bytes: AtomicU32,
     rank: AtomicU32,
     extent: [AtomicU64; MAX_RANK],
-    /// Number of dimensions of the chunks, 0 if the data set has none; their shape in elements, and the size of their cache in bytes.
+    /// Number of dimensions of the data set's chunks; 0 if it has none.
     chunk_rank: AtomicU32,
+    /// Shape of one chunk, in elements per dimension.
     chunk: [AtomicU64; MAX_RANK],
+    /// Size of HDF5's cache for the data set's chunks, in bytes.
     chunk_cache_bytes: AtomicU64,
     /// Shape of the data set at its last open, as written to the spool's journal: [number of dimensions + 1 (0 if unknown), number of
     /// elements, end time in clock ticks of the call that first found this shape (0 if no open was seen)].
@@ -55,7 +57,7 @@ pub(crate) struct DataSet {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for DataSet {}
 
-/// Stream of a data set (calls with the same operation, flags and kind of selection), with counts of selected elements.
+/// Stream of an HDF5 data set (calls with the same operation, flags and kind of selection), with counts of selected elements.
 pub(crate) struct Use {
     data_set: u32,
     op: u16,
@@ -70,12 +72,12 @@ pub(crate) struct Use {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for Use {}
 
-/// Data moved by a call on a data set.
+/// Data moved by a call on an HDF5 data set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) selection: Selection,
     pub(crate) elements: u64,
-    /// Size of the selected elements in the file, in bytes.
+    /// Total size of the selected elements in the file, in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -115,7 +117,7 @@ pub(super) fn bytes() -> u64 {
     DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
 }
 
-/// Resets the counts of selections and elements, in a forked child and after a trace was written.
+/// Resets the counts of selections and selected elements of all HDF5 data sets, in a forked child and after a trace was written.
 pub(crate) fn forget_counts() {
     for one in USES.iter() {
         one.selections.iter().chain([&one.elements]).for_each(|count| count.store(0, Ordering::Relaxed));
@@ -170,7 +172,7 @@ pub(crate) fn find_or_add(file: &'static File, path: &[u8]) -> Option<&'static D
 }
 
 impl DataSet {
-    /// Returns the size of one element of the data set in bytes; 0 if unknown.
+    /// Returns the size of one element of the HDF5 data set in bytes; 0 if unknown.
     pub(crate) fn element_bytes(&self) -> u32 {
         self.element_bytes.load(Ordering::Relaxed)
     }
@@ -206,12 +208,13 @@ impl DataSet {
         self.rank.store(sizes.len().min(MAX_RANK) as u32, Ordering::Relaxed);
     }
 
-    /// True if the data set's shape at its last open is known.
+    /// True if the data set's shape (dimensions) at its last open is known.
     pub(crate) fn has_shape(&self) -> bool {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Stores the data set's shape if changed. `end`: end time in clock ticks of the call that opened or created the data set; 0 if not seen.
+    /// Stores the data set's shape (dimensions) if it has changed. `end`: end time in clock ticks of the call that opened or created the
+    /// data set; 0 if not seen.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =
@@ -250,7 +253,8 @@ impl DataSet {
         })
     }
 
-    /// Returns the ID of the stream of `op` on the data set, and adds `transfer` to the stream's counts; `None` if the table is full.
+    /// Returns the ID of the stream (calls with the same operation and flags) of `op` on the data set, and adds `transfer` to the stream's
+    /// counts; `None` if the table is full.
     pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
         let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
         if let Some(transfer) = transfer {
@@ -298,7 +302,7 @@ impl Use {
         self.stream
     }
 
-    /// Returns the number of calls for each kind of selection.
+    /// Returns the number of calls on the data set for each kind of selection.
     pub(crate) fn selections(&self) -> [u64; Selection::COUNT] {
         std::array::from_fn(|kind| self.selections[kind].load(Ordering::Relaxed))
     }

@@ -14,7 +14,7 @@ use crate::spool::journal;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
-/// Path of the pseudo-file of MPI collective calls.
+/// Path of the pseudo-file on which MPI collective calls are recorded, since they have no file.
 pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
 /// Paths of the pseudo-files of standard output and standard error, by descriptor number: their writes that wait for a reader.
@@ -35,7 +35,8 @@ pub(super) fn prepare(files: usize) {
     layouts::prepare(files / 4, files * 128);
 }
 
-/// Returns the factor by which names need more memory: 3 if anonymization is on, since anonymized names are stored too, else 1.
+/// Returns the factor by which file names need more memory than without anonymization: 3 if anonymization is on, since anonymized names are
+/// stored too, else 1.
 fn names_per_file() -> usize {
     if anonymize::is_on() { 3 } else { 1 }
 }
@@ -77,7 +78,7 @@ pub(crate) fn condensed(path: &[u8]) -> Option<&'static File> {
     Some(condensed)
 }
 
-/// Returns the record for calls whose file is unknown (`<uncertain>`).
+/// Returns the file record for calls whose file is unknown (`<uncertain>`).
 #[cold]
 pub(crate) fn uncertain() -> Option<&'static File> {
     record_of(others::UNCERTAIN_PATH, Identity::default()).or_else(|| condensed(others::UNCERTAIN_PATH))
@@ -125,8 +126,8 @@ fn own_record(path: &[u8], identity: Identity) -> Option<&'static File> {
     record_of(path, identity)
 }
 
-/// Stores `identity` in the file's record if the identity was unknown, and then writes the file's definition to the spool's journal again,
-/// with the identity.
+/// Stores `identity` in the file's record if the identity was unknown, and then writes the file's definition (name, identity) to the
+/// spool's journal again, with the identity.
 fn learn(file: &File, identity: Identity) {
     if file.identity.learn(identity) {
         note(file);
@@ -208,7 +209,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Resets the files' access counts of segments that were folded into counters.
+/// Resets the access counts, of all files, of segments that were folded into counters.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

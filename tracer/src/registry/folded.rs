@@ -11,7 +11,7 @@ use trace_format::spool::folded;
 /// [`Counters`] of a stream (calls with the same file, operation and flags), to which one thread at a time adds.
 #[repr(C)]
 pub(super) struct Folded {
-    /// Stream ID + 1, for readers of the spool; 0 while the counters are being created.
+    /// ID + 1 of the stream that is counted, for readers of the spool; 0 while the counters are being created.
     stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
@@ -19,18 +19,18 @@ pub(super) struct Folded {
     last_end: AtomicU64,
     min_offset: AtomicI64,
     max_end_offset: AtomicI64,
-    /// End of the last segment that was added, as encoded by [`Previous::to_raw`].
+    /// End offset in the file of the last segment that was added, as encoded by [`Previous::to_raw`].
     previous: AtomicI64,
     sizes: [AtomicU64; SIZE_BINS],
-    /// Values of sums and size bins that are in written traces.
+    /// Values of the sums and of the numbers of calls per size that are in written traces.
     written: [AtomicU64; folded::COUNTS],
-    /// Values of sums and size bins as of the last snapshot ([`Folded::take`]).
+    /// Sums and numbers of calls per size when the last snapshot was taken ([`Folded::take`]).
     taken: [AtomicU64; folded::COUNTS],
-    /// Values of the extremes (minima and maxima) as of the last snapshot.
+    /// Minima and maxima when the last snapshot was taken ([`Folded::take`]).
     taken_extremes: [AtomicU64; folded::EXTREMES],
-    /// Number of the [`Adder`] that holds the counters, or 0.
+    /// Number of the [`Adder`] (a thread's access for adding segments) that holds the counters exclusively, or 0.
     adder: AtomicU64,
-    /// Values of sums and `previous` before the [`Adder`] that holds the counters began to add.
+    /// Sums and `previous` as they were before the [`Adder`] that holds the counters began to add; readers after a kill need them.
     base: [AtomicU64; folded::BASES],
 }
 
@@ -47,13 +47,14 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder for the scratch with this index. `counted`, `counting`: bit masks of the slots of the scratch that are already
-    /// added, and that are being added.
+    /// Creates the adder for the scratch (thread's buffer of segments) with this index. `counted`, `counting`: bit masks of the slots of
+    /// the scratch that are already added, and that are being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
 
-    /// Marks slots of the scratch, those in the bit mask `members`, as about to be added. Their segments all belong to one stream.
+    /// Marks slots of the scratch (thread's buffer of segments), those in the bit mask `members`, as about to be added. Their segments all
+    /// belong to one stream.
     pub(crate) fn adding(&mut self, members: u64) -> &Self {
         self.counting.store(members, Ordering::Release);
         self.after |= members;
@@ -79,7 +80,7 @@ const _: () = {
 };
 
 impl Folded {
-    /// Makes empty counters for the stream with this ID.
+    /// Makes empty counters for the stream (calls with the same file, operation and flags) with this ID.
     pub(super) fn new(stream: u64) -> Self {
         let empty = Counters::default();
         Self {
@@ -100,7 +101,7 @@ impl Folded {
         }
     }
 
-    /// Returns the stream's ID; `None` while the counters are being created.
+    /// Returns the ID of the stream that is counted; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }
@@ -109,13 +110,14 @@ impl Folded {
         Previous::from_raw(self.previous.load(Ordering::Relaxed))
     }
 
-    /// Iterates over the counters that only grow: sums and size bins.
+    /// Iterates over the counters that only grow: sums, and numbers of calls per size.
     fn counts(&self) -> impl Iterator<Item = &AtomicU64> {
         self.sums.iter().chain(&self.sizes)
     }
 
-    /// Takes a snapshot for the trace about to be written: all values added since the last trace. The caller ensures that no thread adds
-    /// meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or without that trace.
+    /// Takes a snapshot of the counters for the trace about to be written: all values added since the last trace. The caller ensures that
+    /// no thread adds meanwhile. Nothing is ever subtracted, so a reader of the spool of a killed process knows all values, with or without
+    /// that trace.
     pub(super) fn take(&self) {
         for (taken, now) in self.taken.iter().zip(self.counts()) {
             taken.store(now.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -136,7 +138,7 @@ impl Folded {
         self.max_end_offset.store(max_end_offset as i64, Ordering::Relaxed);
     }
 
-    /// Ends the snapshot: its values are in a trace, or (if `written` is false) will go into the next trace.
+    /// Ends the snapshot of the counters: its values are in a trace, or (if `written` is false) will go into the next trace.
     pub(super) fn settle(&self, written: bool) {
         let (from, to) = if written { (&self.taken, &self.written) } else { (&self.written, &self.taken) };
         for (from, to) in from.iter().zip(to) {
@@ -155,7 +157,7 @@ impl Folded {
         self.taken_extremes.iter().zip(empty).for_each(|(taken, empty)| taken.store(empty, Ordering::Relaxed));
     }
 
-    /// Returns the values in the snapshot, which belong to the trace being written.
+    /// Returns the counters as of the snapshot, which belong to the trace being written.
     pub(super) fn taken(&self) -> Counters {
         let count =
             |i: usize| self.taken[i].load(Ordering::Relaxed).saturating_sub(self.written[i].load(Ordering::Relaxed));
@@ -177,7 +179,8 @@ impl Folded {
         }
     }
 
-    /// Adds counters `c` of several segments; `previous` is the end of the last one. Returns false if another thread holds the counters too long.
+    /// Adds counters `c` of several segments; `previous` is the end offset of the last one. Returns false if another thread holds the
+    /// counters too long.
     pub(super) fn add(&self, c: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let added = self.begin(adder);
         if added {
@@ -196,7 +199,8 @@ impl Folded {
         self.end(adder);
     }
 
-    /// Acquires the counters exclusively and saves their values. A single thread needs no atomic operation: signal handlers do not add.
+    /// Acquires the counters exclusively for `adder` and saves their values. A single thread needs no atomic operation: signal handlers do
+    /// not add.
     #[inline(always)]
     pub(super) fn begin(&self, adder: &Adder<'_>) -> bool {
         if !threads::is_single() && !self.is_had_by(adder) {

@@ -15,10 +15,11 @@ use trace_format::meta::{FileKind, LayoutDef, LayoutMoment, LayoutSource};
 unsafe impl Record for LayoutText {}
 
 static LAYOUTS: Table<LayoutText> = Table::new();
-/// Layouts as attribute values. Stored separately from paths, so that many widely striped files do not use up the space for names.
+/// Stripe layouts as attribute values. Stored separately from paths, so that many widely striped files do not use up the space for names.
 static VALUES: Bytes = Bytes::new();
 
-/// Device numbers + 1 of file systems that support neither layout attribute (EOPNOTSUPP, not merely no layout), which are not queried again.
+/// Device numbers + 1 of file systems that support neither Lustre's nor CephFS's layout attribute (EOPNOTSUPP, not merely no layout), which
+/// are not queried again.
 static WITHOUT_LAYOUTS: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 const ATTRIBUTES: [(&CStr, LayoutSource); 2] =
@@ -31,7 +32,7 @@ pub(super) fn prepare(layouts: usize, bytes: usize) {
     VALUES.prepare(bytes);
 }
 
-/// Returns the total size of all layouts, in bytes.
+/// Returns the total size of all stored stripe layouts, in bytes.
 pub(super) fn bytes() -> u64 {
     VALUES.len() as u64
 }
@@ -43,7 +44,7 @@ impl File {
         [0, 1].map(|moment: usize| unsafe { self.layouts[moment].load(Ordering::Acquire).as_ref() })
     }
 
-    /// True if the file system of the file supports stripe layouts.
+    /// True if the file system of the file supports stripe layouts (Lustre, CephFS).
     pub(crate) fn has_layouts(&self) -> bool {
         !self.layouts[0].load(Ordering::Relaxed).is_null() || self.may_get_layout.load(Ordering::Relaxed)
     }
@@ -104,7 +105,7 @@ pub(crate) fn read_layout(file: &File, fd: libc::c_int, moment: LayoutMoment) {
     }
 }
 
-/// Stores an attribute value for the file, unless already known; the second result is true if the value is new.
+/// Stores a stripe layout (attribute value) for the file, unless already known; the second result is true if the value is new.
 fn keep(file: &File, source: LayoutSource, value: &[u8]) -> Option<(&'static LayoutText, bool)> {
     let mut before = file.layouts().into_iter().flatten();
     if let Some(before) = before.find(|known| known.source == source && known.bytes == value) {

@@ -15,18 +15,19 @@ use trace_format::{Segment, StreamId};
 /// calls with an unaligned buffer].
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Counts of all calls so far.
+    /// Alignment counts of all calls so far: [calls with a known buffer address, calls with an unaligned buffer].
     seen: [AtomicU64; 2],
-    /// Value of `seen` when the snapshot for the trace being written was taken.
+    /// Value of `seen` when the counts for the trace being written were taken.
     telling: [AtomicU64; 2],
-    /// Counts that are in earlier traces.
+    /// Part of `seen` that is in earlier traces.
     reported: [AtomicU64; 2],
 }
 
-/// Number of values in [`Costs`]: calls and clock ticks of aligned and of unaligned accesses, by direction and size bin.
+/// Number of values in the table [`Costs`]: calls and clock ticks of aligned and of unaligned accesses, by direction and size bin.
 const COSTS: usize = 2 * SIZE_BINS * 4;
 
-/// Number of calls and their total time in clock ticks, by direction (reads, writes), size bin, and buffer alignment.
+/// Table of the number of reads and writes and their total time in clock ticks, by direction (reads, writes), size bin, and buffer
+/// alignment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
@@ -48,26 +49,26 @@ unsafe impl Record for Memory {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Alignment counts of all streams with counted buffers.
+/// Buffer alignment counts, one entry per stream (file and operation) with counted buffers.
 static MEMORIES: Table<Memory> = Table::new();
 
 pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
 
-/// Returns the initial pointer of a stream without alignment counts.
+/// Returns the initial pointer of a stream without buffer alignment counts.
 pub(super) const fn none() -> AtomicPtr<Memory> {
     AtomicPtr::new(std::ptr::null_mut())
 }
 
 impl Stream {
-    /// Returns the stream's alignment counts, if any.
+    /// Returns the buffer alignment counts of the stream (file and operation), if any.
     fn memory(&self) -> Option<&'static Memory> {
         // SAFETY: null or a record of the table, which is never moved.
         unsafe { self.memory.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Returns the stream's alignment counts, created if absent; `None` if the table is full.
+    /// Returns the buffer alignment counts of the stream (file and operation), created if absent; `None` if the table is full.
     fn own_memory(&self) -> Option<&'static Memory> {
         if self.memory().is_none() {
             let new = std::ptr::from_ref(MEMORIES.push_zeroed()?).cast_mut();
@@ -79,8 +80,8 @@ impl Stream {
 }
 
 impl Memory {
-    /// Takes a snapshot for the trace about to be written, and returns the counts since the last trace. Excludes segments that are not
-    /// encoded yet.
+    /// Takes a snapshot of the alignment counts for the trace about to be written, and returns the counts since the last trace. Excludes
+    /// segments that are not encoded yet.
     fn take(&self) -> [u64; 2] {
         take(&self.seen, &self.telling, &self.reported)
     }
@@ -126,7 +127,7 @@ impl Costs {
     }
 }
 
-/// Returns the index in [`Costs`] of the number of calls like `segment`; the next index holds the time.
+/// Returns the index in [`Costs`] of the number of calls of the direction, size and alignment of `segment`; the next index holds the time.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }
@@ -187,8 +188,8 @@ pub(crate) fn note_folded(slots: &[Segment]) {
     });
 }
 
-/// Takes the snapshot for the trace about to be written: counts per stream, and costs. Adds `slots`, segments that are not encoded yet and
-/// still have their alignment bits.
+/// Takes the snapshot of buffer alignment for the trace about to be written: counts per stream (file and operation), and costs (calls,
+/// time). Adds `slots`, segments that are not encoded yet and still have their alignment bits.
 pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[u64; 2]>, Costs) {
     let mut costs = Costs(take(&SEEN.seen, &SEEN.telling, &SEEN.reported));
     let mut by_stream: Vec<[u64; 2]> = Vec::new();
@@ -210,7 +211,7 @@ pub(crate) fn reported<'s>(slots: impl Iterator<Item = &'s [Segment]>) -> (Vec<[
     (by_stream, costs)
 }
 
-/// Marks the counts in the snapshot as written to a trace.
+/// Marks the buffer alignment counts in the snapshot as written to a trace.
 pub(crate) fn settle_reported() {
     stream::streams()
         .filter_map(|(_, stream)| stream.memory())
@@ -218,7 +219,7 @@ pub(crate) fn settle_reported() {
     settle(&SEEN.telling, &SEEN.reported);
 }
 
-/// Discards all alignment counts in a forked child, since they belong to the parent process.
+/// Discards all buffer alignment counts in a forked child, since they belong to the parent process.
 pub(super) fn forget(streams: impl Iterator<Item = &'static Stream>) {
     let zero = |places: &[AtomicU64]| places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     streams.for_each(|stream| stream.memory.store(std::ptr::null_mut(), Ordering::Relaxed));

@@ -46,7 +46,7 @@ const COUNTED_STREAMS_PER_FILE: usize = 8;
 /// Capacity for streams (calls with the same operation and flags) of the condensed record, which stands for all files without records of
 /// their own.
 const CONDENSED_STREAMS: usize = 1024;
-/// Capacity for profiles, as an average number per file: one per I/O layer that is commonly used.
+/// Capacity for access profiles, as an average number per file: one per I/O layer that is commonly used.
 const PROFILES_PER_FILE: usize = 3;
 
 /// Reserves the tables like [`prepare`], for counters mode: at most `files` files have records, and all others share a condensed record.
@@ -59,12 +59,12 @@ pub(crate) fn prepare_counters(files: usize) {
     views::prepare(files);
 }
 
-/// Returns the maximum number of streams with counters. In counters mode all streams have counters.
+/// Returns the maximum number of streams (file, operation, flags) with counters. In counters mode all streams have counters.
 pub(crate) fn counted_streams() -> usize {
     stream::capacity()
 }
 
-/// Discards all counts and profiles in a forked child, which has only one thread.
+/// Discards all counts and access profiles in a forked child, which has only one thread.
 pub(crate) fn start_empty() {
     forget_counters();
     memory::forget(stream::streams().map(|(_, stream)| stream));
@@ -86,12 +86,12 @@ pub(crate) fn prepare_for_tests() {
     ONCE.call_once(|| prepare(1 << 12));
 }
 
-/// Returns the approximate size that all tables take in a trace, uncompressed, in bytes.
+/// Returns the approximate size that all tables of the registry (files, streams, data sets) take in a trace, uncompressed, in bytes.
 fn table_bytes() -> u64 {
     file::bytes() + stream::bytes() + data_sets::bytes()
 }
 
-/// True if the budget for names is exhausted: new files and data sets no longer get records of their own.
+/// True if the share of the job's byte budget for file names is exhausted: new files and data sets no longer get records of their own.
 fn is_over_budget() -> bool {
     budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
@@ -104,7 +104,7 @@ pub(crate) fn forget_counts() {
     views::forget_counts();
 }
 
-/// Discards all streams' counters in a forked child, since they belong to the parent process.
+/// Discards the counters of all streams (file, operation, flags) in a forked child, since they belong to the parent process.
 pub(crate) fn forget_counters() {
     stream::forget_counters();
     data_sets::forget_counts();

@@ -11,11 +11,11 @@ use trace_format::meta::{Combiner, DatatypeRole, HintOrigin};
 const BUCKETS: usize = 1 << 10;
 /// Number of kinds of MPI datatypes (by constructor), including one for unknown kinds.
 const KINDS: usize = Combiner::COUNT + 1;
-/// Number of roles of datatypes: etype, filetype, read buffer, write buffer.
+/// Number of roles in which MPI datatypes are counted: etype, filetype, read buffer, write buffer.
 const ROLES: usize = 4;
 /// Number of datatype counters per file: datatype kinds for each role, then size bins of the extent for each role.
 pub(crate) const DATATYPE_COUNTS: usize = ROLES * (KINDS + SIZE_BINS);
-/// Maximum number of times that a file's hints are queried. A program may reopen a file with different hints.
+/// Maximum number of times that a file's MPI-IO hints are queried. A program may reopen a file with different hints.
 const MOST_LOOKS: u32 = 4;
 
 // SAFETY: a record is found only once it is complete.
@@ -41,17 +41,17 @@ pub(crate) struct MpiDetails {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for MpiDetails {}
 
-/// Properties of an MPI datatype that are counted.
+/// Properties of an MPI datatype by which its uses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// MPI constructor that made the datatype (contiguous, vector and so on).
+    /// Kind of MPI constructor that made the datatype (contiguous, vector and so on).
     pub(crate) combiner: Combiner,
-    /// Size bin of the datatype's extent; `None` if the MPI library does not report it.
+    /// Size bin (range of sizes) of the datatype's extent; `None` if the MPI library does not report it.
     pub(crate) extent_bin: Option<usize>,
 }
 
 impl Datatype {
-    /// Encodes the datatype as one number, to be stored in an atomic.
+    /// Encodes combiner and extent of the datatype as one number, to be stored in an atomic.
     pub(crate) fn to_raw(self) -> u64 {
         let bin = self.extent_bin.map_or(u32::MAX, |bin| bin as u32);
         u64::from(bin) << 32 | u64::from(u32::from(self.combiner))
@@ -65,20 +65,20 @@ impl Datatype {
 
 pub(crate) struct Hint {
     pub(crate) file: &'static File,
-    /// Origin of the hint: requested by the program, or in effect in MPI.
+    /// Origin of the MPI-IO hint: requested by the program, or in effect in MPI.
     pub(crate) origin: HintOrigin,
     pub(crate) key: &'static [u8],
     pub(crate) value: &'static [u8],
 }
 
-/// Reserves address space for the MPI-IO details of `files` files.
+/// Reserves address space for the MPI-IO details (hints, datatypes) of `files` files.
 pub(super) fn prepare(files: usize) {
     DETAILS.prepare(files);
     HINTS.prepare(files * 2);
     TEXTS.prepare(files * 128);
 }
 
-/// Iterates over the MPI-IO details of all files, in the order of first opening.
+/// Iterates over the MPI-IO details (hints, datatypes) of all files, in the order of first opening.
 pub(crate) fn mpi_details() -> impl Iterator<Item = &'static MpiDetails> {
     DETAILS.iter()
 }
@@ -87,13 +87,13 @@ pub(crate) fn hints() -> impl Iterator<Item = &'static Hint> {
     HINTS.iter()
 }
 
-/// Resets the counts of datatypes and views, in a forked child and after a trace was written.
+/// Resets the counts of MPI datatypes and file views, in a forked child and after a trace was written.
 pub(super) fn forget_counts() {
     DETAILS.iter().flat_map(MpiDetails::counts).for_each(|count| count.store(0, Ordering::Relaxed));
     DETAILS.iter().for_each(|details| details.view.forget());
 }
 
-/// Returns the MPI-IO details of `file`, created if absent; `None` if the table is full.
+/// Returns the MPI-IO details (hints, datatypes) of `file`, created if absent; `None` if the table is full.
 pub(crate) fn mpi_details_of(file: &'static File) -> Option<&'static MpiDetails> {
     let bucket = &HEADS[file.hash as usize % BUCKETS];
     loop {
@@ -128,7 +128,7 @@ impl MpiDetails {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Stores a hint, unless the hint is already known or the table is full.
+    /// Stores an MPI-IO hint of the file, unless the hint is already known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)
@@ -141,7 +141,7 @@ impl MpiDetails {
         }
     }
 
-    /// Counts a use of `datatype` in `role` (etype, filetype, or buffer of a read or write).
+    /// Counts a use of the MPI datatype `datatype` in `role` (etype, filetype, or buffer of a read or write).
     #[inline]
     pub(crate) fn count_datatype(&self, role: DatatypeRole, datatype: Datatype) {
         let (role, kind) = (u32::from(role) as usize, (u32::from(datatype.combiner) as usize).min(KINDS - 1));
@@ -164,7 +164,7 @@ impl MpiDetails {
         self.counts().any(|count| count.load(Ordering::Relaxed) > 0)
     }
 
-    /// Returns the file's datatype counters; [`datatypes`] and [`extents`] decode them.
+    /// Returns the file's counters of MPI datatypes; [`datatypes`] and [`extents`] decode them.
     pub(crate) fn datatype_counts(&self) -> [u64; DATATYPE_COUNTS] {
         let mut counts = self.counts();
         std::array::from_fn(|_| counts.next().map_or(0, |count| count.load(Ordering::Relaxed)))

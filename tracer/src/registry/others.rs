@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 pub(crate) const PATH: &[u8] = b"<other files>";
 
-/// Path of the record for calls whose file is unknown (`handles/target.rs`).
+/// Path of the file record for calls whose file is unknown (`handles/target.rs`).
 pub(super) const UNCERTAIN_PATH: &[u8] = b"<uncertain>";
 
-/// Number of registers of the estimator: the standard error is 1.04 / sqrt(4096) = 1.6 %.
+/// Number of registers of the estimator of the number of files (HyperLogLog): the standard error is 1.04 / sqrt(4096) = 1.6 %.
 const REGISTERS: usize = 1 << 12;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -23,7 +23,7 @@ pub(super) fn begin(limit: usize, condensed: &'static File) {
     LIMIT.store(limit, Ordering::Release);
 }
 
-/// Returns the maximum number of files that have records of their own.
+/// Returns the maximum number of files that have records of their own; further files share one record.
 pub(super) fn limit() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }

@@ -5,7 +5,7 @@ use crate::config;
 use crate::filters::{Choice, Paths};
 use crate::job;
 
-/// Decision if a path is recorded.
+/// Decision if calls on a path are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Recorded,
@@ -92,7 +92,8 @@ fn by_default(path: &[u8]) -> Verdict {
     }
 }
 
-/// True if `path` is an MPI library's session directory on `host`, or lies in one. Host names may appear without their domain.
+/// True if `path` is the directory for session files of an MPI library on `host`, or lies in one. Host names may appear without their
+/// domain.
 fn is_in_session(path: &[u8], host: &str) -> bool {
     let host = host.split('.').next().unwrap_or_default().as_bytes();
     let is = |name: &[u8]| {

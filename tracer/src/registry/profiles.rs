@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use trace_format::op::Layer;
 use trace_format::profile::{Last, Profile};
 
-/// Maximum number of times that a thread yields before it gives up on the lock.
+/// Maximum number of times that a thread yields before it gives up waiting for a profile's lock.
 const MOST_YIELDS: u32 = 1_000;
 
 /// Access statistics of a file through one I/O layer, with a lock.
@@ -18,7 +18,7 @@ pub(crate) struct Profiled {
     layer: Layer,
     taken: AtomicBool,
     cell: UnsafeCell<(Profile, Last)>,
-    /// Next profile of the same file.
+    /// Next profile of the same file, for another I/O layer, or null.
     next: *const Self,
 }
 
@@ -30,7 +30,7 @@ unsafe impl Record for Profiled {}
 
 static PROFILES: Table<Profiled> = Table::new();
 
-/// Reserves address space for `count` profiles.
+/// Reserves address space for `count` access profiles.
 pub(super) fn prepare(count: usize) {
     PROFILES.prepare(count);
 }
@@ -74,7 +74,8 @@ impl Profiled {
 }
 
 impl File {
-    /// Runs `work` on the profile of the file's accesses through `layer`; `None` if the table is full or the lock was not available.
+    /// Runs `work` on the profile (access statistics) of the file's accesses through `layer`; `None` if the table is full or the lock was
+    /// not available.
     pub(crate) fn with_profile<T>(
         &'static self,
         layer: Layer,
@@ -95,7 +96,7 @@ impl File {
         stripe.unwrap_or_else(|| u64::from(self.identity.get().block_size))
     }
 
-    /// Removes and returns the file's profiles, one per layer.
+    /// Removes and returns the file's profiles (access statistics), one per I/O layer.
     pub(crate) fn take_profiles(&'static self) -> Vec<(Layer, Profile)> {
         let mut at = self.profiles.load(Ordering::Acquire).cast_const();
         let mut taken = Vec::new();
@@ -116,7 +117,7 @@ impl Stream {
     }
 }
 
-/// Discards all profiles in a forked child, which has only one thread: locks held by other threads would never be released.
+/// Discards all access profiles in a forked child, which has only one thread: locks held by other threads would never be released.
 pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     files.for_each(|file| file.profiles.store(std::ptr::null_mut(), Ordering::Release));
     // SAFETY: in a forked child, which has only this thread and holds no reference into the table.

@@ -30,7 +30,7 @@ pub(crate) struct KnownIdentity {
 }
 
 impl KnownIdentity {
-    /// Stores `identity`, which may be unknown, as the initial value.
+    /// Makes a store for a file's identity with the initial value `identity`, which may be unknown.
     pub(super) fn new(identity: Identity) -> Self {
         Self {
             kind: AtomicU32::new(identity.kind.into()),
@@ -40,7 +40,7 @@ impl KnownIdentity {
         }
     }
 
-    /// Returns the stored identity, which is the first identity that became known.
+    /// Returns the stored identity of the file, which is the first identity that became known.
     pub(crate) fn get(&self) -> Identity {
         Identity {
             kind: self.kind.load(Ordering::Acquire).into(),
@@ -69,7 +69,7 @@ pub(crate) struct Plain {
     pub(crate) moment: AtomicU64,
     pub(crate) device: AtomicU64,
     pub(crate) inode: AtomicU64,
-    /// Time stamp of the last fstat(2) that confirmed the path.
+    /// Time stamp of the last fstat(2) that confirmed the path as plain.
     pub(crate) looked: AtomicU64,
 }
 
@@ -77,21 +77,21 @@ pub(crate) struct Plain {
 pub(crate) struct File {
     /// Canonical absolute path. Never leaves the process; see `reported`.
     pub(crate) real_path: &'static [u8],
-    /// Hash of `real_path`, for look-ups.
+    /// Hash of `real_path`, for look-ups in the table of files.
     pub(super) key: u64,
     /// Name in traces and spools: the path, or its hash if anonymization is on ([`crate::anonymize`]).
     pub(crate) reported: &'static [u8],
-    /// Hash of `reported`, by which other processes and readers identify the file.
+    /// Hash of `reported`, by which other processes and readers identify the file, since it is equal for equal names.
     pub(crate) hash: u64,
     /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,
     /// Stream IDs + 1 of the most frequent operations (0 if there is no stream yet), separately for each combination of [`Within`].
     pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
-    /// Streams of the file, newest first.
+    /// List of the file's streams (calls with the same operation and flags), newest first.
     pub(crate) streams: AtomicPtr<Stream>,
-    /// Profiles of the file per layer, in counters mode.
+    /// Access profiles of the file, one per I/O layer, in counters mode.
     pub(super) profiles: AtomicPtr<Profiled>,
-    /// Stripe layouts at open and at close.
+    /// Stripe layouts of the file, read at open and at close.
     pub(super) layouts: [AtomicPtr<LayoutText>; 2],
     /// Result of the last check that `real_path` is the path by which the kernel knows the file.
     pub(crate) plain: Plain,
@@ -99,7 +99,7 @@ pub(crate) struct File {
     pub(super) may_get_layout: AtomicBool,
     /// Access counts of segments that were folded into counters; triggers (DXT_SMALL_IO_TRIGGER and similar) need them.
     pub(super) gone: Gone,
-    /// Next file in the same hash bucket.
+    /// Next file in the same bucket of the hash table of files, or null.
     pub(super) next: *const File,
 }
 
@@ -108,15 +108,15 @@ unsafe impl Sync for File {}
 
 /// Stripe layout of a file, as returned by the file system.
 pub(crate) struct LayoutText {
-    /// File system that defines the format of `bytes`.
+    /// Kind of file system that defines the format of `bytes`.
     pub(crate) source: LayoutSource,
-    /// Value of the extended attribute.
+    /// Stripe layout: value of the file's extended attribute.
     pub(crate) bytes: &'static [u8],
 }
 
-/// Stream: segments with the same file, operation, flags and errno. Created once; only its atomics change.
+/// Stream: segments (records of calls) with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// Stream ID, which is the index in the table of streams.
+    /// ID of this stream, which is its index in the table of streams.
     pub(crate) id: AtomicU64,
     pub(crate) file: &'static File,
     pub(crate) op: u16,
@@ -126,15 +126,15 @@ pub(crate) struct Stream {
     /// Errno of the calls, in a stream of failed calls.
     pub(crate) errno: u16,
     pub(crate) layer: Layer,
-    /// Role of the stream's calls in profiles (read, write or none).
+    /// Role of the stream's calls in access profiles (read, write or none).
     pub(crate) role: Role,
     /// True if segments of the stream were packed (encoded in memory), so that the stream's definition must be in the trace.
     pub(super) used: AtomicBool,
     /// Counters of the stream's calls that were folded instead of recorded as segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
-    /// Memory alignment counts of the stream's calls.
+    /// Memory alignment counts of the stream's calls; null if there are none.
     pub(super) memory: AtomicPtr<Memory>,
-    /// Next stream of the same file.
+    /// Next stream of the same file, or null.
     pub(super) next: *const Stream,
 }
 

@@ -34,12 +34,13 @@ static FOLDED: Table<Folded> = Table::new();
 pub(crate) struct Within(u8);
 
 impl Within {
-    /// Number of possible sets.
+    /// Number of values of [`Within`]: sets of the libraries (MPI, HDF5) in whose calls a call may be nested.
     pub(super) const COUNT: usize = 4;
-    /// Empty set: the program itself made the call.
+    /// Empty set of libraries: the program itself made the call.
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Builds the set. `mpi`: true if the call is inside an MPI call; `hdf5`: true if the call is inside an HDF5 call.
+    /// Builds the set of libraries that a call is nested in. `mpi`: true if the call is inside an MPI call; `hdf5`: true if the call is
+    /// inside an HDF5 call.
     pub(crate) fn new(mpi: bool, hdf5: bool) -> Self {
         Self(u8::from(mpi) | u8::from(hdf5) << 1)
     }
@@ -54,14 +55,14 @@ impl Within {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
     }
 
-    /// Returns the bits of [`stream_flags`] that correspond to the set.
+    /// Returns the bits of [`stream_flags`] that mark calls nested in these libraries.
     pub(super) fn flags(self) -> u8 {
         let nested = if self.mpi() { stream_flags::NESTED } else { 0 };
         nested | if self.0 & 2 != 0 { stream_flags::IN_HDF5 } else { 0 }
     }
 }
 
-/// Reserves address space for `streams` streams (calls with the same file, operation, flags and errno).
+/// Reserves address space for the tables of `streams` streams (calls with the same file, operation, flags and errno).
 pub(super) fn prepare(streams: usize) {
     let streams = streams.min(MAX_STREAMS as usize);
     STREAMS.prepare(streams);
@@ -69,10 +70,12 @@ pub(super) fn prepare(streams: usize) {
     memory::prepare(streams);
 }
 
-/// Number of streams beyond which new streams are created only for the condensed record (all files without records of their own).
+/// Number of streams (file, operation, flags) beyond which new streams are created only for the condensed record (all files without records
+/// of their own).
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Reserves address space like [`prepare`], in counters mode: `streams` for files with records of their own, `condensed` for all other files.
+/// Reserves address space like [`prepare`], in counters mode: `streams` streams for files with records of their own, `condensed` for all
+/// other files.
 pub(super) fn prepare_counters(streams: usize, condensed: usize) {
     let all = (streams + condensed).min(MAX_STREAMS as usize);
     STREAMS.prepare(all);
@@ -89,7 +92,7 @@ pub(super) fn bytes() -> u64 {
     STREAMS.len() as u64 * STREAM_BYTES
 }
 
-/// Iterates over all streams with their IDs, in order of ID.
+/// Iterates over all streams (calls with the same file, operation, flags and errno) with their IDs, in order of ID.
 pub(crate) fn streams() -> impl Iterator<Item = (u32, &'static Stream)> {
     STREAMS.numbered().map(|(id, stream)| (id as u32, stream))
 }
@@ -117,7 +120,8 @@ pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within,
     find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
 }
 
-/// Creates a stream of `op` on `file` outside of the file's list of streams, for an HDF5 data set, which has its own list.
+/// Creates a stream (calls with the same operation and flags) of `op` on `file` outside of the file's list of streams, for an HDF5 data
+/// set, which has its own list.
 #[cold]
 pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
     if is_left_out(op) {
@@ -141,7 +145,8 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     Some(StreamId(id as u32))
 }
 
-/// Returns the ID of the matching stream, created if absent; `None` if the table is full or DXT_LAYERS excludes the operation's layer.
+/// Returns the ID of the stream with this file, operation, flags and errno, created if absent; `None` if the table is full or DXT_LAYERS
+/// excludes the operation's layer.
 #[cold]
 pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
     if is_left_out(op) {
@@ -182,7 +187,7 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
     }
 }
 
-/// True if DXT_LAYERS excludes the operation's layer.
+/// True if DXT_LAYERS excludes the operation's I/O layer.
 fn is_left_out(op: &Op) -> bool {
     config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()))
 }
@@ -211,17 +216,18 @@ pub(super) fn back_ahead() {
     FOLDED.back_ahead(256 << 10);
 }
 
-/// Takes a snapshot of all streams' counters for the trace about to be written. The caller has exclusive access to segment memory (`gate`).
+/// Takes a snapshot of the counters of all streams (calls with the same file, operation and flags) for the trace about to be written. The
+/// caller has exclusive access to segment memory (`gate`).
 pub(crate) fn take_counts() {
     FOLDED.iter().for_each(Folded::take);
 }
 
-/// Ends the snapshot: its values are in a trace, or (if `written` is false) will go into the next trace.
+/// Ends the snapshot of the streams' counters: its values are in a trace, or (if `written` is false) will go into the next trace.
 pub(crate) fn settle_counts(written: bool) {
     FOLDED.iter().for_each(|folded| folded.settle(written));
 }
 
-/// Returns the counters in the snapshot of every stream that has any; times are in clock ticks.
+/// Returns the counters in the last snapshot ([`take_counts`]) of every stream that has any; times are in clock ticks.
 pub(crate) fn taken_counts() -> Vec<(u32, &'static Stream, Counters)> {
     let mut by_stream: BTreeMap<u32, Counters> = BTreeMap::new();
     for folded in FOLDED.iter() {
@@ -247,7 +253,7 @@ pub(super) fn forget_counters() {
 }
 
 impl Stream {
-    /// True if the stream's calls moved file data.
+    /// True if the stream's calls read or wrote file data.
     pub(crate) fn moves_data(&self) -> bool {
         self.is_data && self.flags & stream_flags::FAILED == 0
     }
@@ -264,8 +270,8 @@ impl Stream {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Adds `counters`, computed by one thread from segments that end with `previous`, to the stream's counters. Returns false if there is
-    /// no room.
+    /// Adds `counters`, computed by one thread from segments of which the last one ends at the offset `previous`, to the stream's counters.
+    /// Returns false if there is no room.
     pub(crate) fn add(&self, counters: &Counters, previous: Previous, adder: &Adder<'_>) -> bool {
         let add = |folded: &Folded| folded.add(counters, previous, adder);
         let known = self.counters();
@@ -288,7 +294,7 @@ impl Stream {
         new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
     }
 
-    /// Adds the segment to the counters `folded`, which this thread holds exclusively.
+    /// Adds one segment (record of a call) to the counters `folded`, which this thread holds exclusively.
     #[inline(always)]
     fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());
@@ -301,8 +307,8 @@ impl Stream {
         folded.add_one(&one, previous, adder);
     }
 
-    /// Creates new counters for the stream, to be used instead of `known`, which another thread (maybe stopped) has held for too long.
-    /// `None` if there is no room.
+    /// Creates a further set of counters for the stream, to be used instead of `known`, which another thread (maybe stopped) has held for
+    /// too long. `None` if there is no room.
     #[cold]
     fn new_counters(&self, known: Option<&'static Folded>) -> Option<&'static Folded> {
         let (_, new) = FOLDED.push(Folded::new(self.id.load(Ordering::Acquire)))?;
@@ -312,7 +318,7 @@ impl Stream {
         if made.is_ok() { Some(new) } else { self.counters() }
     }
 
-    /// Returns the end of the last segment that was added to the stream's counters.
+    /// Returns the end offset of the last segment that was added to the stream's counters.
     pub(crate) fn previous(&self) -> Previous {
         self.counters().map_or_else(Previous::default, Folded::previous)
     }

@@ -6,9 +6,9 @@ const DIMENSIONS: usize = 6;
 /// Regular byte layout: a block of bytes and its repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strides {
-    /// Offset of the first byte from the datatype's origin, in bytes.
+    /// Offset of the layout's first byte from the datatype's origin, in bytes.
     pub(crate) first: i64,
-    /// Number of contiguous bytes per block.
+    /// Number of contiguous bytes in each block.
     pub(crate) block: u64,
     dimensions: [(u64, u64); DIMENSIONS],
     used: usize,
@@ -21,7 +21,7 @@ impl Strides {
         Some(Self { first: 0, block, dimensions: [(0, 0); DIMENSIONS], used: 0 })
     }
 
-    /// Returns (count, stride in bytes) of each dimension, innermost first.
+    /// Returns (number of repetitions, stride in bytes) of each dimension of the layout, innermost first.
     pub(crate) fn dimensions(&self) -> &[(u64, u64)] {
         self.dimensions.get(..self.used).unwrap_or_default()
     }

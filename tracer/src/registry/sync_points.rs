@@ -7,14 +7,15 @@ use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
 
-/// Stream ID + 1 of each collective operation; 0 before its first call.
+/// Stream ID + 1 of each collective MPI operation; 0 before its first call.
 static STREAMS: [AtomicU32; COLLECTIVES] = [const { AtomicU32::new(0) }; COLLECTIVES];
 
 fn file() -> Option<&'static File> {
     file::find_or_add(file::MPI_PATH, Identity::default())
 }
 
-/// Returns the ID of the stream of the collective operation `op`; `None` if a table is full or DXT_LAYERS excludes the MPI layer.
+/// Returns the ID of the stream (group of calls) of the collective MPI operation `op`; `None` if a table is full or DXT_LAYERS excludes the
+/// MPI layer.
 #[inline(always)]
 pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
     let place = STREAMS.get(collective_place(op))?;
@@ -31,7 +32,8 @@ fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
     Some(id)
 }
 
-/// Returns the ID of the stream of failed calls of `op`. `errno`: equivalent of the MPI error. `None` as for [`id_of`].
+/// Returns the ID of the stream (group of calls) of failed calls of the collective MPI operation `op`. `errno`: equivalent of the MPI
+/// error. `None` as for [`id_of`].
 #[cold]
 pub(crate) fn failed_id_of_sync_point(op: &'static Op, errno: i32) -> Option<StreamId> {
     failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX))

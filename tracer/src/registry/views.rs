@@ -6,7 +6,7 @@ use super::strides::Strides;
 use crate::memory::{Record, Table};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Maximum number of view changes stored per file.
+/// Maximum number of changes of the MPI file view stored per file.
 const MOST: u32 = 64;
 /// Value of [`Last::changes`] if no further changes of the file's view are stored.
 const STOPPED: u32 = u32::MAX;
@@ -16,20 +16,20 @@ unsafe impl Record for View {}
 
 static VIEWS: Table<View> = Table::new();
 
-/// Properties of a file view, without its displacement.
+/// Properties of an MPI file view, without its displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Viewed {
-    /// Size of the view's etype, in bytes.
+    /// Size of the file view's etype, in bytes.
     pub(crate) etype_bytes: u64,
-    /// Number of data bytes in one filetype.
+    /// Number of data bytes in one filetype of the file view.
     pub(crate) size: u64,
     /// Extent of the filetype (distance from one filetype to the next in the file), in bytes.
     pub(crate) extent: i64,
-    /// Access pattern within the filetype; `None` if irregular.
+    /// Byte layout of the filetype as regular strides; `None` if irregular.
     pub(crate) strides: Option<Strides>,
 }
 
-/// File view, and the number of consecutive calls that set this view.
+/// MPI file view, and the number of consecutive calls of MPI_File_set_view that set this view.
 pub(crate) struct View {
     pub(crate) file: &'static File,
     pub(crate) viewed: Viewed,
@@ -42,23 +42,23 @@ impl View {
     }
 }
 
-/// Latest view that was set on one file.
+/// Latest MPI file view that was set on one file, and the number of changes so far.
 pub(super) struct Last {
     view: AtomicPtr<View>,
     changes: AtomicU32,
 }
 
-/// Reserves address space for the views of `files` files.
+/// Reserves address space for the MPI file views of `files` files.
 pub(super) fn prepare(files: usize) {
     VIEWS.prepare(files);
 }
 
-/// Returns all file views; those of one file are in the order in which they were set.
+/// Returns all recorded MPI file views; those of one file are in the order in which they were set.
 pub(crate) fn views() -> impl Iterator<Item = &'static View> {
     VIEWS.iter().filter(|view| view.calls() > 0)
 }
 
-/// Resets the call counts of all views.
+/// Resets the call counts of all MPI file views.
 pub(super) fn forget_counts() {
     VIEWS.iter().for_each(|view| view.calls.store(0, Ordering::Relaxed));
 }
@@ -68,13 +68,14 @@ impl Last {
         Self { view: AtomicPtr::new(std::ptr::null_mut()), changes: AtomicU32::new(0) }
     }
 
-    /// Resets the file to the state before any view was set.
+    /// Resets the file's record to the state before any MPI file view was set.
     pub(super) fn forget(&self) {
         self.view.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.changes.store(0, Ordering::Relaxed);
     }
 
-    /// Stores a view set on `file`. Views that threads set concurrently on one file are stored in the order in which the threads arrive here.
+    /// Stores an MPI file view set on `file`. Views that threads set concurrently on one file are stored in the order in which the threads
+    /// arrive here.
     pub(super) fn set(&self, file: &'static File, viewed: Viewed) {
         let changes = self.changes.load(Ordering::Relaxed);
         if changes == STOPPED {

@@ -17,7 +17,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use trace_format::spool::{HEADER_BYTES, MAGIC, header};
 
-/// Spool file and its mapping.
+/// Spool file (recorded data that survives a kill) and its memory mapping.
 struct Place {
     /// Path of the spool file; never freed.
     path: AtomicPtr<CString>,
@@ -26,9 +26,9 @@ struct Place {
     identity: Identity,
     /// True if file space is allocated by touching the mapping (tmpfs), false if by fallocate(2).
     in_memory: AtomicBool,
-    /// Bytes allocated in the file for segments.
+    /// Bytes allocated in the spool file for segments (records of calls).
     segments: AtomicUsize,
-    /// Bytes allocated in the file for everything else except segments.
+    /// Bytes allocated in the spool file for everything else except segments.
     others: AtomicUsize,
 }
 
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    /// Returns the counter of bytes that are allocated in the file for this kind of data.
+    /// Returns the counter of bytes that are allocated in the spool file for this kind of data.
     const fn backed(&self, piece: Piece) -> &AtomicUsize {
         match piece {
             Piece::Segments => &self.segments,
@@ -53,14 +53,14 @@ impl Place {
         }
     }
 
-    /// Returns the file's bytes to the job's budget, after the file was removed.
+    /// Returns the bytes of the spool file, which was removed, to the job's byte budget (DXT_JOB_BYTES).
     fn give_back(&self) {
         for piece in [Piece::Segments, Piece::Others] {
             piece.give_back(self.backed(piece).swap(0, Ordering::Relaxed));
         }
     }
 
-    /// Returns the offset of `address` in the file; `None` unless all `bytes` from `address` on lie in the file.
+    /// Returns the offset of `address` in the spool file; `None` unless all `bytes` from `address` on lie in it.
     fn offset_of(&self, address: *mut u8, bytes: usize) -> Option<usize> {
         let offset = address.addr().checked_sub(self.start.load(Ordering::Relaxed).addr())?;
         let end = offset.checked_add(bytes)?;
@@ -68,7 +68,8 @@ impl Place {
     }
 }
 
-/// Spool of the process, and a second spool for calls made after its trace: other threads may still hold pointers into the first.
+/// Spool of the process (file of its recorded data), and a second spool for calls made after its trace: other threads may still hold
+/// pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
 /// Index in [`PLACES`] of the spool currently in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -77,13 +78,13 @@ fn place_in_use() -> &'static Place {
     &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
 }
 
-/// Maximum size of a newly allocated piece that is not prefaulted, in bytes.
+/// Maximum size, in bytes, of a piece of the spool file whose pages are not prefaulted when its space is allocated.
 const LEAST_POPULATED: usize = 64 << 10;
 
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).
 const POPULATE_WRITE: libc::c_int = 23;
 
-/// Creates and maps a spool of `length` bytes, of which only the header is allocated; returns `None` on failure.
+/// Creates and maps a spool (file of recorded data) of `length` bytes, of which only the header is allocated; returns `None` on failure.
 pub(super) fn make(length: usize) -> Option<*mut u8> {
     let saved = errno::save();
     let made = place::directory().ok_or((None, libc::ENOTDIR)).and_then(|directory| make_in(&directory, length));
@@ -97,7 +98,7 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
     }
 }
 
-/// Prints why there is no spool, if the user asked for a spool or for verbose output.
+/// Prints why there is no spool (file of recorded data), if the user asked for a spool or for verbose output.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
     // A directory created by dxt-run was not requested by the user.
     let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
@@ -188,7 +189,7 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     Ok(start)
 }
 
-/// Allocates file space for a range of the file that has never been written.
+/// Allocates file space for a range of the spool file that has never been written.
 fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
     // SAFETY: allocates space in a file of the tracer's own.
     if unsafe { crate::sys::syscall!(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
@@ -237,7 +238,7 @@ fn populate(address: *mut u8, bytes: usize) -> bool {
     unsafe { crate::sys::syscall!(libc::SYS_madvise, address, bytes, POPULATE_WRITE) == 0 }
 }
 
-/// True if the file is on tmpfs(5).
+/// True if the spool file is on tmpfs(5), where touching memory allocates file space.
 fn is_in_memory(file: libc::c_int) -> bool {
     // SAFETY: an all-zero statfs is valid.
     let mut about: libc::statfs = unsafe { std::mem::zeroed() };
@@ -306,7 +307,7 @@ pub(super) fn remove() {
     saved.restore();
 }
 
-/// Unmaps and removes an unusable spool file, before any data is stored in it.
+/// Unmaps and removes an unusable spool file, before it holds any data.
 pub(super) fn abandon() {
     let saved = errno::save();
     let place = place_in_use();

@@ -1,4 +1,4 @@
-//! Spool header. It holds the offsets of the spool's parts, whose layout is determined here.
+//! Spool header. It holds the offsets of the spool's parts; this module also determines how these parts are laid out.
 #![expect(unsafe_code, reason = "fields of the mapped header")]
 
 use crate::clock::{self, Base};
@@ -70,13 +70,13 @@ pub(super) fn counts(start: *mut u8) -> *mut Counts {
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// Writes the magic into the header, which makes the spool valid for readers.
+/// Writes the magic number into the spool header, which makes the spool valid for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
 }
 
-/// Detaches a forked child from the header, which belongs to the parent.
+/// Detaches a forked child from the spool header, which belongs to the parent.
 pub(super) fn forget() {
     HEADER.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
@@ -88,7 +88,8 @@ fn put(offset: usize, value: u64) {
     }
 }
 
-/// Stores two sizes of the spill file, in bytes. `taken`: blocks in a trace or in the trace being written. `written`: blocks in a trace.
+/// Stores in the spool header two sizes of the spill file, in bytes. `taken`: blocks in a trace or in the trace being written. `written`:
+/// blocks in a trace.
 pub(super) fn set_spill(taken: usize, written: usize) {
     put(header::SPILL_TAKEN, taken as u64);
     put(header::SPILL_WRITTEN, written as u64);
@@ -99,7 +100,7 @@ pub(super) fn set_spill_file((device, inode): (u64, u64)) {
     put(header::SPILL_INODE, inode);
 }
 
-/// Stores the bytes that the node quota has reserved for this spool. `job`: job number of the quota.
+/// Stores in the spool header the bytes that the node quota has reserved for this spool. `job`: job number of the quota.
 pub(crate) fn note_budget((job, bytes): (u64, u64)) {
     put(header::BUDGET_BYTES, 0);
     put(header::BUDGET_JOB, job);
@@ -141,7 +142,7 @@ pub(crate) fn cut_goes_to(path: &[u8], job_epoch: u64) {
     put_half(header::CUT_PATH_BYTES, path.len() as u32);
 }
 
-/// Records in the spool header that all records marked as taken are now in a trace.
+/// Records in the spool header that all records marked as taken are now in a finished trace.
 pub(crate) fn cut_is_done() {
     put_half(header::CUT, cut::DONE);
 }
@@ -151,7 +152,7 @@ pub(crate) fn cut_is_over() {
     put_half(header::CUT, 0);
 }
 
-/// Stores the time in ticks at which this rank left the barrier that aligns the ranks' clocks.
+/// Stores in the spool header the time in ticks at which this rank left the barrier that aligns the ranks' clocks.
 pub(crate) fn set_sync(ticks: u64) {
     put(header::SYNC_TICKS, ticks);
 }
@@ -159,7 +160,8 @@ pub(crate) fn set_sync(ticks: u64) {
 /// Minimum interval between comparisons of the clocks, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
-/// Stores a simultaneous reading of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can compute the tick rate.
+/// Stores in the spool header a simultaneous reading of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can
+/// compute the tick rate.
 pub(crate) fn note_clock() {
     let start = HEADER.load(Ordering::Acquire);
     if start.is_null() {

@@ -10,12 +10,13 @@ use trace_format::spool::journal::{
     self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, ThreadSample, kind, record_bytes, record_header,
 };
 
-/// Journals of the process's spool, and of the spool for calls made after its trace: a thread may still add to the first when the second begins.
+/// Journals (files, streams and other definitions) of the process's spool, and of the spool for calls made after its trace: a thread may
+/// still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index of the active journal plus 1; 0 if there is none.
+/// Index in [`AREAS`] of the active journal, plus 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// Uses `part` of the spool, still empty, as the journal from now on.
+/// Uses `part` of the spool, still empty, as the journal (definitions of files, streams and so on) from now on.
 pub(super) fn lend(part: Lent) {
     let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
     // SAFETY: no thread adds to an inactive area; a spool stays mapped.
@@ -26,7 +27,7 @@ pub(super) fn lend(part: Lent) {
     add(kind::NOTES, &[&super::header::note_texts()]);
 }
 
-/// Commits memory of the journal now, because that is impossible later.
+/// Commits memory of the spool's journal now, because system calls are impossible later (seccomp).
 pub(crate) fn back_ahead() {
     if let Some(area) = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept)) {
         area.back_ahead(1 << 20);
@@ -40,12 +41,12 @@ pub(super) fn forget() {
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
-/// Returns the size of the journal's content in bytes; 0 without a journal.
+/// Returns the size of the journal's content (definitions of files, streams and so on) in bytes; 0 without a journal.
 pub(crate) fn bytes() -> usize {
     KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
 }
 
-/// True if there is an active journal, so that definitions must be written.
+/// True if there is a journal in use, so that definitions (files, streams and so on) must be written.
 pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
@@ -54,8 +55,8 @@ pub(crate) fn is_kept() -> bool {
 /// program may cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
-/// Adds a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost and counted in the notes; its
-/// definition is then missing if the process is killed.
+/// Adds to the journal a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost and counted in
+/// the notes; its definition is then missing if the process is killed.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
@@ -89,12 +90,13 @@ pub(crate) fn job(block: &[u8]) {
     add(kind::JOB, &[block]);
 }
 
-/// Adds the description of the process, encoded as a process block of the trace.
+/// Adds to the journal the description of the process, encoded as a process block of the trace.
 pub(crate) fn process(block: &[u8]) {
     add(kind::PROCESS, &[block]);
 }
 
-/// Adds a thread that has recorded a segment. `counted`: true if the thread's segments are only counted, not written to the trace.
+/// Adds to the journal a thread that has recorded a segment. `counted`: true if the thread's segments are only counted, not written to the
+/// trace.
 pub(crate) fn thread(thread: ThreadDef, counted: bool) {
     add(kind::THREAD, &[&journal::thread(thread, counted)]);
 }
@@ -111,22 +113,22 @@ pub(crate) fn communicator(def: &CommunicatorDef) {
     add(kind::COMMUNICATOR, &[&journal::communicator(def)]);
 }
 
-/// Adds a file's stripe layout. `bytes`: value of the attribute that describes the layout.
+/// Adds to the journal a file's stripe layout. `bytes`: value of the attribute that describes the layout.
 pub(crate) fn layout(def: &LayoutDef, bytes: &[u8]) {
     add(kind::LAYOUT, &[&journal::layout(def), bytes]);
 }
 
-/// Adds HDF5 data set `number`, at `path` in the file with number `file`.
+/// Adds to the journal the HDF5 data set `number`, at `path` in the file with number `file`.
 pub(crate) fn data_set(number: u32, file: u32, path: &[u8]) {
     add(kind::DATA_SET, &[&journal::data_set(number, file), path]);
 }
 
-/// Adds the assignment of a stream to the data set that it belongs to.
+/// Adds to the journal the HDF5 data set to which a stream (calls with the same operation and flags) belongs.
 pub(crate) fn data_set_stream(stream: DataSetStream) {
     add(kind::DATA_SET_STREAM, &[&journal::data_set_stream(stream)]);
 }
 
-/// Adds the shape that a data set had when it was opened.
+/// Adds to the journal the shape that an HDF5 data set had when it was opened.
 pub(crate) fn shape(shape: Shape) {
     add(kind::SHAPE, &[&journal::shape(shape)]);
 }

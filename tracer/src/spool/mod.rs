@@ -25,7 +25,7 @@ use crate::stack;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
 
-/// Life cycle of the spool.
+/// Stage of the life of the spool (file that holds the recorded data of the process).
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -39,35 +39,35 @@ enum Stage {
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 
-/// Parts of the spool that serve as memory of other modules.
+/// Parts of the spool that other modules use as their memory.
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
     pub(crate) sync_points: Lent,
-    /// Segments that wait to be folded into counters.
+    /// Part for segments that wait to be folded into counters.
     pub(crate) scratch: Lent,
-    /// Counters of calls that are not recorded as segments.
+    /// Part for counters of calls that are not recorded as segments.
     pub(crate) folded: Lent,
-    /// Copies of packed blocks, while they are moved to their chunk (staging).
+    /// Part for copies of packed blocks (encoded segments), while they are moved to their chunk (staging).
     pub(crate) staging: Lent,
 }
 
-/// Maximum sizes of the spool's parts.
+/// Maximum sizes of the spool's parts, requested when the spool is created.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Size of the journal (file names and other definitions), in bytes.
     pub(crate) journal: usize,
-    /// Size of the arena for I/O calls, in bytes; 0 if unused.
+    /// Size of the arena (memory for records) of I/O calls, in bytes; 0 if unused.
     pub(crate) arena: usize,
-    /// Size of the arena for collective MPI calls, in bytes.
+    /// Size of the arena (memory for records) of collective MPI calls, in bytes.
     pub(crate) sync_points: usize,
-    /// Maximum number of streams with counters.
+    /// Maximum number of streams (file, operation, flags) with counters.
     pub(crate) counters: usize,
-    /// Divisor of the journal's size and of the number of scratches; greater than 1 if address space is scarce ([`crate::memory::scale`]).
-    /// The other sizes are already divided.
+    /// Divisor of the journal's size and of the number of scratches (buffers of segments to be counted); greater than 1 if address space is
+    /// scarce ([`crate::memory::scale`]). The other sizes are already divided.
     pub(crate) scale: usize,
 }
 
-/// Requests a spool, to be created when the first call is recorded.
+/// Requests a spool (file of recorded data), to be created when the first call is recorded.
 pub(crate) fn want() {
     crate::memory::back_by(file::back);
     if let Some(known) = file::sweep(place::directory()) {
@@ -82,8 +82,9 @@ pub(crate) fn sweep(config: &config::Config) -> Option<(u64, u64)> {
     file::sweep(place::directory_by(config))
 }
 
-/// Removes such a leftover spool file when tracing is off. Searches DXT_SPOOL, TMPDIR, /tmp and /dev/shm; reads no configuration file,
-/// which may lie on a file system that does not respond. Returns the budget reservation stored in the file: job id and bytes.
+/// Removes, when tracing is off, the spool file that this process left when it ran another program before exec(3). Searches DXT_SPOOL,
+/// TMPDIR, /tmp and /dev/shm; reads no configuration file, which may lie on a file system that does not respond. Returns the budget
+/// reservation stored in the file: job id and bytes.
 pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option<(u64, u64)> {
     let reported = [c"DXT_SPOOL", c"TMPDIR"].into_iter().filter_map(|name| environment.get(name));
     let places = reported.chain([b"/tmp".as_slice(), b"/dev/shm"]).filter(|place| place.starts_with(b"/"));
@@ -101,7 +102,8 @@ pub(crate) fn begin_anew() {
     }
 }
 
-/// Permits spools: a forked child can detect the fork, so it never writes into this process's spool. Called from the library's constructor.
+/// Permits spools (files that hold the recorded data in shared memory): a forked child can detect the fork, so it never writes into this
+/// process's spool. Called from the library's constructor.
 pub(crate) fn may_be() {
     MAY_BE.store(true, Ordering::Relaxed);
 }
@@ -147,13 +149,15 @@ fn wait() -> bool {
     false
 }
 
-/// Maximum number of checks for completion of the spool, nearly all 1 ms apart: 10 s.
+/// Maximum number of checks if another thread has finished creating the spool, nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Initially allocated size of each of journal, arena, scratches and counters, in bytes: whole pages on any processor.
+/// Initially allocated size of each of these parts of the spool: journal, arena, scratches and counters, in bytes: whole pages on any
+/// processor.
 const FIRST_BYTES: usize = 64 << 10;
 
-/// Initially allocated sizes of journal, arena, scratches and counters, in bytes, if the job's byte budget is used up and calls are only counted.
+/// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes, if the job's byte budget is
+/// used up and calls are only counted.
 const LEAST_FIRST_BYTES: [usize; 4] = [16 << 10, LEAST_ARENA as usize, 4 << 10, 4 << 10];
 
 /// Maximum number of scratches (slots for segments to be counted). Bounds address space and file size; a scratch is allocated at first use.
@@ -217,7 +221,7 @@ pub(crate) fn take_back() {
     stack::at_end(file::take_back);
 }
 
-/// Keeps a descriptor of the spool directory, for the present spool or a future one.
+/// Keeps a descriptor of the spool directory, so that the spool can be reached when path names lead elsewhere (chroot(2)).
 pub(crate) fn hold_directory() {
     let there = file::path().filter(|_| is_there()).and_then(place::directory_of);
     let Some(directory) = there.or_else(place::directory) else { return };

@@ -33,7 +33,7 @@ fn stem() -> Option<&'static CStr> {
     Some(unsafe { &*kept })
 }
 
-/// Forgets the prefix of file names in a forked child, which gets its own prefix.
+/// Forgets the prefix of the spool's file name in a forked child, which gets its own prefix.
 pub(super) fn forget() {
     STEM.store(std::ptr::null_mut(), Ordering::Release);
 }
@@ -46,7 +46,7 @@ pub(super) fn directory() -> Option<CString> {
     }
 }
 
-/// Returns the directory for the spool according to `config`, which need not be the settings of this process.
+/// Returns the directory for the spool file according to `config`, which need not be the settings of this process.
 pub(super) fn directory_by(config: &Config) -> Option<CString> {
     match &config.spool {
         Spool::Off => None,

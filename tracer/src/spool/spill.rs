@@ -9,17 +9,17 @@ use crate::own_file::{self, Identity, close};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Path of the spill file; null while there is no file. Never freed.
+/// Path of the spill file (compressed segments that do not fit into memory); null while there is no file. Never freed.
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
-/// Identity of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
+/// Device and inode of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
 static IDENTITY: Identity = Identity::new();
-/// Total size of the complete blocks in the spill file, in bytes.
+/// Total size of the complete packed blocks in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file that are in a trace or in the trace being written.
+/// Bytes of the spill file, from its start, that are in a trace or in the trace being written.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of the spill file that are in a finished trace.
+/// Bytes of the spill file, from its start, that are in a finished trace.
 static WRITTEN: AtomicUsize = AtomicUsize::new(0);
-/// True while a thread is adding a block to the spill file.
+/// True while a thread is adding a packed block (encoded segments) to the spill file.
 static ADDING: AtomicBool = AtomicBool::new(false);
 
 const END: &str = ".spill";
@@ -59,7 +59,7 @@ fn add_taken(block: &[u8]) -> bool {
     done
 }
 
-/// Writes `block` at file offset `at`. If space runs out, the next block overwrites the partial block.
+/// Writes `block` at offset `at` of the spill file. If space runs out, the next block overwrites the partial block.
 fn write(block: &[u8], at: usize) -> Option<()> {
     if (at + block.len()) as u64 > crate::process::size_limit() {
         return None;
@@ -92,7 +92,7 @@ fn write(block: &[u8], at: usize) -> Option<()> {
     rest.is_empty().then_some(())
 }
 
-/// Marks all blocks that are in no trace as taken for the trace about to be written.
+/// Marks all packed blocks (encoded segments) of the spill file that are in no trace as taken for the trace about to be written.
 pub(crate) fn take() {
     TAKEN.store(LENGTH.load(Ordering::Acquire), Ordering::Release);
     show();
@@ -109,13 +109,13 @@ fn show() {
     super::header::set_spill(TAKEN.load(Ordering::Acquire), WRITTEN.load(Ordering::Acquire));
 }
 
-/// Returns the blocks of the spill file that are taken for the trace being written.
+/// Returns the packed blocks (encoded segments) of the spill file that are taken for the trace being written.
 pub(crate) fn taken() -> &'static [u8] {
     let (from, to) = (WRITTEN.load(Ordering::Acquire), TAKEN.load(Ordering::Acquire));
     blocks(to).get(from..).unwrap_or_default()
 }
 
-/// Maps the spill file and returns its first `length` bytes.
+/// Maps the spill file into memory and returns its first `length` bytes.
 fn blocks(length: usize) -> &'static [u8] {
     // SAFETY: the pointer is null, or a leaked string.
     let Some(path) = unsafe { PATH.load(Ordering::Acquire).as_ref() }.filter(|_| length > 0) else { return &[] };
@@ -133,13 +133,13 @@ fn blocks(length: usize) -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// Abandons the flush if the spill file has blocks but cannot be read: no trace may be written without them.
+/// Abandons writing of the trace if the spill file has blocks but cannot be read: no trace may be written without them.
 fn unreadable() -> &'static [u8] {
     crate::stack::abandon();
     &[]
 }
 
-/// Removes the spill file once all of its content is in a trace.
+/// Removes the spill file (packed blocks beside the spool) once all of its content is in a trace.
 pub(crate) fn remove() {
     // The identity in the header is cleared first, so that a reader in between does not miss the file.
     super::header::set_spill_file((0, 0));

@@ -17,16 +17,16 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Number of stacks if address space is unlimited: one per thread that compresses data or ends the process.
 const STACKS: usize = 20;
-/// Number of stacks if the process's address space is limited.
+/// Number of the tracer's own stacks if the process's address space is limited.
 const FEW_STACKS: usize = 6;
 /// Scale (divisor of all reservations) from which only two stacks are kept; total address space is then some 10 MiB.
 const TINY: usize = 64;
 /// Size of a stack in bytes, including its guard page. Exceeds the needs of all work of the tracer, with room for the program's signal handlers.
 const STACK_BYTES: usize = 1 << 20;
 const SMALL_STACK_BYTES: usize = 256 << 10;
-/// Minimum number of free bytes on a stack for further work to run on that stack.
+/// Minimum number of free bytes on one of the tracer's stacks for further work to run on that stack.
 const ENOUGH_BYTES: usize = 192 << 10;
-/// Maximum number of attempts to find a free stack.
+/// Maximum number of attempts to find a free stack of the tracer.
 const MOST_TRIES: u32 = 1_000;
 
 static START: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -34,7 +34,7 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 struct Place {
-    /// Number (`tls::number`) of the thread that uses this stack, or 0.
+    /// Number (`tls::number`) of the thread that uses this stack of the tracer, or 0.
     holder: AtomicUsize,
     usable: AtomicBool,
 }
@@ -42,7 +42,7 @@ struct Place {
 static PLACES: [Place; STACKS] =
     [const { Place { holder: AtomicUsize::new(0), usable: AtomicBool::new(false) } }; STACKS];
 
-/// Reserves the stacks. Called from the library's constructor.
+/// Reserves memory for the tracer's stacks. Called from the library's constructor.
 pub(crate) fn prepare() {
     let roomy = memory::scale() == 1;
     let (count, bytes) = if roomy { (STACKS, STACK_BYTES) } else { (FEW_STACKS, SMALL_STACK_BYTES) };
@@ -54,19 +54,19 @@ pub(crate) fn prepare() {
     }
 }
 
-/// Reserves the stacks once for all tests, which run in parallel.
+/// Reserves the tracer's stacks once for all tests, which run in parallel.
 #[cfg(test)]
 pub(crate) fn prepare_once() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(prepare);
 }
 
-/// Returns address and size of the memory reserved for all stacks.
+/// Returns address and size of the memory reserved for all of the tracer's stacks.
 fn range() -> (*mut u8, usize) {
     (START.load(Ordering::Relaxed), COUNT.load(Ordering::Acquire) * BYTES.load(Ordering::Relaxed))
 }
 
-/// Returns address and size of each stack that has not been released.
+/// Returns address and size of each of the tracer's stacks that has not been released.
 pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     let (start, each) = (START.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     let kept = PLACES.iter().take(COUNT.load(Ordering::Acquire)).enumerate();
@@ -74,7 +74,7 @@ pub(crate) fn ranges() -> impl Iterator<Item = (*mut u8, usize)> {
     kept.map(move |(number, _)| (start.wrapping_add(number * each), each))
 }
 
-/// Releases unused stacks for good, except for a few: the larger `scale`, the fewer are kept.
+/// Releases the memory of unused stacks of the tracer for good, except for a few: the larger `scale`, the fewer are kept.
 pub(crate) fn shrink(scale: usize) {
     let (count, bytes) = (COUNT.load(Ordering::Acquire), BYTES.load(Ordering::Relaxed));
     let kept = if scale < TINY { FEW_STACKS } else { 2 };
@@ -86,17 +86,17 @@ pub(crate) fn shrink(scale: usize) {
     }
 }
 
-/// Value of `holder` for a stack that was released for good.
+/// Value of `holder` for a stack whose memory was released for good.
 const GONE: usize = usize::MAX;
 
-/// Frees, in a forked child, the stacks of threads that do not exist in the child.
+/// Frees, in a forked child, the tracer's stacks that were used by threads that do not exist in the child.
 pub(crate) fn after_fork() {
     let me = tls::number();
     let others = |place: &&Place| ![me, GONE].contains(&place.holder.load(Ordering::Relaxed));
     PLACES.iter().filter(others).for_each(|place| place.holder.store(0, Ordering::Relaxed));
 }
 
-/// Stack in use by this thread; freed for other threads on drop.
+/// One of the tracer's stacks, in use by this thread; freed for other threads on drop.
 struct Own {
     place: &'static Place,
     top: usize,
@@ -136,7 +136,7 @@ impl Drop for Own {
     }
 }
 
-/// True if this thread already runs on one of the tracer's stacks with enough free bytes.
+/// True if this thread runs already on one of the tracer's stacks with enough free bytes.
 fn has_room() -> bool {
     let (start, bytes) = range();
     let here = std::ptr::from_ref(&bytes).addr();

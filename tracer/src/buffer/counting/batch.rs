@@ -9,28 +9,29 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// Work space of a fold: segments grouped by stream, segments grouped by (file, layer), and one stream of each (file, layer). Too large for
-/// the stacks of some threads. Valid when all zero.
+/// Work space for adding (folding) a chunk's segments to counters: segments grouped by stream, segments grouped by (file, layer), and one
+/// stream of each (file, layer). Too large for the stacks of some threads. Valid when all zero.
 pub(super) struct Batch {
     similar: Common,
     profiles: Common,
     kinds: [Option<&'static Stream>; SLOTS],
 }
 
-/// Segments of a batch with a common key (stream, or file and layer), as bit masks of their slots.
+/// Segments of a full chunk that have a common key (stream, or file and layer), as bit masks of their slots.
 #[derive(Clone, Copy)]
 struct Same {
     key: u64,
     members: u64,
-    /// Bit mask of the members that are writes.
+    /// Bit mask of the group's segments that are writes.
     writes: u64,
 }
 
-/// Groups of a batch's segments by key, in order of first occurrence. A hash table, since a batch may have as many streams as segments.
+/// Groups of a full chunk's segments by key, in order of first occurrence. A hash table, since a batch may have as many streams as
+/// segments.
 struct Common {
     list: [Same; SLOTS],
     used: usize,
-    /// Hash table: index of the group in `list` plus 1, or 0 if free.
+    /// Hash table of the keys: index of the key's group in `list` plus 1, or 0 if free.
     places: [u8; 2 * SLOTS],
 }
 

@@ -19,7 +19,7 @@ use trace_format::meta::ThreadDef;
 
 /// Maximum number of times that a thread yields the processor to another thread that is folding the same chunk.
 const MOST_YIELDS: u32 = 1_000;
-/// Minimum number of chunks before the first search for the chunk of an ended thread.
+/// Number of chunks (one per thread) from which the tracer searches for the chunk of an ended thread, to reuse it.
 const FIRST_CHECK: usize = 32;
 
 /// Maximum number of times, over all chunks, that the spool is informed of a chunk's new thread. Each time takes some bytes, and programs
@@ -27,15 +27,15 @@ const FIRST_CHECK: usize = 32;
 /// thread.
 const MOST_TOLD: u32 = 1 << 16;
 
-/// Chunk of a thread in counters mode.
+/// Memory of a thread for its segments in counters mode.
 struct Chunk {
-    /// Slots of the chunk; null until allocated.
+    /// Slots of the chunk (memory for the thread's segments); null until allocated.
     waiting: AtomicPtr<Scratch>,
-    /// Kernel id of the owning thread.
+    /// Kernel id of the thread that owns the chunk.
     tid: AtomicU32,
     /// True while a thread, the owner or the writer of the trace, folds the chunk into counters.
     folding: AtomicBool,
-    /// Work space of the fold, used only by the thread that has set `folding`.
+    /// Work space for folding the chunk's segments into counters, used only by the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
 }
 
@@ -49,33 +49,33 @@ unsafe impl Record for Chunk {
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks at which the next search for the chunk of an ended thread begins.
+/// Number of chunks of all threads at which the next search for the chunk of an ended thread begins.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 /// Index of the chunk at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
-/// Number of times that the spool was informed of a chunk's new thread.
+/// Number of times that the new thread of a chunk was written to the spool (at most [`MOST_TOLD`]).
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// True in counters mode: segments are only counted, not recorded.
+/// True in counters mode: calls are only counted, not recorded individually.
 pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Starts counters mode, with room for `threads` concurrent threads.
+/// Starts counters mode (calls are only counted), with room for `threads` concurrent threads.
 pub(crate) fn begin(threads: usize) {
     CHUNKS.prepare(threads);
     SCRATCHES.prepare(threads);
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Allocates chunks for 64 more threads now, because allocation is impossible later.
+/// Allocates the chunks (memory for segments) of 64 more threads now, because system calls are impossible later (seccomp).
 pub(super) fn back_ahead() {
     const THREADS: usize = 64;
     CHUNKS.back_ahead(THREADS * size_of::<Chunk>());
     SCRATCHES.back_ahead(THREADS * size_of::<Scratch>());
 }
 
-/// Discards all chunks, in a forked child, which has one thread.
+/// Discards the chunks (memory for segments) of all threads, in a forked child, which has one thread.
 pub(super) fn start_empty() {
     // SAFETY: a forked child has only this thread, which holds no reference into the table.
     unsafe { CHUNKS.clear() };
@@ -179,7 +179,7 @@ impl Chunk {
         unsafe { self.waiting.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Writes the id of the chunk's new thread to the spool, whose readers see each chunk as one thread.
+    /// Writes the kernel id of the chunk's new thread to the spool, whose readers see each chunk as one thread.
     fn tell(&self, tid: u32) {
         if journal::is_kept()
             && let Some(waiting) = self.waiting()

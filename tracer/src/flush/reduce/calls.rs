@@ -6,11 +6,11 @@ use super::users::{self, Users};
 use crate::mpi::{Handle, SUCCESS, World, api};
 use std::ffi::c_void;
 
-/// Reduction operator defined by the tracer and registered with MPI.
+/// MPI reduction operator defined by the tracer and registered with MPI.
 struct Op(Handle);
 
 impl Op {
-    /// Registers a commutative operator with MPI; returns `None` if MPI refuses.
+    /// Registers a commutative reduction operator with MPI; returns `None` if MPI refuses.
     fn new(operator: Operator) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().op_create(operator as *const c_void, 1, &raw mut handle) == SUCCESS;
@@ -25,11 +25,11 @@ impl Drop for Op {
     }
 }
 
-/// MPI datatype of a fixed number of 64-bit words, which MPI does not split.
+/// MPI datatype for reduction elements: a fixed number of 64-bit words, which MPI does not split.
 struct Words(Handle);
 
 impl Words {
-    /// Registers the datatype with MPI; returns `None` if MPI refuses.
+    /// Registers a datatype of `words` words with MPI; returns `None` if MPI refuses.
     fn new(world: &World, words: usize) -> Option<Self> {
         let mut handle: Handle = 0;
         let made = api().type_contiguous(i32::try_from(words).ok()?, world.abi.uint64, &raw mut handle) == SUCCESS;
@@ -48,11 +48,11 @@ impl Drop for Words {
 /// the number of shared files, and so the size of an element, is only known afterwards.
 pub(super) struct Tools {
     merge: Op,
-    /// Element datatypes with their capacities, by increasing number of files that rank 0 lacks.
+    /// Datatypes of reduction elements (the data of one rank), each with its capacity, by increasing number of files that rank 0 lacks.
     elements: Vec<(Room, Words)>,
     merge_users: Op,
     users: Words,
-    /// Maximum number of files in the tables that are merged to find shared files.
+    /// Maximum number of files in a rank's table of the files that rank 0 lacks; the tables are merged to find shared files.
     pub(super) users_room: usize,
 }
 
@@ -83,7 +83,7 @@ impl Tools {
         })
     }
 
-    /// Merges the file tables of all ranks. Returns the merged table, and true if MPI reported success. Collective.
+    /// Merges the ranks' tables of the files that rank 0 lacks. Returns the merged table, and true if MPI reported success. Collective.
     pub(super) fn of_all(&self, world: &World, users: &Users) -> (Users, bool) {
         let own = users.put();
         let mut all = vec![0_u64; own.len()];
@@ -92,12 +92,12 @@ impl Tools {
         (Users::take(&all), code == SUCCESS)
     }
 
-    /// Returns the maximum number of files that rank 0 lacks for which a datatype has capacity.
+    /// Returns the largest number of files unknown to rank 0 that a datatype has capacity for.
     pub(super) fn most_files(&self) -> usize {
         self.elements.last().map_or(0, |(room, _)| room.described)
     }
 
-    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks, or the largest datatype if none has that capacity.
+    /// Returns the smallest datatype with capacity for `files` files that rank 0 lacks, or the largest datatype if none suffices.
     fn element(&self, files: usize) -> Option<&(Room, Words)> {
         self.elements.iter().find(|(room, _)| room.described >= files).or(self.elements.last())
     }

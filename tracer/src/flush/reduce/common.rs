@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::meta::{FileDef, Missing, Note, Process, ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef};
 
-/// Source of a shared file's description: rank 0 itself, or another rank.
+/// Source of a shared file's description (name, identity): rank 0 itself, or another rank.
 enum Known {
     Own(&'static File),
     Reported(FileDef),
 }
 
-/// Shared files with known descriptions, by index among the shared files.
+/// Shared files of which a description (name, identity) is known, by index among the shared files.
 pub(super) struct Files(BTreeMap<usize, Known>);
 
 impl Files {
@@ -45,12 +45,12 @@ impl Files {
     }
 }
 
-/// Description of the ranks that the common record stands for.
+/// Description of the ranks whose counters the common record sums up.
 pub(super) struct Ranks<'a> {
     pub(super) ranks: u32,
     pub(super) info: &'a ProcessInfo,
     pub(super) sync_ns: u64,
-    /// Texts of the notes, in the order of their counts in the sums.
+    /// Texts of the notes (counts of events that were not recorded), in the order of their counts in the sums.
     pub(super) notes: &'a [(String, u64)],
 }
 
@@ -99,13 +99,13 @@ pub(super) fn process(ranks: &Ranks<'_>, files: &Files, end: usize, known: &[u64
     process
 }
 
-/// File numbers in the common record, assigned in order of first use.
+/// Numbers of the files in the common record (sums over ranks), assigned in order of first use.
 struct Numbers<'a> {
     files: &'a Files,
     known: &'a [u64],
-    /// Number of each file, by index among the shared files.
+    /// Number of each file in the common record, by index among the shared files.
     of: BTreeMap<usize, u32>,
-    /// Numbers of the files that rank 0 itself uses.
+    /// Numbers, in the common record, of the files that rank 0 itself uses.
     own: BTreeMap<*const File, u32>,
 }
 

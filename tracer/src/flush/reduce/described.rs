@@ -4,18 +4,18 @@ use crate::flush::counted;
 use crate::registry::File;
 use trace_format::meta::{FileDef, FileKind};
 
-/// Number of 64-bit words before the path.
+/// Number of 64-bit words before the path in an encoded description.
 const HEAD: usize = 5;
 /// Maximum length of a file's path in a description, in bytes. Files with longer paths are not reduced: each rank writes its own record.
 const PATH_BYTES: usize = 400;
 pub(super) const DESCRIBED: usize = HEAD + PATH_BYTES / 8;
 
-/// True if the path of `file` fits into a description.
+/// True if the path of `file` is short enough for a description that a rank sends.
 pub(super) const fn has_room(file: &File) -> bool {
     file.reported.len() <= PATH_BYTES
 }
 
-/// Encodes the definition of a file whose path fits ([`has_room`]).
+/// Encodes the definition of a file as words of fixed number. The path must fit ([`has_room`]).
 pub(super) fn put(file: &File) -> [u64; DESCRIBED] {
     words(&counted::definition(file, &[]))
 }
@@ -34,7 +34,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Decodes a description sent by a rank. `hash`: hash of the file's name.
+/// Decodes the description of a file sent by a rank. `hash`: hash of the file's name.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

@@ -4,7 +4,8 @@
 use crate::registry::Stream;
 use trace_format::op::Layer;
 
-/// Returns the key of a shared file's stream: index of the file, operation, flags and errno.
+/// Returns the sort key of a stream (calls with the same operation, flags and errno) of a shared file: index of the file, operation, flags
+/// and errno.
 pub(super) fn key(file: usize, stream: &Stream) -> u64 {
     (file as u64) << 40 | u64::from(stream.op) << 24 | u64::from(stream.flags) << 16 | u64::from(stream.errno)
 }
@@ -25,7 +26,7 @@ pub(super) const fn errno_of(key: u64) -> u16 {
     key as u16
 }
 
-/// Returns the key of a shared file, given by its index, and a layer.
+/// Returns the sort key of a pair: shared file, given by its index among the shared files, and I/O layer.
 pub(super) fn pair(file: usize, layer: Layer) -> u64 {
     (file as u64) << 32 | u64::from(u32::from(layer))
 }

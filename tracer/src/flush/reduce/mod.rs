@@ -33,10 +33,10 @@ use own_counts::Rank;
 use sums::{Room, Sums};
 use trace_format::meta::{Process, ProcessInfo, path_hash};
 
-/// Maximum number of distinct nodes that the reduction counts.
+/// Maximum number of distinct nodes (of the ranks) that the reduction can tell from each other.
 const MOST_NODES: usize = 1 << 10;
 
-/// Result of the reduction, from the point of view of one rank.
+/// Result of the reduction of shared files to one record, from the point of view of one rank.
 pub(super) struct Reduced {
     /// Sorted name hashes of the files in the common record, which holds the sums over several ranks.
     hashes: Vec<u64>,
@@ -48,12 +48,12 @@ pub(super) struct Reduced {
 }
 
 impl Reduced {
-    /// True if the file is in the common record, so that this rank need not write a record of it.
+    /// True if the file is in the common record of several ranks, so that this rank need not write a record of it.
     pub(super) fn has(&self, file: &File) -> bool {
         self.hashes.binary_search(&file.hash).is_ok()
     }
 
-    /// True if the file is in the common record, but this rank must write the file's layouts and hints.
+    /// True if the file is in the common record of several ranks, but this rank must write the file's layouts and hints.
     pub(super) fn leaves_details_of(&self, file: &File) -> bool {
         self.mine.binary_search(&file.hash).is_ok()
     }

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 /// Signature of a user-defined operator, as MPI requires: new elements, accumulated elements, number of elements, datatype.
 pub(super) type Operator = unsafe extern "C" fn(*const c_void, *mut c_void, *const c_int, *const c_void);
 
-/// Reduction element that can be merged with others. Encoded as 64-bit words that contain their own length.
+/// Reduction element (data of one or more ranks) that can be merged with others. Encoded as 64-bit words that contain their own length.
 pub(super) trait Element: Sized {
     fn put(&self) -> Vec<u64>;
     fn take(words: &[u64]) -> Self;
@@ -30,7 +30,7 @@ fn write(words: &[u64], to: *mut c_void, at: usize) {
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr().cast::<u8>(), start.cast(), size_of_val(words)) };
 }
 
-/// Returns the encoded element that begins at word `at` of the buffer `from`.
+/// Returns the encoded reduction element that begins at word `at` of the buffer `from`.
 fn element<E: Element>(from: *const c_void, at: usize) -> Vec<u64> {
     let word = |i: usize| {
         let mut word = [0];

@@ -18,14 +18,14 @@ use trace_format::spread::{RankShare, Spread};
 #[derive(Clone, Copy)]
 pub(super) struct Rank<'a> {
     pub(super) rank: u32,
-    /// Hash of the name of the rank's node.
+    /// Hash of the name of the node on which the rank runs.
     pub(super) node: u64,
     pub(super) scale: &'a TickScale,
     /// Time at which the rank left the barrier that aligns the ranks' clocks, in ns since the rank's epoch.
     pub(super) sync_ns: u64,
 }
 
-/// Builds this rank's element of the MPI reduction from its counts and notes. `room`: capacity of the element.
+/// Builds this rank's element of the MPI reduction from its counts and notes. `room`: number of entries that the element has room for.
 pub(super) fn sums(rank: &Rank<'_>, room: Room, notes: &[(String, u64)], counted: &Counted, shared: &Shared) -> Sums {
     let mut streams: BTreeMap<u64, Counters> = BTreeMap::new();
     let mut shares: BTreeMap<u64, RankShare> = BTreeMap::new();

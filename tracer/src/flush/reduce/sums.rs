@@ -13,13 +13,14 @@ use super::table::{TABLE_HEAD, Table};
 use super::words::{COUNTERS, FILE, counters, file, put_counters, put_file};
 use crate::registry::DATATYPE_COUNTS;
 
-/// Capacity for streams per file that rank 0 lacks: more than twice the five streams of a file that is opened, sought, read, written and
-/// closed. Files that do not fit are not reduced: each rank writes its own record.
+/// Number of streams (operations, flags) that an element has room for, per file that rank 0 lacks: more than twice the five streams of a
+/// file that is opened, sought, read, written and closed. Files that do not fit are not reduced: each rank writes its own record.
 const STREAMS_PER_FILE: usize = 12;
-/// Capacity for (file, layer) pairs per file that rank 0 lacks: a file used through more layers may not fit and is then not reduced.
+/// Number of (file, I/O layer) pairs that an element has room for, per file that rank 0 lacks: a file used through more layers may not fit
+/// and is then not reduced.
 const PAIRS_PER_FILE: usize = 3;
 
-/// Capacity of a reduction element: number of entries of each kind.
+/// Capacity of a reduction element (data of one rank, or merged): number of entries of each kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) notes: usize,
@@ -30,11 +31,11 @@ pub(super) struct Room {
     pub(super) described: usize,
 }
 
-/// Maximum size of a reduction element, in bytes.
+/// Maximum size of a reduction element (data of one rank, or merged), in bytes.
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// Returns this capacity, increased by the capacity for `files` files that rank 0 lacks.
+    /// Returns this capacity of an element, increased by the capacity for `files` files that rank 0 lacks.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),
@@ -133,7 +134,7 @@ pub(super) mod tests {
     pub(in super::super) const ROOM: Room =
         Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
-    /// Builds an element of rank `rank` with entries for these keys.
+    /// Builds, for tests, an element of rank `rank` with entries for these keys.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
         let mut counters = [0; COUNTERS];
         put_counters(&Counters { segments: 1, bytes: u64::from(rank), ..Counters::default() }, &mut counters);

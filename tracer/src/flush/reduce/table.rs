@@ -2,19 +2,19 @@
 //! equal keys are merged. If there are too many keys, the smallest are kept and the table is marked. The kept keys are exact in any order
 //! of merging, since a key among the smallest overall is among the smallest of any part.
 
-/// Number of words before the first key: capacity, number of keys, and a flag (1 if keys were dropped).
+/// Number of 64-bit words before the first key of an encoded table: capacity, number of keys, and a flag (1 if keys were dropped).
 pub(super) const TABLE_HEAD: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table<const N: usize> {
     room: usize,
     pub(super) rows: Vec<(u64, [u64; N])>,
-    /// True if keys were dropped because the table was full.
+    /// True if rows were dropped because the table was full.
     pub(super) more: bool,
 }
 
 impl<const N: usize> Table<N> {
-    /// Builds a table of capacity `room` from rows sorted by key.
+    /// Builds a table with room for `room` rows from rows (key, record) sorted by key.
     pub(super) fn new(room: usize, rows: impl IntoIterator<Item = (u64, [u64; N])>) -> Self {
         let mut table = Self { room, rows: rows.into_iter().collect(), more: false };
         table.cut();

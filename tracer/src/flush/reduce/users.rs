@@ -4,13 +4,13 @@
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
-/// Number of 64-bit words per file in the table.
+/// Number of 64-bit words per file in the table, without the key.
 const USER: usize = 2;
-/// Minimum capacity of a table, in files.
+/// Minimum capacity of a rank's table of files that rank 0 lacks, in files.
 const LEAST: usize = 1 << 8;
-/// Maximum capacity of a table, in files.
+/// Maximum capacity of a rank's table of files that rank 0 lacks, in files.
 const MOST: usize = 1 << 13;
-/// Assumed number of files that only one rank uses, in case rank 0 has hardly any files.
+/// Number of files, assumed to be used by one rank each, for which the table has room even if rank 0 has hardly any files.
 const SOME: usize = 16;
 
 /// Odd multiplier with well-distributed bits (2^64 over the golden ratio), with which hashes are scrambled.
@@ -29,7 +29,7 @@ const fn hash(key: u64) -> u64 {
     hash ^ hash >> 32
 }
 
-/// Table of files that rank 0 lacks and their users, sorted by key.
+/// Table of the files that rank 0 lacks and the ranks that use them, sorted by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 

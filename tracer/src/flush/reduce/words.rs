@@ -9,7 +9,7 @@ use trace_format::spread::{Moments, RankShare, Spread};
 /// Offset, in ns, added to times relative to the barrier that aligns the ranks' clocks, so that times before the barrier stay positive.
 const BIAS: i64 = 1 << 62;
 
-/// Number of 64-bit words of an encoded [`Counters`].
+/// Number of 64-bit words of the encoded [`Counters`] of a stream.
 pub(super) const COUNTERS: usize = 20;
 /// Number of 64-bit words of an encoded [`Profile`] and [`Spread`] together.
 pub(super) const FILE: usize = 12 + 2 * (1 + 3 * TRACKED) + 11;
@@ -26,7 +26,7 @@ pub(super) fn since_epoch(aligned: u64, sync_ns: u64) -> u64 {
     u64::try_from((aligned as i64).wrapping_sub(BIAS).wrapping_add(sync_ns as i64)).unwrap_or(0)
 }
 
-/// Returns a copy of the profile with `change` applied to each of its times.
+/// Returns a copy of the profile with `change` applied to the start times of the slowest read and write.
 pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Profile {
     let change = |slowest: Slowest| match slowest == Slowest::default() {
         true => slowest,
@@ -35,7 +35,7 @@ pub(super) fn with_starts(profile: Profile, change: impl Fn(u64) -> u64) -> Prof
     Profile { slowest_read: change(profile.slowest_read), slowest_write: change(profile.slowest_write), ..profile }
 }
 
-/// Writer of consecutive 64-bit words.
+/// Writer of consecutive 64-bit words of an encoded record.
 struct Put<'a>(std::slice::IterMut<'a, u64>);
 
 impl Put<'_> {
@@ -48,7 +48,7 @@ impl Put<'_> {
     }
 }
 
-/// Reader of consecutive 64-bit words; returns zeros after the last word.
+/// Reader of consecutive 64-bit words of an encoded record; returns zeros after the last word.
 struct Take<'a>(std::slice::Iter<'a, u64>);
 
 impl Take<'_> {

@@ -49,7 +49,7 @@ impl Description {
         }
     }
 
-    /// True if the turn of `mover` prevents the reuse of this record for another file.
+    /// True if the turn (right to move the position) of `mover` prevents the reuse of this record for another file.
     #[inline(always)]
     fn is_kept_by(&self, mover: &Mover) -> bool {
         threads::is_single()
@@ -71,9 +71,9 @@ impl Description {
         self.moving_among_threads()
     }
 
-    /// Takes the turn in a process with one thread. If another turn has not ended, a signal handler interrupted that call or left it by a
-    /// jump. The kernel is then asked for the position, since that call may have moved it or not. An interrupted call gets its turn back
-    /// with [`NESTED`].
+    /// Takes the turn (right to move the position) in a process with one thread. If another turn has not ended, a signal handler
+    /// interrupted that call or left it by a jump. The kernel is then asked for the position, since that call may have moved it or not. An
+    /// interrupted call gets its turn back with [`NESTED`].
     #[inline(always)]
     fn moving_alone(&self) -> Mover {
         let owner = frame_number();
@@ -83,7 +83,8 @@ impl Description {
         if other == 0 { mover } else { mover.after(other & !NESTED) }
     }
 
-    /// Takes this thread's turn like [`Self::moving`], but even if others move the position: for C streams, whose own lock cannot be held safely.
+    /// Takes this thread's turn (right to move the position) like [`Self::moving`], but even if others move the position: for C streams,
+    /// whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -119,7 +120,8 @@ impl Description {
         Mover { owner: me, ..Mover::NONE }
     }
 
-    /// Ends the turn of a call on `target` that moved `bytes` bytes (`appended`: to the end of the file). Returns the call's start offset.
+    /// Ends the turn (right to move the position) of a call on `target` that moved `bytes` bytes (`appended`: to the end of the file).
+    /// Returns the call's start offset.
     #[inline(always)]
     pub(crate) fn moved(&self, mover: Mover, target: Target, bytes: i64, appended: bool) -> Placed {
         let follows = self.kind.load(Ordering::Relaxed) == Position::Followed as u8;
@@ -134,16 +136,16 @@ impl Description {
         placed
     }
 
-    /// Ends a turn during which another thread (which took the turn over) or a signal handler may have moved the position, and marks the
-    /// offset `placed` as an estimate.
+    /// Ends a turn (right to move the position) during which another thread (which took the turn over) or a signal handler may have moved
+    /// the position, and marks the offset `placed` as an estimate.
     #[cold]
     fn moved_meanwhile(&self, mover: &Mover, target: Target, placed: &mut Placed) {
         *placed = Placed::about(placed.offset, placed.offset >= 0);
         self.look_again(mover, target);
     }
 
-    /// Ends a turn during which a signal handler moved the position: asks the kernel for the position until no handler moves it meanwhile.
-    /// With several threads the kernel is not asked, since each thread counts its own bytes.
+    /// Ends a turn (right to move the position) during which a signal handler moved the position: asks the kernel for the position until no
+    /// handler moves it meanwhile. With several threads the kernel is not asked, since each thread counts its own bytes.
     #[cold]
     fn look_again(&self, mover: &Mover, target: Target) {
         if !threads::is_single() {
@@ -188,7 +190,7 @@ impl Description {
         (end - bytes).max(0)
     }
 
-    /// Returns the position in bytes; asks the kernel if necessary. Preserves errno.
+    /// Returns the file position in bytes; asks the kernel if necessary. Preserves errno.
     pub(crate) fn position_asked(&self, target: Target) -> i64 {
         match self.position(false) {
             trace_format::segment::NO_OFFSET => self.moved_by_others(&Mover::AMONG_OTHERS, target, 0),
@@ -196,7 +198,7 @@ impl Description {
         }
     }
 
-    /// Ends the turn of a call that has not moved this description's position.
+    /// Ends the turn (right to move the position) of a call that has not moved this description's position.
     #[inline(always)]
     pub(crate) fn settle(&self, mover: Mover) {
         if !self.ends(&mover) {
@@ -204,7 +206,7 @@ impl Description {
         }
     }
 
-    /// Ends the turn of a call on `target` that has set the position.
+    /// Ends the turn (right to move the position) of a call on `target` that has set the position.
     pub(crate) fn settle_moved(&self, mover: &Mover, target: Target) {
         if !self.ends(mover) {
             let errno = crate::errno::save();
@@ -213,7 +215,8 @@ impl Description {
         }
     }
 
-    /// Ends a turn. Returns false if another thread has taken the turn over, or a signal handler of this thread has moved the position meanwhile.
+    /// Ends a turn (right to move the position). Returns false if another thread has taken the turn over, or a signal handler of this
+    /// thread has moved the position meanwhile.
     #[inline(always)]
     fn ends(&self, mover: &Mover) -> bool {
         let Mover { owner, before, .. } = *mover;
@@ -228,8 +231,8 @@ impl Description {
         self.mover.compare_exchange(owner, before, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Ends a turn during which a signal handler of this thread has moved the position. Does nothing if another thread has taken the turn
-    /// over.
+    /// Ends a turn (right to move the position) during which a signal handler of this thread has moved the position. Does nothing if
+    /// another thread has taken the turn over.
     #[cold]
     fn turn_was_lost(&self, mover: &Mover) {
         let interrupted = mover.owner | NESTED;
@@ -237,36 +240,38 @@ impl Description {
     }
 }
 
-/// Number of checks of another thread's turn after which this thread starts to yield the processor. Spinning costs nothing extra if the
-/// other thread holds the kernel's or the stream's lock anyway.
+/// Number of checks of another thread's turn (right to move the position) after which this thread starts to yield the processor. Spinning
+/// costs nothing extra if the other thread holds the kernel's or the stream's lock anyway.
 const SPINS: u32 = 64;
-/// Number of checks of another thread's turn after which this thread starts to sleep between checks.
+/// Number of checks of another thread's turn (right to move the position) after which this thread starts to sleep between checks.
 const YIELDS: u32 = 2_000;
-/// Number of checks of another thread's turn after which this thread takes the turn over, at least 0.2 s after the first check.
+/// Number of checks of another thread's turn (right to move the position) after which this thread takes the turn over, at least 0.2 s after
+/// the first check.
 const NAPS: u32 = YIELDS + 4_000;
 const NAP_NS: i64 = 50_000;
 
-/// Turn of a call: the right to move the file position of an open file description.
+/// Turn of a call: its right to move the file position of an open file description.
 pub(crate) struct Mover {
     /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn was taken.
     owner: u32,
-    /// Value of [`Description::mover`] when the turn ends: 0, or the number of the interrupted owner with [`NESTED`].
+    /// Value that [`Description::mover`] gets when the turn ends: 0, or the interrupted owner's number with [`NESTED`].
     before: u32,
     /// True if the position must be taken from the kernel when the turn ends.
     asks: bool,
-    /// True if no other thread can be in a call that moves the position. False if the turn was taken over or others take no turns.
+    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over or others take no turns.
     alone: bool,
-    /// True if a signal handler makes the call and interrupted this thread's own turn.
+    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn.
     is_inner: bool,
 }
 
 impl Mover {
-    /// No turn, because the process has one thread.
+    /// No turn (exclusive right to move the position) is needed, because the process has one thread.
     const NONE: Self = Self { owner: 0, before: 0, asks: false, alone: true, is_inner: false };
-    /// No turn, because others move the position without serialization.
+    /// No turn (exclusive right to move the position) is taken, because others move the position without one.
     const AMONG_OTHERS: Self = Self { alone: false, ..Self::NONE };
 
-    /// Returns this turn, taken before the turn of `other` has ended: a signal handler interrupted that call, or left it by a jump.
+    /// Returns this turn (right to move the position), taken before the turn of `other` has ended: a signal handler interrupted that call,
+    /// or left it by a jump.
     #[cold]
     const fn after(self, other: u32) -> Self {
         let before = if is_within(self.owner, other) { other | NESTED } else { 0 };

@@ -11,12 +11,12 @@ use crate::registry::{self, DataSet};
 use crate::{mpi, tls};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-/// State of a data set just opened: determines which HDF5 queries about it are possible.
+/// State of a data set just opened: determines what HDF5 can be asked about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
-    /// The data set is open, and HDF5 knows its path.
+    /// The HDF5 data set is open, and HDF5 knows its path.
     Named,
-    /// The data set is open, but has no path yet.
+    /// The HDF5 data set is open, but has no path yet.
     Nameless,
     /// The data set is opened asynchronously: it may be open only after the program has waited for `events`, and a query might wait for
     /// them too. `datatype` and `space` are those of a data set being created, else 0.
@@ -183,7 +183,7 @@ hooks! {
     /// Wraps H5Dopen of HDF5 1.8 and later.
     H5Dopen2(location: Hid, name: *const c_char, access: Hid) -> Hid
         = |library, real| opening(library, &HDF5_OPEN_DATA_SET, Opened::Named, (location, name), real);
-    /// Wraps H5Dcreate of HDF5 1.6, which libraries still export.
+    /// Wraps H5Dcreate of HDF5 1.6 (create a data set), which libraries still export.
     H5Dcreate1(location: Hid, name: *const c_char, datatype: Hid, space: Hid, creation: Hid) -> Hid
         = |library, real| opening(library, &HDF5_CREATE_DATA_SET, Opened::Named, (location, name), real);
     /// Wraps H5Dcreate of HDF5 1.8 and later.

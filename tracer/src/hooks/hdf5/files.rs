@@ -53,7 +53,7 @@ fn closing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs and records a flush; `id` may be any object of the file.
+/// Runs and records `call`, which flushes the file of the HDF5 object `id`.
 fn flushing(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     if let Some(done) = done.filter(|_| result >= 0) {

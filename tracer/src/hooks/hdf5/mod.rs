@@ -18,7 +18,8 @@ use trace_format::op::Layer;
 /// Return value of a wrapped function if no HDF5 library is found.
 const MISSING: i32 = -1;
 
-/// HDF5 call that has returned and was not nested: its end time in clock ticks, and the errno to restore when the tracer is done.
+/// HDF5 call that has returned and was not made inside another call: its end time in clock ticks, and the errno to restore when the tracer
+/// is done.
 struct Done {
     thread: &'static Thread,
     timer: Call,

@@ -14,7 +14,7 @@ use crate::registry::{DataSet, Transfer};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use trace_format::meta::Selection;
 
-/// Operations to record for a function: [independent transfer, collective transfer].
+/// Operations as which an HDF5 function is recorded: [independent transfer, collective transfer].
 type Forms = [&'static Op; 2];
 
 const READ: Forms = [&HDF5_READ, &HDF5_READ_ALL];
@@ -24,7 +24,7 @@ const WRITE_MULTI: Forms = [&HDF5_WRITE_MULTI, &HDF5_WRITE_MULTI_ALL];
 const READ_ASYNC: Forms = [&HDF5_READ_ASYNC, &HDF5_READ_ASYNC_ALL];
 const WRITE_ASYNC: Forms = [&HDF5_WRITE_ASYNC, &HDF5_WRITE_ASYNC_ALL];
 
-/// Arguments of a transfer for one data set.
+/// Arguments of an HDF5 transfer for one data set.
 #[derive(Clone, Copy)]
 struct Part {
     data_set: Hid,
@@ -33,7 +33,7 @@ struct Part {
     file_space: Hid,
 }
 
-/// Argument arrays of a call that transfers several data sets.
+/// Argument arrays of an HDF5 call that transfers several data sets.
 #[derive(Clone, Copy)]
 struct Lists {
     count: usize,

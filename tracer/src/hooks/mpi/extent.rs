@@ -8,28 +8,29 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Source of the start offset of an MPI-IO transfer.
+/// Kind of position at which an MPI-IO transfer starts.
 #[derive(Clone, Copy)]
 pub(super) enum Where {
-    /// Explicit offset in the file view, in etypes.
+    /// At an explicit offset in the file view, in etypes.
     Explicit(i64),
-    /// Individual file pointer of the rank.
+    /// At the rank's individual file pointer.
     Individual,
-    /// Shared file pointer. MPI-IO cannot read it without moving it for other ranks; the offsets of the nested POSIX calls reveal it.
+    /// At the shared file pointer of all ranks. MPI-IO cannot read it without moving it for other ranks; the offsets of the nested POSIX
+    /// calls reveal it.
     Shared,
 }
 
-/// Start offset of an MPI-IO transfer, if known before the call.
+/// Start offset of an MPI-IO transfer, as known before the call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
-    /// Offset in the file view, in etypes, or [`NO_OFFSET`].
+    /// Start offset in the file view, in etypes, or [`NO_OFFSET`].
     pub(crate) in_view: i64,
-    /// Offset in bytes from the start of the file, or [`NO_OFFSET`].
+    /// Start offset in bytes from the start of the file, or [`NO_OFFSET`].
     pub(crate) in_file: i64,
 }
 
 impl Where {
-    /// Determines the start offset in the file view and in the file.
+    /// Determines the start offset of a transfer, in the file view and in the file.
     pub(super) fn find(self, handle: Handle, file: &MpiFile) -> Begin {
         let in_view = match self {
             Self::Explicit(offset) => offset,
@@ -64,7 +65,7 @@ pub(super) fn status_bytes(world: &World, status: *const c_void) -> u64 {
     u64::try_from(bytes).unwrap_or(0)
 }
 
-/// Returns the requested number of bytes: `count` items of `datatype`.
+/// Returns the number of bytes that a transfer requests: `count` items of `datatype`.
 pub(super) fn asked_bytes(datatype: Handle, count: i64) -> u64 {
     let mut size = 0;
     if api().type_size(datatype, &raw mut size) != SUCCESS {

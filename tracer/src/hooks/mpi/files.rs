@@ -39,7 +39,7 @@ fn canonical_kept(name: *const c_char) -> Option<([u8; PATH_BYTES], usize)> {
     path
 }
 
-/// Records a failed call on a file name; `code` is the MPI error code.
+/// Records a failed MPI-IO call on a file name; `code` is the MPI error code.
 #[cold]
 pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)>, op: &'static Op, code: c_int) {
     let errno = crate::errno::save();
@@ -51,7 +51,7 @@ pub(super) fn failed_on_name(timer: Call, path: Option<([u8; PATH_BYTES], usize)
     errno.restore();
 }
 
-/// Records a failed call on an open file; `offset` is where the access would have begun, `code` is the MPI error code.
+/// Records a failed MPI-IO call on an open file; `offset` is where the access would have begun, `code` is the MPI error code.
 #[cold]
 pub(super) fn failed(timer: Call, file: &MpiFile, op: &'static Op, offset: i64, code: c_int) {
     if let Some(world) = world() {
@@ -152,7 +152,7 @@ pub(super) fn on_file(
     result
 }
 
-/// Records the view that the program set on the file.
+/// Records the MPI file view that the program has set on the file.
 fn viewed(file: &MpiFile, etype: Handle, filetype: Handle) {
     if let Some(world) = world() {
         file.set_view(world.datatype(etype), world.datatype(filetype), world.viewed(etype, filetype));

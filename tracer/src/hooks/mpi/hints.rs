@@ -8,9 +8,9 @@ use crate::tls::Thread;
 use std::ffi::{CStr, c_int};
 use trace_format::meta::HintOrigin;
 
-/// Buffer size for a hint's key, in bytes; `MPI_MAX_INFO_KEY` is at most 255.
+/// Buffer size for a hint's key, in bytes: ample, since `MPI_MAX_INFO_KEY` is at most 255.
 const KEY_BYTES: usize = 512;
-/// Buffer size for a hint's value, in bytes; `MPI_MAX_INFO_VAL` is at most 1024.
+/// Buffer size for a hint's value, in bytes: ample, since `MPI_MAX_INFO_VAL` is at most 1024.
 const VALUE_BYTES: usize = 2048;
 /// Environment variables that set parameters of Open MPI's I/O.
 const PARAMETERS: [&CStr; 7] = [
@@ -23,10 +23,10 @@ const PARAMETERS: [&CStr; 7] = [
     c"OMPI_MCA_io_ompio_max_aggregators_ratio",
 ];
 const PARAMETER: &[u8] = b"OMPI_MCA_";
-/// Maximum number of hints read from one info object.
+/// Maximum number of MPI-IO hints read from one info object.
 const MOST_KEYS: c_int = 64;
 
-/// Records the hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.
+/// Records the MPI-IO hints of the open file `handle`: requested ones in the info object `asked`, and those in effect.
 pub(super) fn note(thread: &Thread, comm: Handle, asked: Handle, handle: Handle, file: &'static crate::registry::File) {
     let (Some(world), Some(details)) = (world(), mpi_details_of(file)) else { return };
     thread.while_asking(|| {

@@ -15,7 +15,7 @@ mod sync_points;
 
 use crate::real::Slot;
 
-/// Tables of the wrapped functions that every MPI library has.
+/// Tables of the wrapped MPI functions that every MPI library has.
 pub(super) const FAMILIES: [&[&Slot]; 9] = [
     init_finalize::LIFE,
     files::FILES,

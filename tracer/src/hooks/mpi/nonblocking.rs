@@ -18,7 +18,7 @@ use crate::{clock, errno, tls};
 use std::ffi::{c_int, c_void};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, which submits a nonblocking operation, and remembers the request.
+/// Runs `call`, which submits a nonblocking MPI-IO operation, and remembers the request.
 fn submitting(
     handle: Handle,
     op: &'static Op,

@@ -18,7 +18,7 @@ fn shared_position(handle: Handle, file: &MpiFile, offset: i64, whence: c_int) -
     if from_start { byte_offset(handle, file, offset) } else { NO_OFFSET }
 }
 
-/// Returns (offset, length) to record for a call that sets the file size. Forgets the cached file size, which is outdated.
+/// Returns (offset, length) to record for an MPI-IO call that sets the file size. Forgets the cached file size, which is outdated.
 fn sized(file: &MpiFile, size: i64) -> (i64, u64) {
     file.size_seen.store(0, Ordering::Relaxed);
     (NO_OFFSET, u64::try_from(size).unwrap_or(0))

@@ -19,7 +19,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Runs `call`, a `_begin` call, and stores the start time and offset of the operation.
+/// Runs `call`, the `_begin` part of a split collective call, and stores the start time and offset of the operation.
 fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call() };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call() };
@@ -44,7 +44,7 @@ fn beginning(handle: Handle, op: &'static Op, datatype: Handle, place: Where, ca
     result
 }
 
-/// Runs `call`, an `_end` call, and records the whole operation as `op`.
+/// Runs `call`, the `_end` part of a split collective call, and records the whole operation as `op`.
 fn ending(handle: Handle, op: &'static Op, status: *mut c_void, call: impl FnOnce(*mut c_void) -> c_int) -> c_int {
     let Some(thread) = admission::thread().filter(|thread| !thread.mpi.is_set()) else { return call(status) };
     let (Some(file), Some(world)) = (handles::find_mpi_file(handle), world()) else { return call(status) };

@@ -17,8 +17,8 @@ fn key_of(block: *const aiocb) -> Key {
     Key { owner: 0, mark: block as u64 }
 }
 
-/// Records that `block` is about to be submitted; returns its target if the file is recorded. The C library's threads may use the
-/// descriptor at any time until the operation is complete.
+/// Records that `block`, an aio(7) control block, is about to be submitted; returns its target if the file is recorded. The C library's
+/// threads may use the descriptor at any time until the operation is complete.
 fn submit(block: *const aiocb, op: &'static Op) -> Option<Sent> {
     // SAFETY: the program's own control block, which the C library reads unchecked.
     let about = unsafe { block.as_ref() }?;
@@ -46,7 +46,7 @@ fn submitting(block: *const aiocb, op: &'static Op, call: impl FnOnce() -> c_int
     result
 }
 
-/// Returns the result of aio_error(3) for `block`.
+/// Returns the state of the operation of control block `block`, by aio_error(3).
 fn error_of(block: *const aiocb) -> c_int {
     let address = slots::aio_error.0.address();
     if address.is_null() {
@@ -59,7 +59,7 @@ fn error_of(block: *const aiocb) -> c_int {
     unsafe { function(block) }
 }
 
-/// Checks which of the listed operations are complete by now, and stores the current time for each.
+/// Checks which of the listed aio(7) operations are complete by now, and stores the current time for each.
 fn look_at(list: *const *const aiocb, count: c_int) {
     let (now, errno) = (clock::of_call(), errno::save());
     for block in blocks(list, count) {

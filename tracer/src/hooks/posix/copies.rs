@@ -24,7 +24,7 @@ impl End {
         Self { place, op, target: handles::descriptor(number) }
     }
 
-    /// Returns the open file description whose file position the call moves, if any.
+    /// Returns the open file description whose file position the copy moves, if any.
     fn moving(&self) -> Option<&'static Description> {
         self.target.map(|target| target.description).filter(|_| self.place.is_null())
     }

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 pub(super) struct Control {
     data: u64,
     key: u32,
-    /// Flags as in pwritev2(2) (RWF_...).
+    /// Flags of the operation as in pwritev2(2) (RWF_...).
     call_flags: i32,
     opcode: u16,
     priority: i16,
@@ -52,7 +52,8 @@ pub(super) struct Event {
     second: i64,
 }
 
-/// Returns the operation to record for an IOCB_CMD_... opcode; `None` if operations with this opcode are not recorded.
+/// Returns the operation to record for an IOCB_CMD_... opcode of Linux asynchronous I/O; `None` if operations with this opcode are not
+/// recorded.
 fn op_of(opcode: u16) -> Option<&'static Op> {
     match opcode {
         0 | 7 => Some(&POSIX_IO_SUBMIT_READ),
@@ -63,11 +64,11 @@ fn op_of(opcode: u16) -> Option<&'static Op> {
     }
 }
 
-/// Upper bound of the number of operations per call (fs.aio-max-nr is 65,536 by default).
+/// Upper bound of the number of operations per io_submit(2) call (fs.aio-max-nr is 65,536 by default).
 const MOST: usize = 1 << 20;
 /// Number of operations for which every context has room (Linux, fs/aio.c: `aio_setup_ring`).
 const FEW: usize = 64;
-/// Number of operations submitted so far; gives each operation its sequence number (turn).
+/// Number of operations submitted by io_submit(2) so far; gives each operation its sequence number (turn).
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
 /// Completion ring: `struct aio_ring` (Linux, fs/aio.c); its address is the context's ID.
@@ -104,11 +105,11 @@ struct Submission {
     list: *const *const Control,
     /// Sequence number of the first operation of the call.
     turn: u64,
-    /// Number of leading blocks that are already in the table of pending operations.
+    /// Number of control blocks, from the first on, that are already in the table of pending operations.
     noted: usize,
     /// Indices of the first `FEW` operations of the call in the table of pending operations.
     places: [u16; FEW],
-    /// First operation on a recorded file: its index in the list, and its target.
+    /// First operation of the call on a recorded file: its index in the list, and its target.
     first: Option<(usize, Sent)>,
     pages: Pages,
 }
@@ -334,7 +335,7 @@ pub(in crate::hooks) fn resolve() {
     }
 }
 
-/// Return value of a libaio function that the loaded library lacks.
+/// Return value of a libaio function that the loaded libaio lacks.
 const MISSING: c_int = -libc::ENOSYS;
 
 hooks! { KERNEL_AIO, missing = MISSING;

@@ -20,7 +20,7 @@ static MREMAP: Slot = slot!("mremap");
 
 pub(crate) static MAPS: &[&Slot] = &[&MMAP, &MUNMAP, &MSYNC, &MREMAP];
 
-/// Converts the result of a system call to an address. An error needs no conversion, since syscall(2) has set errno.
+/// Converts the result of a system call such as mmap(2) to an address. An error needs no conversion, since syscall(2) has set errno.
 fn mapped(result: c_long) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(result as usize)
 }
@@ -30,7 +30,7 @@ fn whole_pages(length: size_t) -> size_t {
     length.checked_next_multiple_of(mappings::page_bytes()).unwrap_or(length)
 }
 
-/// Makes the end of a call at time `at` (clock ticks) on the mapped range `part`.
+/// Makes the record of the end of a call at time `at` (clock ticks) on the mapped range `part`.
 fn end_of(part: &Mapping, at: u64) -> End {
     End { at, placed: Placed::at(part.offset), length: part.length as u64 }
 }

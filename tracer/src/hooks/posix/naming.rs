@@ -39,14 +39,14 @@ pub(super) fn unsharing<T: Into<i64> + Copy>(flags: c_int, call: impl FnOnce() -
     result
 }
 
-/// Runs `call`, which may mount a file system, and invalidates cached names.
+/// Runs `call`, which may mount a file system, and invalidates cached path names.
 #[inline(always)]
 pub(super) fn mounting<T>(call: impl FnOnce() -> T) -> T {
     lifecycle::before_names_change();
     changing(call)
 }
 
-/// Runs `call`, which unmounts `target`, and invalidates cached names.
+/// Runs `call`, which unmounts `target`, and invalidates cached path names.
 #[inline(always)]
 pub(super) fn unmounting(target: *const c_char, call: impl Fn() -> c_int) -> c_int {
     changing(|| own_directories::unmounting(target, call))

@@ -6,25 +6,25 @@ use crate::{errno, process, sys};
 use libc::iovec;
 use std::mem::MaybeUninit;
 
-/// Result of probing memory.
+/// Result of probing if memory is readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Readable,
     Unreadable,
-    /// Unknown: the kernel may not be asked.
+    /// Unknown if the memory is readable: the kernel may not be asked (seccomp).
     NotAsked,
 }
 
 /// Maximum number of pages per probe of memory.
 const MOST: usize = 32;
-/// Smallest page size, in bytes.
+/// Smallest page size of the supported processors, in bytes.
 const PAGE_BYTES: usize = 4096;
 
 /// Pages of memory to be probed together.
 pub(super) struct Pages {
     pages: [MaybeUninit<iovec>; MOST],
     count: usize,
-    /// Address of the last page that was found to be readable; `usize::MAX` if none.
+    /// Address of the page of memory that was last found to be readable; `usize::MAX` if none.
     known: usize,
 }
 
@@ -38,7 +38,8 @@ impl Pages {
         self.pages[..count].iter().map(|page| unsafe { page.assume_init() }.iov_base.addr())
     }
 
-    /// Adds the pages of a memory range that is not longer than one page. Returns false, and adds nothing, if there is no room.
+    /// Adds the pages of a memory range that is not longer than one page. Returns false, and adds nothing, if no more pages can be probed
+    /// together.
     pub(super) fn add(&mut self, address: usize, bytes: usize) -> bool {
         let pages = [address, address.saturating_add(bytes - 1)].map(|byte| byte & !(PAGE_BYTES - 1));
         if self.count + 2 > MOST {

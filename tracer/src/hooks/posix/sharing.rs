@@ -28,7 +28,7 @@ extern "C" fn before_clone(_run: *const c_void, _stack: *const c_void, flags: c_
     CLONE_SLOT.address()
 }
 
-/// Minimum size of `struct clone_args`, in bytes (CLONE_ARGS_SIZE_VER0); the structure begins with the flags.
+/// Size of the shortest `struct clone_args`, in bytes (CLONE_ARGS_SIZE_VER0); every version begins with the flags.
 const ARGUMENTS_BYTES: usize = 64;
 
 /// Prepares for a vfork(2), clone(2) or clone3(2) made through syscall(2); `first` and `second` are the call's first two arguments.

@@ -154,7 +154,7 @@ fn pointer<T>(register: usize) -> *mut T {
     std::ptr::with_exposed_provenance_mut(register)
 }
 
-/// Makes and records a system call that is in the table.
+/// Makes and records a system call that is in the table of recorded system calls.
 unsafe extern "C" fn recorded(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     // SAFETY: passes the caller's own arguments.
     let call = || unsafe { next(number, [a, b, c, d, e, f]) };
@@ -171,7 +171,7 @@ macro_rules! table {
         |$number:ident, $registers:pat_param, $call:ident| { $($begin:tt)* }
         $($(#[$cfg:meta])* $($name:path)|+ => $done:expr,)+
     ) => {
-        /// Action by system call number: 0 passes the call on, 1 records it, 2 notes it and passes it on.
+        /// Action of the wrapped syscall(2), by system call number: 0 passes the call on, 1 records it, 2 notes it and passes it on.
         static IS_RECORDED: [u8; NUMBERS] = {
             let mut table = [0; NUMBERS];
             $($(#[$cfg])* { $(table[$name as usize] = 1;)+ })+

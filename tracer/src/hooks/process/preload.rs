@@ -14,7 +14,7 @@ const LIBRARY: &[u8] = b"libdxt_tracer.so";
 /// Maximum length of the changed variable, in bytes, including its name and NUL.
 const MOST_BYTES: usize = 1024;
 
-/// Runs `call` with the changed environment, or with `None` if `environment` needs no change.
+/// Runs `call` with a copy of `environment` whose LD_PRELOAD lacks the tracer, or with `None` if `environment` needs no change.
 pub(super) fn with<T>(
     fate: Fate,
     name: impl FnOnce() -> &'static [u8],

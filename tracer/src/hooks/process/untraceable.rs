@@ -19,14 +19,14 @@ const HEAD_BYTES: usize = size_of::<libc::Elf64_Ehdr>();
 /// Null-terminated array of strings, as in exec(3).
 pub(super) type Strings = *const *const c_char;
 
-/// Program that is about to run.
+/// Program that is about to run, as the call names it.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
-    /// File given by a path relative to this directory descriptor; the path is null if unknown.
+    /// Program file given by a path relative to this directory descriptor; the path is null if unknown.
     At(c_int, *const c_char),
-    /// Name of a file for which execvp(3) searches in PATH.
+    /// Name of a program for which execvp(3) searches in PATH.
     Searched(*const c_char),
-    /// File given by an open descriptor.
+    /// Program file given by an open descriptor.
     Open(c_int),
 }
 
@@ -40,7 +40,7 @@ impl Program {
     }
 }
 
-/// Effect of preloading the tracer into a program.
+/// Effect that preloading the tracer into a program would have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The program can be traced, judging by its file.
@@ -150,7 +150,7 @@ pub(super) fn current() -> Strings {
     unsafe { environ }
 }
 
-/// Iterates over the variables of `environment`, which may be null.
+/// Iterates over the variables (`NAME=value`) of `environment`, which may be null.
 pub(super) fn variables(environment: Strings) -> impl Iterator<Item = &'static CStr> {
     (!environment.is_null()).then(|| strings(environment)).into_iter().flatten()
 }

@@ -137,13 +137,13 @@ impl Fields {
         self.flags & ERROR != 0
     }
 
-    /// Returns the buffer pointers that every transfer moves.
+    /// Returns the stream's buffer pointers, of which every transfer moves at least one.
     #[inline(always)]
     pub(super) fn marks(&self) -> Marks {
         [self.read_ptr, self.read_end, self.write_base, self.write_ptr]
     }
 
-    /// True if the buffer holds bytes that are still to be written or read.
+    /// True if the stream's buffer holds bytes that are still to be written or read.
     #[inline(always)]
     pub(super) fn waiting(&self) -> bool {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
@@ -161,7 +161,7 @@ impl Fields {
     }
 }
 
-/// Returns the stream's descriptor; negative for streams without a descriptor (fmemopen, fopencookie). Does not call fileno(3), since the
+/// Returns the stream's descriptor; negative for C streams without a descriptor (fmemopen, fopencookie). Does not call fileno(3), since the
 /// wrapper of fileno(3) would treat the call as the program's.
 #[inline(always)]
 pub(super) fn number_of(stream: *mut FILE) -> c_int {

@@ -1,5 +1,5 @@
-//! Wraps fileno(3), which is not recorded. Once the program knows the number of a stream's descriptor, it may move the descriptor's file
-//! position itself.
+//! Wraps fileno(3), which is not recorded. Once the program knows the number of a stream's descriptor, it may move the file position
+//! itself: from then on, the cached position is trusted only while the stream's buffer holds bytes.
 #![expect(unsafe_code, reason = "C functions")]
 
 use crate::handles::{self, Trust};

@@ -12,9 +12,9 @@ unsafe extern "C" {
     fn __fpending(stream: *mut FILE) -> size_t;
 }
 
-/// State of a stream before a call moves it.
+/// State of a C stream (position and buffer) before a call moves its position.
 pub(super) struct Before {
-    /// Position of the next byte to read or write; -1 if unknown.
+    /// File position of the next byte to read or write; -1 if unknown.
     pub(super) offset: i64,
     /// Snapshot of the stream's fields; `None` if the tracer cannot interpret them.
     pub(super) fields: Option<Fields>,

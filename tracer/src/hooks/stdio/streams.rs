@@ -15,24 +15,24 @@ use libc::{FILE, c_char, c_int, c_long, fpos_t, off_t};
 use trace_format::meta::LayoutMoment;
 use trace_format::segment::NO_OFFSET;
 
-/// Origin of the descriptor of a stream that was opened.
+/// Origin of the descriptor of a C stream that was opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// The call created the descriptor; nothing else knows its number.
+    /// The opening call created the descriptor; nothing else knows its number.
     New,
-    /// The call created the descriptor, but the program may know its number.
+    /// The opening call created the descriptor, but the program may know its number.
     Reopened,
-    /// The program passed the descriptor to the call.
+    /// The program passed the descriptor to the opening call.
     Given,
 }
 
-/// Object on which a stream is opened.
+/// File or other object on which a C stream is opened.
 #[derive(Clone, Copy)]
 enum Named {
     /// File path; null for freopen(3) without a new path.
     Path(*const c_char),
     Descriptor(c_int),
-    /// Object without a name, such as a temporary file.
+    /// Object without a path, such as a temporary file.
     Nothing,
 }
 
@@ -45,7 +45,7 @@ impl Named {
         }
     }
 
-    /// Returns the requested path as arguments of open(2), if the object has a path.
+    /// Returns the requested path in the form of arguments of open(2); `None` without a path.
     fn asked(self) -> Option<Asked> {
         match self {
             Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
@@ -68,7 +68,7 @@ fn opening_failed(timer: Call, named: Named) {
     errno.restore();
 }
 
-/// Runs and records `call`, which opens a stream on the object `named`.
+/// Runs and records `call`, which opens a C stream on the object `named`.
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let stream = call();

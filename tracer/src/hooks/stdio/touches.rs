@@ -30,7 +30,7 @@ fn moving<T>(stream: *mut FILE, call: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `call`, which code inlined from the C headers calls when the buffer is empty or full. The bytes that the inlined code has moved
-/// since the last call, and `bytes` of this call, are counted but get no segment.
+/// since the last call, and `bytes` of this call, are counted but not recorded as a call.
 fn refilling(stream: *mut FILE, bytes: u64, call: impl FnOnce() -> c_int) -> c_int {
     let description = match stream.is_null() || admission::thread().is_none() {
         true => None,

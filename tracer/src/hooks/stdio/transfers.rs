@@ -1,4 +1,4 @@
-//! Records all stdio calls that transfer bytes.
+//! Records stdio calls that transfer bytes, with position and number of bytes.
 #![expect(unsafe_code, reason = "ferror(3), feof(3)")]
 
 use super::fields::{self, Fields};
@@ -16,7 +16,7 @@ pub(super) enum Moved {
     Bytes(u64),
     /// At least this many bytes; the stream's position gives the number. More may have moved before the call failed or hit the end of file.
     AtLeast(u64),
-    /// Unknown from the result, only from the stream's position; the call has not failed.
+    /// Known only from the stream's position, not from the call's result; the call has not failed.
     Unknown,
     /// Between `least` and `limit` bytes were read; the call does not report how many.
     Within {
@@ -27,7 +27,7 @@ pub(super) enum Moved {
 }
 
 impl Moved {
-    /// Returns the lower bound of the bytes transferred; -1 if the call may have failed without transferring any byte.
+    /// Returns the lower bound of the bytes that a stdio call transferred; -1 if the call may have failed without transferring any byte.
     #[cold]
     fn least(&self) -> i64 {
         match *self {
@@ -39,7 +39,7 @@ impl Moved {
     }
 }
 
-/// Returns the target of the stream's descriptor, if its file is recorded.
+/// Returns the target (open file description) of the stream's descriptor, if its file is recorded.
 #[inline(always)]
 pub(super) fn target_of(stream: *mut FILE) -> Option<Target> {
     if stream.is_null() {
@@ -158,7 +158,7 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the bytes read by a call that needed only the stream's buffer; `None` if the call may have refilled the buffer.
+/// Returns the bytes read by a call that needed only bytes already in the stream's buffer; `None` if the call may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;

@@ -11,7 +11,7 @@ use crate::real::hooks;
 use libc::{FILE, c_int, c_void, size_t, wchar_t};
 
 type Wide = u32;
-/// Result of a wide character function that means end of file or failure.
+/// Result of a wide character function (WEOF) that means end of file or failure.
 const WEOF: Wide = u32::MAX;
 type List = *mut c_void;
 
@@ -46,7 +46,7 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     moving(stream, &STDIO_READ, call, |&items| items < 0)
 }
 
-/// Return value of a wrapped function that the C library lacks, by result type.
+/// Value that a wrapped function returns if the C library lacks it, by result type.
 trait Missing {
     const ANSWER: Self;
 }

@@ -21,7 +21,7 @@ const SILENT: u8 = 1 << 6;
 /// Completion flags IORING_CQE_F_MORE (more completions of the entry will follow) and IORING_CQE_F_NOTIF (notification after the result).
 const NOT_THE_END: u32 = 1 << 1 | 1 << 3;
 
-/// Offset and open flags of an operation that has no offset.
+/// Offset and open flags of an io_uring operation that has no offset.
 const NOWHERE: (i64, Manner) = (NO_OFFSET, Manner::PLAIN);
 
 /// Opcodes (IORING_OP_...) that involve no file: operations on sockets, timers, other entries (cancel, poll), buffers, memory and futexes.
@@ -41,7 +41,7 @@ enum Asked {
     /// Changes the list of files registered with the ring.
     Registers,
     Nothing,
-    /// Acts on files in a way that is not recorded.
+    /// Acts on files in a way that is not recorded; the operation is only counted.
     Unseen,
 }
 
@@ -137,12 +137,12 @@ fn share_position(entry: &Entry) {
     }
 }
 
-/// Confirms the target of an entry: the kernel has accepted the entry and resolved its descriptor.
+/// Confirms the file of a submission queue entry: the kernel has accepted the entry and resolved its descriptor.
 pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
     pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// Removes an entry that the kernel did not accept from the pending operations.
+/// Removes a submission queue entry that the kernel did not accept from the pending operations.
 pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }

@@ -236,14 +236,15 @@ pub(super) fn registered(ring: &Ring, at: u32, files: *const c_int, count: u32) 
     errno.restore();
 }
 
-/// Ends the ring with descriptor `number`, which is about to be closed: records the ring's last completions and unmaps it.
+/// Ends tracking of the io_uring ring with descriptor `number`, which is about to be closed: records the ring's last completions and unmaps
+/// it.
 pub(in crate::hooks) fn closing(number: c_int) {
     if rings::any() && record::is_on() && crate::process::is_own() {
         ending_range(number as c_uint, number as c_uint);
     }
 }
 
-/// Ends the rings with descriptors `first` to `last`, which are about to be closed.
+/// Ends tracking of the io_uring rings with descriptors `first` to `last`, which are about to be closed.
 #[cold]
 pub(in crate::hooks) fn ending_range(first: c_uint, last: c_uint) {
     let errno = errno::save();

@@ -1,4 +1,5 @@
-//! Examines a ring's queues before and after a call that may move them, and records the time that the call blocks its thread.
+//! Examines the queues of an io_uring ring before and after a call that may move them, and records the time that the call blocks its
+//! thread.
 
 use super::entries;
 use super::layout::{Queues, setup};
@@ -11,7 +12,7 @@ use crate::record::Call;
 use crate::tls::Thread;
 use std::ops::Range;
 
-/// Range of entries that a call is about to submit, by sequence number (turn).
+/// Range of io_uring entries that a call is about to submit, by sequence number (turn).
 #[derive(Clone, Copy)]
 pub(super) struct HandedOver {
     from: u64,
@@ -35,7 +36,7 @@ fn turn_of(index: u32, turn: u64) -> u64 {
     turn + u64::from(index.wrapping_sub(turn as u32))
 }
 
-/// Returns the number of entries by which `index` is ahead of `turn`; 0 if `index` is not ahead.
+/// Returns the number of entries from sequence number `turn` up to the queue index `index`; 0 if `index` is not ahead of `turn`.
 fn behind(index: u32, turn: u64) -> u32 {
     let distance = index.wrapping_sub(turn as u32);
     if distance.cast_signed() > 0 { distance } else { 0 }
@@ -87,7 +88,7 @@ pub(super) fn handed_over(ring: &Ring, queues: &Queues, entries: HandedOver) -> 
     entries.to_file.filter(|_| until > entries.from)
 }
 
-/// Confirms the targets of entries whose descriptors the kernel has resolved.
+/// Confirms the files of the entries with sequence numbers `turns`, whose descriptors the kernel has resolved.
 fn settle(ring: &Ring, queues: &Queues, turns: Range<u64>) {
     for turn in turns {
         queues.entry(turn as u32).into_iter().for_each(|entry| entries::taken(ring, &entry, turn));
@@ -119,7 +120,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// Ends a ring that is about to be destroyed. This is the last chance to record its remaining completions.
+/// Ends tracking of a ring that is about to be destroyed. This is the last chance to record its remaining completions.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);
