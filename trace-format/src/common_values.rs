@@ -35,7 +35,7 @@ pub struct CommonValues {
     last: usize,
     /// Index of the value replaced last, from which the search for the next rarest value continues.
     hand: usize,
-    /// Count that the value replaced last had at that time; no count is below it.
+    /// Lower bound of all counts: the count of the value replaced last, when it was replaced.
     least: u64,
 }
 
@@ -120,8 +120,8 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// Returns the most common values for reports, without 0 as in Darshan: calls that moved no bytes, and accesses that begin where the
-    /// previous access ended, are counted elsewhere.
+    /// Returns the most common values for reports. As in Darshan, the value 0 is omitted: other counters count calls that moved no bytes
+    /// (size 0), and accesses that begin where the previous access ended (stride 0).
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
         self.top_of(|value| value != 0)

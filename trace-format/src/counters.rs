@@ -157,7 +157,7 @@ impl Counters {
         }
     }
 
-    /// Resets all times to their initial values, for calls that were not timed.
+    /// Resets the durations and the earliest and latest time to their initial values, for calls that were not timed.
     pub fn forget_times(&mut self) {
         (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
     }

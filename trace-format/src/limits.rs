@@ -17,7 +17,7 @@ pub(crate) const WINDOW_LOG: u32 = 23;
 /// Maximum memory for the metadata tables of all traces of a run, in bytes as counted by `meta::metered`, which counts each list element
 /// about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
 pub const TABLE_BYTES: u64 = 320 << 20;
-/// Maximum number of problems recorded for a file as a whole, and for each of its process regions.
+/// Maximum number of problems (unreadable parts) recorded for a file as a whole, and for each of its process regions.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]
 pub(crate) const PROBLEMS: usize = 1000;
 /// Maximum number of process regions in one file.

@@ -26,7 +26,7 @@ type Accesses = Box<dyn Fn(u64, &mut u64) -> (u64, u64)>;
 struct Pattern {
     name: String,
     access: Accesses,
-    /// Speed to be reached in million segments per second, or maximum time as a multiple of a plain pass.
+    /// Speed to be reached in million segments per second, or maximum time as a multiple of the time of a plain pass (sum of all values).
     aim: &'static str,
 }
 

@@ -234,8 +234,8 @@ fn spatial(nest: &Loop) -> Spatial {
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// Returns the number of loops, counted from the innermost, in which each iteration begins where the previous iteration ended. `bytes` is
-/// the length of the contiguous range that one iteration of the innermost loop accesses.
+/// Returns the number of loops, counted from the innermost, in which the bytes of each iteration directly follow the bytes of the previous
+/// one in the file. `bytes` is the length of the contiguous range that one iteration of the innermost loop accesses.
 fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
     while let [Node::Loop(inner)] = at.body.as_slice() {

@@ -223,7 +223,7 @@ impl Recogniser {
         }
     }
 
-    /// Points the cursor to the loop on top of the stack, if any.
+    /// Lets the cursor predict the accesses of the loop on top of the stack, if a loop is there.
     fn follow(&mut self) {
         self.cursor = Cursor::None;
         let Some(top) = self.stack.elements.last() else { return };
@@ -272,7 +272,7 @@ impl Recogniser {
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))
     }
 
-    /// Moves the first `count` elements from the stack to the signature.
+    /// Moves the oldest `count` elements (accesses and loop nests) from the stack to the signature.
     fn emit(&mut self, count: usize) {
         let out = &mut self.out;
         for element in self.stack.elements.drain(..count) {

@@ -23,8 +23,8 @@ impl Stack {
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
     }
 
-    /// Searches for a period of up to `longest` accesses in the latest raw accesses and replaces these accesses by a loop. True if a loop
-    /// was built.
+    /// Searches for a period of up to `longest` accesses in the latest raw accesses and replaces the last three periods by a loop. True if
+    /// a loop was built.
     pub(crate) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
@@ -40,7 +40,8 @@ impl Stack {
         false
     }
 
-    /// Replaces the stack elements of the last `3 * period` accesses by a loop if the loop is cheaper. True if they were replaced.
+    /// Replaces the stack elements of the last `3 * period` accesses by a loop if its description costs less (has fewer loops and accesses
+    /// in loop bodies). True if they were replaced.
     fn replace(&mut self, ring: &Ring, period: usize) -> bool {
         let wanted = 3 * period as u64;
         let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);

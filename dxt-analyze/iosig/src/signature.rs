@@ -83,7 +83,8 @@ impl Residue {
     /// Maximum number of accesses stored in `few`. Only residues among the first `FEW` items of a signature store accesses.
     pub const FEW: usize = 64;
 
-    /// Creates an empty residue that will be item number `items` (from 0) of its signature.
+    /// Creates an empty residue (accesses outside loops) behind `items` items of a signature. It stores its accesses if it is among the
+    /// first [`Residue::FEW`] items.
     pub(crate) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
@@ -119,8 +120,8 @@ impl Residue {
         }
     }
 
-    /// Adds a node that exceeds the limit on items. `times` is (start of the first access, start of the last access, end of the last
-    /// access), in ns.
+    /// Adds a node (loop nest) that has no room as an item of its own, because the signature has reached its limit on items. `times` is
+    /// (start of the first access, start of the last access, end of the last access), in ns.
     pub(crate) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
@@ -175,7 +176,7 @@ pub struct Signature {
     pub bytes: u128,
     /// Bytes of the accesses that belong to loop nests.
     pub covered_bytes: u128,
-    /// Number of loop nests beyond the limit on items, whose accesses are counted as residue.
+    /// Number of loop nests beyond the limit on items; their accesses are counted as residue (accesses outside loops).
     pub dropped: u64,
 }
 
@@ -205,7 +206,7 @@ impl Signature {
         })
     }
 
-    /// Returns the totals over all residues; the field `few` is not filled.
+    /// Returns the totals over all residues (accesses outside loops); the accesses themselves (field `few`) are omitted.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {
         let mut sum = Residue { lengths: (u64::MAX, 0), offsets: (u64::MAX, 0), ..Residue::default() };

@@ -10,9 +10,10 @@ use crate::times::Intervals;
 
 /// Number of raw accesses in the ring buffer.
 pub(crate) const KEPT: usize = 256;
-/// Maximum length of a loop body; three iterations fit into the ring buffer.
+/// Maximum length of a loop body, in accesses and inner loops; three iterations of as many accesses fit into the ring buffer.
 pub(crate) const LONGEST: usize = 64;
-/// Maximum body length that is searched for at each step; longer bodies are searched for only if a sample indicates one.
+/// Maximum length of a loop body, in accesses and inner loops, that is searched for at each step; longer bodies are searched for only if a
+/// sample indicates one.
 pub(crate) const NEAR: usize = 16;
 
 /// Ring buffer of the latest raw accesses.
@@ -113,7 +114,7 @@ impl Ring {
 pub(crate) struct Element {
     pub(crate) node: Node,
     pub(crate) shape: u64,
-    /// Offset of the first access; comparing it rejects most candidates.
+    /// Offset of the first access; comparing it first rejects most groups of elements that are no iterations of a loop.
     pub(crate) first: u64,
     pub(crate) accesses: u64,
     pub(crate) bytes: u128,
@@ -231,7 +232,7 @@ pub(crate) struct Stack {
     pub(crate) elements: Vec<Element>,
     /// Number of elements on top of the stack that are single accesses.
     pub(crate) leaves: usize,
-    /// Maximum length of a loop body.
+    /// Maximum length of a loop body, in elements (accesses and inner loops).
     pub(crate) longest: usize,
     /// Schedule of the search for long periods of stack elements.
     reach: Reach,
@@ -254,7 +255,8 @@ impl Stack {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
-    /// Replaces groups of elements on top of the stack by loops until no group is left. True if any group was replaced.
+    /// Replaces three groups of elements (accesses and loop nests) on top of the stack by a loop if they are its iterations; repeats this
+    /// as long as possible. True if any were replaced.
     ///
     /// `open` is true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
     /// [`Stack::resplit`](crate::resplit), which examines more of them.

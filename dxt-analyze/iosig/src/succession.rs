@@ -27,13 +27,13 @@ pub struct Succession {
     adjacent: u64,
     /// Number of pairs in which the second access ends where the first access begins.
     backward: u64,
-    /// Number of strides that were compared with the previous stride.
+    /// Number of strides (distances between first bytes) that were compared with the previous stride.
     compared: u64,
     /// Number of strides that equal the previous stride.
     even: u64,
     /// First byte and end (exclusive) of the last access.
     last: Option<(u64, u64)>,
-    /// Stride of the last pair, in bytes.
+    /// Distance from the first byte of the access before the last to the first byte of the last access, in bytes.
     stride: Option<i64>,
 }
 

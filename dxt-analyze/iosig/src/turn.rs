@@ -9,7 +9,8 @@ use crate::stack::{Ring, Stack};
 
 impl Stack {
     /// Rotates the nest on top of the stack if the accesses before the nest complete its last, incomplete iteration of `partial` accesses.
-    /// After the rotation, all iterations are complete.
+    /// After the rotation, all iterations are complete; true if the nest was rotated. `after` is the number of later accesses in the ring
+    /// buffer.
     pub(crate) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }

@@ -267,7 +267,8 @@ fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(
     Ok(())
 }
 
-/// Restores file offsets from differences to predicted offsets if all rows belong to one stream, so that one prediction replaces the table.
+/// Restores file offsets from differences to predicted offsets if all rows belong to one stream, so that one predicted offset replaces the
+/// table of predictions by stream.
 fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
     into.extend(values.iter().zip(lengths).map(|(&value, &length)| {

@@ -61,8 +61,9 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Encodes `segments` as columns, appends the columns to `out` and returns their summary. Takes at most [`limits::BLOCK_SEGMENTS`] slots,
-/// skips slots that were never filled (`end` is zero) and ignores mark bits in `end`.
+/// Encodes `segments` as columns, appends the columns to `out` and returns their summary. Takes at most [`limits::BLOCK_SEGMENTS`]
+/// segments, skips slots that the tracer never filled (`end` is zero) and ignores the mark bits in `end`, which state if a segment is in a
+/// trace.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
     let Scratch { columns, tiles, exceptions } = scratch;
@@ -165,7 +166,7 @@ fn predict(
     (summary, low)
 }
 
-/// Returns the minimum and maximum of the values, computed in four independent chains.
+/// Returns the minimum and maximum of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
 fn range(values: &[u64]) -> (u64, u64) {
     let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
     let (fours, rest) = values.as_chunks::<4>();

@@ -11,7 +11,7 @@ pub struct FileHeader {
     pub major: u16,
     /// Minor version of the format that the writer used.
     pub minor: u16,
-    /// Number of process regions in the file; 0 if the number was unknown when the header was written.
+    /// Number of process regions (parts with the data of one process each) in the file; 0 if it was unknown when the header was written.
     pub regions: u32,
     /// File offset of the first process region (the end of the job frame), in bytes.
     pub regions_offset: u64,

@@ -52,7 +52,7 @@ impl FlushStage {
 pub struct FlushTimes {
     /// Time spent in each stage, in the order of [`FlushStage::ALL`], in ns, until the frame was last written.
     pub stages_ns: [u64; FlushStage::ALL.len()],
-    /// Number of segments that were encoded and compressed while the program ran, the time of which is in no stage.
+    /// Number of segments that were encoded and compressed while the program still ran; the time of that work is in no stage.
     pub packed_segments: u64,
 }
 

@@ -87,7 +87,7 @@ pub struct ProcessInfo {
     pub blocks: u32,
 }
 
-/// Thread of a process that recorded segments.
+/// Thread whose calls were recorded as segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
     /// Index of the thread, to which block heads refer.
@@ -189,7 +189,7 @@ pub enum LayoutMoment {
     Open,
     /// Layout read when the file was closed; a progressive layout may have grown since the open.
     Close,
-    /// Layout read at a time that this version does not know.
+    /// Time of reading whose code this version does not know.
     Other,
 }
 
@@ -294,10 +294,10 @@ pub struct Process {
     /// Hints of files opened through MPI-IO.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<HintDef>,
-    /// Datatypes used by MPI-IO calls.
+    /// MPI datatypes used by MPI-IO calls, with the number of calls per file, purpose and constructor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatypes: Vec<DatatypeUse>,
-    /// Extents of the datatypes used by MPI-IO calls.
+    /// Histograms of the extents of the MPI datatypes used by MPI-IO calls, per file and purpose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
     /// MPI-IO file views.

@@ -1,4 +1,4 @@
-//! Counters of a spool's streams, and the portions of the counters that are already in a trace.
+//! Counters of the streams (operations on files) in a spool, and the portions of the counters that are already in a trace.
 
 use super::folded;
 use super::parts::{i64_at, u64_at};
@@ -6,7 +6,7 @@ use crate::columns::TickScale;
 use crate::counters::{Counters, Previous, SIZE_BINS};
 use crate::meta::Missing;
 
-/// Selection of folded calls by trace membership, to return counters of the selected calls only.
+/// Calls to be included in the returned counters: all calls that were folded into counters, or only those in no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
     /// All calls that were ever folded into counters.

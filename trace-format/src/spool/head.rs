@@ -30,7 +30,8 @@ pub struct Cut {
 
 impl Cut {
     /// True if `trace`, read from a file that may be the trace described here, contains the process. A trace of all ranks gets its final
-    /// name only when it contains the regions of all ranks; counts of files used by several ranks are in the job's reduced record.
+    /// name only when it contains the regions of all ranks; The job's reduced record (a region that stands for several ranks) also counts
+    /// if its epoch is the job's: all files of the process may be in it.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;

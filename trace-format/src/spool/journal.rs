@@ -50,7 +50,7 @@ pub struct ThreadSample {
     pub knows_waits: bool,
     /// Time of the sample, in ticks.
     pub ticks: u64,
-    /// Sums; `time_ns` is not recorded.
+    /// Sums since the thread's start: time on a CPU, waiting time and context switches; `time_ns` is not recorded.
     pub sums: CpuSample,
 }
 

@@ -133,7 +133,7 @@ pub enum Part {
     Arena = 1,
     /// Scratch buffers with segments that wait to be folded into counters ([`scratch`]).
     Scratch = 2,
-    /// Counters of each stream with folded calls ([`folded`]).
+    /// Counters of each stream, over the calls that were folded (added to counters) instead of stored ([`folded`]).
     Folded = 3,
     /// Staging slots, which hold packed blocks until the blocks are copied to their destination ([`staging`]).
     Staging = 4,
@@ -216,10 +216,10 @@ pub mod scratch {
     pub const BYTES: usize = 32 + SLOTS * 32;
     /// u32: index of the thread that owns the scratch buffer.
     pub const THREAD: usize = 0;
-    /// u32, version 4 only: progress of the fold. 0 if no fold is in progress, else 1 plus the number of slots already in the counters, or
-    /// 1 if [`COUNTED`] has a bit for each of these slots.
+    /// u32, version 4 only: progress of the fold (addition of the segments to counters). 0 if no fold is in progress, else 1 plus the
+    /// number of slots already in the counters, or 1 if [`COUNTED`] has a bit for each of these slots.
     pub const FOLDED: usize = 4;
-    /// u64: bit mask of the slots that are already in the counters, while a fold is in progress.
+    /// u64: bit mask of the slots that are already in the counters, while a fold (addition of the segments to counters) is in progress.
     pub const COUNTED: usize = 8;
     /// u64: bit mask of the slots of the stream whose addition to the counters began last; 0 if no fold is in progress.
     pub const COUNTING: usize = 16;
@@ -268,7 +268,7 @@ pub mod folded {
     pub const ADDER: usize = TAKEN_EXTREMES + EXTREMES * 8;
     /// u64 each: sums and [`PREVIOUS`] before the addition of the scratch buffer in [`ADDER`], with which the addition can be undone.
     pub const BASE: usize = ADDER + 8;
-    /// Number of values stored at [`BASE`].
+    /// Number of values stored at [`BASE`]: five sums and the end offset of the previous segment.
     pub const BASES: usize = 6;
     /// Bit of [`ADDER`] that is set while [`BASE`] is being written.
     pub const PREPARING: u64 = 1 << 63;

@@ -172,7 +172,7 @@ pub const CUT_SHORT: &str =
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Returns the threads' uses of the processors. `samples`: in any order.
+/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order.
 fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
     samples.sort_by_key(|sample| (sample.tid, sample.ticks));
     let of_thread = |samples: &[ThreadSample]| {

@@ -6,7 +6,7 @@ use super::{folded, scratch};
 use crate::counters::{SIZE_BINS, size_bin};
 use crate::segment::{MARKS, Segment};
 
-/// Fold of a scratch buffer into the counters that is in progress, or was in progress when the process was killed.
+/// Addition of a scratch buffer's segments to the counters (fold) that is in progress, or was in progress when the process was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fold {
     /// Bit mask of the slots that are already in the counters.

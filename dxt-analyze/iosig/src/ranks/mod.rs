@@ -36,9 +36,9 @@ pub struct Line {
     pub directions: Vec<Direction>,
     /// Number of ranks that share the nest.
     pub ranks: u64,
-    /// Index of the nest's first access among the accesses of the lowest rank.
+    /// Index of the loop nest's first access among the accesses of the lowest rank.
     pub position: u64,
-    /// Index of the nest's first access among each rank's accesses, in the order of [`Line::members`].
+    /// For each rank: index of the loop nest's first access among the rank's accesses, in the order of [`Line::members`].
     pub positions: Vec<u64>,
     /// Start of the earliest access of all ranks, in ns.
     pub start_ns: u64,
@@ -65,7 +65,7 @@ pub struct Global {
     pub residue_bytes: u128,
 }
 
-/// Offsets of a nest's accesses for one rank, or for several ranks that were combined already.
+/// Offsets of a loop nest's accesses for one rank, or for several ranks that were combined already.
 struct Row {
     rank: u64,
     offsets: Vec<u64>,
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// Combines consecutive rows whose ranks and offsets grow by constant steps.
+/// Combines consecutive rows (loop nests of one or several ranks) whose ranks and offsets grow by constant steps.
 fn join(rows: Vec<Row>) -> Vec<Row> {
     let mut out = Vec::new();
     let mut rest = rows.as_slice();
@@ -207,7 +207,8 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
     out
 }
 
-/// Returns the number of rows at the beginning of `rows` whose ranks and offsets grow by constant steps.
+/// Returns the number of rows (loop nests of one or several ranks) at the beginning of `rows` whose ranks and offsets grow by constant
+/// steps.
 fn in_line(rows: &[Row]) -> usize {
     let [a, b, ..] = rows else { return rows.len() };
     if a.directions != b.directions {
@@ -256,7 +257,7 @@ impl Line {
     }
 
     /// Returns `(a, b)` if each rank's first access is at offset `a x rank + b` with an integer `a`. Returns `None` otherwise, and if the
-    /// line has not exactly one direction or the nest's accesses differ in their shift.
+    /// ranks form a grid of several dimensions, or if the nest's accesses move by different distances from rank to rank.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
         let [direction] = self.directions.as_slice() else { return None };

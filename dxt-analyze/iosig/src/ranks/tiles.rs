@@ -10,13 +10,13 @@ pub(super) const FEWEST: u64 = 3;
 /// Lines (loop nests shared by ranks) that together form one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Indices of the lines that form the pattern.
+    /// Indices of the lines that form the pattern, in the list given to [`tilings`].
     pub lines: Vec<usize>,
     /// Arrangement of the lines in the file.
     pub arrangement: Arrangement,
 }
 
-/// Arrangement in the file of lines that form a pattern.
+/// Arrangement in the file of lines (loop nests shared by ranks) that form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
     /// The lines together cover a range without gaps, each byte once.
@@ -35,7 +35,7 @@ pub enum Arrangement {
     },
 }
 
-/// Line, with the byte range that it fills without gaps.
+/// Line (loop nest shared by ranks), with the byte range that it fills without gaps.
 struct Tile {
     at: usize,
     first: u64,
@@ -43,7 +43,8 @@ struct Tile {
     members: Vec<u64>,
 }
 
-/// Returns the patterns that `lines` form together. `part` maps a member (rank) to its file.
+/// Returns the patterns that several of `lines` (loop nests shared by ranks) form together: they fill a range, or begin at equal distances.
+/// `part` maps a member (rank) to its file.
 #[must_use]
 pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
     // Grouped by file and operation, because a read does not continue a write.
@@ -98,7 +99,7 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), arrangement });
 }
 
-/// Returns a pattern of lines with one member each if their first bytes are linear in the member number; else `None`.
+/// Returns a pattern of lines with one member (rank) each, if their first bytes are linear in the member number; else `None`.
 fn even(rest: &[Tile]) -> Option<Tiling> {
     let mut all: Vec<(u64, &Tile)> = Vec::new();
     for tile in rest {

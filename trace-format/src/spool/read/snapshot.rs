@@ -29,7 +29,7 @@ pub(super) struct Snapshot {
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) staging: Sparse,
-    /// Number of segments in the copied scratch buffers that may have been folded before the counters were copied.
+    /// Number of segments in the copied scratch buffers that may have been folded (added to the counters) before the counters were copied.
     pub(super) folded_meanwhile: u64,
     /// Number of bytes that are in use according to the header but beyond the end of the file.
     pub(super) missing_bytes: u64,
