@@ -25,14 +25,16 @@ use trace_format::spool::{Head, spill_name};
 
 /// Maximum number of call records (segments) read per poll of one spool.
 const MOST: usize = 1 << 16;
-/// Maximum number of files of one process whose paths are remembered; beyond it, files without a known stream are dropped. Next constant:
-/// maximum number of streams whose operation and file are remembered.
+/// Maximum number of files of one process whose paths are remembered; beyond it, files without a known stream (calls of one operation on
+/// the file) are dropped.
 const MOST_PATHS: usize = 1 << 16;
+/// Maximum number of streams (calls of one operation on one file) whose operation and file are remembered, per process.
 const MOST_STREAMS: usize = 1 << 15;
 /// Maximum total length, in bytes, of the paths of files and data sets remembered for call streams.
 const MOST_NAMES: usize = 4 << 20;
-/// Estimated memory, in bytes, per file or HDF5 data set in [`Records`]; next constant: minimum per spool.
+/// Estimated memory per file or HDF5 data set in [`Records`], in bytes.
 const RECORD_BYTES: usize = 300;
+/// Minimum of the estimated memory for a spool's reader, in bytes.
 const LEAST_BYTES: usize = 4096;
 /// Time after which a file whose spool header is still incomplete is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
@@ -115,7 +117,8 @@ pub struct Held {
     pub tallies: [Tally; 2],
     /// Data that the tracer did not record, as noted in the spool's header.
     pub left_out: Vec<Note>,
-    /// Generation of the group numbers in `streams`: they are invalid once [`Open::forgotten`] returns another value.
+    /// Generation of the group numbers in `streams` (the groups in which calls are summed): they are invalid once [`Open::forgotten`]
+    /// returns another value.
     groups_of: u64,
     /// Number of files whose paths were dropped to save memory.
     pub forgotten: u64,
@@ -154,7 +157,7 @@ impl Held {
         }
     }
 
-    /// Replaces the reading progress by an earlier agent's.
+    /// Replaces the reading progress by that of an earlier agent.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
         let Kept { shown, counted, records, data_sets } = kept;
@@ -299,7 +302,7 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// Accepts `spill` if it is this spool's spill (file of packed blocks).
+    /// Accepts `spill` if it is this spool's spill (file to which the process moves compressed calls).
     ///
     /// # Errors
     /// Returns `spill` if it belongs to another spool, or if this spool already has a spill.

@@ -25,7 +25,7 @@ pub struct SavedState {
     /// Number of calls that the sums include so far.
     #[serde(default)]
     pub calls: u64,
-    /// Gaps so far, excluding the gaps that the spools in `spools` report.
+    /// Numbers of calls missed, lost or seen twice so far, by cause, without those that the spools in `spools` report.
     pub gone: NotSeen,
 }
 
@@ -36,7 +36,8 @@ fn boot() -> String {
 }
 
 impl SavedState {
-    /// Reads the state file; the state is empty if the file is missing. Drops spools and gaps of another boot or version.
+    /// Reads the state file; the state is empty if the file is missing. Drops the progress in spools and the missing calls of another boot
+    /// or version.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a state file.
@@ -63,20 +64,20 @@ impl SavedState {
         self.spools.remove(key)
     }
 
-    /// Returns the number of spools that were not taken, since they no longer exist.
+    /// Returns the number of spools whose reading progress was not taken, since they no longer exist.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.spools.len() as u64
     }
 
-    /// Returns the number of calls delivered before a destination named `name` existed.
+    /// Returns the number of calls delivered before a destination named `name` was first used; 0 if the saved state knows the destination.
     #[must_use]
     pub fn lacking(&self, name: &str) -> u64 {
         // State files of older versions have no names of destinations.
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with other destinations; for use before any spool is read.
+    /// Returns this state with the output positions and names of other destinations; for use before any spool is read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);

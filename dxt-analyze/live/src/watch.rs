@@ -22,7 +22,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Newly found spool or spill (file of packed blocks), opened so that it can be read even after its name is removed.
+/// Newly found spool (file with a process's calls) or spill (file with compressed calls of a spool), opened so that it can be read even
+/// after its name is removed.
 pub struct Found {
     /// Path at which the file was found.
     pub path: PathBuf,
@@ -47,7 +48,7 @@ impl Drop for Share {
 }
 
 impl Found {
-    /// True if the file is a spill: a file of packed blocks beside a spool.
+    /// True if the file is a spill: a file beside a spool, with compressed calls.
     #[must_use]
     pub fn is_spill(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spill")
@@ -144,9 +145,11 @@ fn most_files() -> Option<u64> {
 const RESERVE: u64 = 64;
 /// Maximum queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
-/// Maximum number of paths remembered. Next constants: maximum paths waiting for a file descriptor, and how many of them each poll retries.
+/// Maximum number of paths of found files that are remembered.
 const MOST_KNOWN: usize = 100_000;
+/// Maximum number of paths that wait for a file descriptor.
 const MOST_WAITING: usize = 10_000;
+/// Maximum number of waiting paths that each poll retries.
 const TRIED: usize = 256;
 
 /// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to max(1, free
@@ -183,7 +186,7 @@ struct Looker {
     /// Directories to watch, whether they exist yet or not.
     wanted: Vec<PathBuf>,
     watched: BTreeMap<i32, PathBuf>,
-    /// Paths of existing files that were already found.
+    /// Paths of existing spools and spills that were already found.
     known: BTreeSet<PathBuf>,
     /// Paths not opened for lack of descriptors; the value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,

@@ -42,8 +42,9 @@ pub(super) struct Remote {
     next_interval: Instant,
     outlets: Vec<Outlet>,
     board: Board,
-    /// Number of calls dropped by agents; next field: number of messages that the stream discarded before they were read.
+    /// Number of calls dropped by each agent.
     dropped: Counts,
+    /// Number of messages that the stream discarded before they were read.
     gone: u64,
     /// Number of processes that ended before they could be observed, by the agent that counted them.
     unseen: Counts,

@@ -13,9 +13,9 @@ const BATCH: usize = 4096;
 const MOST_PIECES: usize = 64;
 /// Pauses before a retry: the first one, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// Maximum time that a flush waits for queued items to arrive.
+/// Maximum time that a flush waits for queued items to arrive at the destination.
 const SHORT: Duration = Duration::from_millis(200);
-/// Maximum time without progress that an agent's shutdown waits for queued items.
+/// Maximum time that an agent's shutdown waits for queued items while none arrives at the destination.
 const LONG: Duration = Duration::from_secs(10);
 
 /// Reason why a destination refused items.
@@ -64,8 +64,9 @@ struct Queue<T> {
     waiting: VecDeque<T>,
     /// Number of items that the thread has taken from the queue but that have not arrived yet.
     under_way: usize,
-    /// True if the carrier was asked to send its own messages; next field: true while it sends them.
+    /// True if the carrier (sender to the destination) was asked to send its own messages and has not begun to.
     nudged: bool,
+    /// True while the carrier sends its own messages.
     telling: bool,
     lost: u64,
     /// Counter that changes whenever items arrive at the destination.
