@@ -9,7 +9,7 @@ pub struct Truth {
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if the case is on the short list of cases.
+    /// True if the case is on the short list of cases (option `--short`).
     pub short: bool,
     /// True if the trace records the job's barriers.
     pub barriers: bool,
@@ -31,7 +31,7 @@ pub struct Injected {
     pub cause: String,
     /// True cost of the fault, in ns: run time of the faulty job minus run time of the same job without this fault.
     pub truth_ns: u64,
-    /// Criteria for right findings; a finding must meet one of them.
+    /// Criteria by which a finding counts as naming the fault; it must meet one of them.
     pub right: Vec<Right>,
 }
 
