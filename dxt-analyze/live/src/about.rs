@@ -1,4 +1,4 @@
-//! Process, operation and file of calls, decoded from the ids in a spool once per process and stream.
+//! Process, operation and file of calls, decoded from the ids in a spool (file with recorded calls) once per process and stream.
 
 use super::mounts::Mounts;
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Watched process, with the properties that its spool has reported so far.
+/// Watched process, with the properties that its spool (file with recorded calls) has reported so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// Key of the job, which all its processes have in common.
@@ -125,7 +125,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Describes the operation and file of call stream `id`; `None` if the spool does not describe the stream.
+    /// Describes the operation and file of call stream `id`; `None` if the spool (file with recorded calls) does not describe the stream.
     #[must_use]
     pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
         let stream = names.streams.get(&id)?;

@@ -1,4 +1,4 @@
-//! Agent of `live`: finds spools, polls them, and delivers their new calls to the destinations.
+//! Agent of `live`: finds spools (files with recorded calls), polls them, and delivers their new calls to the destinations.
 
 mod gaps;
 
@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_millis(500);
 const MOST_SPILLS: usize = 100;
 /// Maximum time per user and polling round for reading the user's spools (files in which processes record their calls).
 const TURN: Duration = Duration::from_millis(50);
-/// Maximum estimated memory for the spools of all users other than the agent's together, in bytes.
+/// Maximum estimated memory for the spools (files with recorded calls) of all users other than the agent's together, in bytes.
 const MOST_BYTES: usize = 80 << 20;
 /// Maximum estimated memory for the spools of the agent's own user, in bytes.
 const MOST_OWN_BYTES: usize = 512 << 20;
@@ -36,7 +36,7 @@ const MOST_OWN_BYTES: usize = 512 << 20;
 const MOST_GROWN: usize = 16 << 20;
 /// Maximum time to read the remaining data of all spools at shutdown.
 const MOST_TO_END: Duration = Duration::from_secs(10);
-/// Maximum number of messages about spools shown per minute.
+/// Maximum number of messages about spools (files with recorded calls) shown per minute.
 const MOST_SAID: u64 = 30;
 /// Maximum number of distinct descriptions of calls that tracers did not record.
 const MOST_LEFT_OUT: usize = 256;
@@ -82,7 +82,7 @@ pub struct Agent {
     outlets: Vec<Outlet>,
     earlier: SavedState,
     board: Board,
-    /// Numbers of calls missing in the data of spools that are no longer read, by cause.
+    /// Numbers of calls missing in the data of spools (files with recorded calls) that are no longer read, by cause.
     gone: NotSeen,
     gone_left_out: LeftOut,
     /// Number of calls summed by this agent and by earlier agents with this state file.
@@ -90,7 +90,7 @@ pub struct Agent {
     next_interval: Instant,
     /// Time at which the latest process was found or seen to end.
     latest: Instant,
-    /// Number of spools that existed at shutdown but were never opened.
+    /// Number of spools (files with recorded calls) that existed at shutdown but were never opened.
     unopened: u64,
     /// True if the latest write of the state file failed.
     state_failed: bool,
@@ -159,7 +159,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Waits up to `most` for a new spool to appear.
+    /// Waits up to `most` for a new spool (file with recorded calls) to appear.
     pub fn wait(&mut self, most: Duration) {
         let most = if self.more { Duration::ZERO } else { most };
         let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
@@ -168,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Polls all spools once; returns true if an interval ended.
+    /// Polls all spools (files with recorded calls) once; returns true if an interval ended.
     pub fn look(&mut self) -> bool {
         self.watch.failed().into_iter().for_each(|said| self.say_of_spool(said));
         self.take_found();
@@ -309,13 +309,14 @@ impl Agent {
         &self.board
     }
 
-    /// Returns the number of spools not read because their processes had already ended; the command `recover` handles them.
+    /// Returns the number of spools (files with recorded calls) not read because their processes had already ended; the command `recover`
+    /// handles them.
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
     }
 
-    /// True if spools were not read, or if data is missing in a destination or in the state.
+    /// True if spools (files with recorded calls) were not read, or if data is missing in a destination or in the state.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)

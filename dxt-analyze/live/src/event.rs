@@ -4,7 +4,7 @@ use super::about::{Process, Target};
 use super::records::SoFar;
 use std::sync::Arc;
 
-/// Identity of a call within its process and spool, which stays the same if the agent restarts.
+/// Identity of a call within its process and spool (file with recorded calls), which stays the same if the agent restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Index of the calling thread in the process.

@@ -181,7 +181,7 @@ impl Sums {
 pub struct NotSeen {
     /// Number of calls known only from counters: sums include them, but no events are made of them.
     pub counted: u64,
-    /// Number of spools that were created and removed before the agent could open them.
+    /// Number of spools (files with recorded calls) that were created and removed before the agent could open them.
     pub spools: u64,
     /// Number of calls delivered twice: they returned after the trace was written, so the process's next spool has them too.
     pub taken_back: u64,
@@ -193,7 +193,7 @@ pub struct NotSeen {
     /// [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
-    /// Number of spools that the agent gave up because they take too much memory.
+    /// Number of spools (files with recorded calls) that the agent gave up because they take too much memory.
     #[serde(default)]
     pub too_large: u64,
     /// Number of events omitted in destinations of the LDMS-Darshan connector's format, which has no name for their operations.

@@ -1,4 +1,4 @@
-//! Reader of one watched spool, whose file stays open so that it can be read after it is unlinked.
+//! Reader of one watched spool (file with recorded calls), whose file stays open so that it can be read after it is unlinked.
 
 use super::about::{Process, Target, cut};
 use super::event::{Event, Key};
@@ -41,7 +41,7 @@ const MOST_UNFINISHED: Duration = Duration::from_secs(60);
 /// Maximum length, in characters, of a tracer's description of what it did not record.
 const MOST_WORDS: usize = 200;
 
-/// Reading progress in one spool, saved so that a later agent can resume there.
+/// Reading progress in one spool (file with recorded calls), saved so that a later agent can resume there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
     shown: Shown,
@@ -57,7 +57,8 @@ pub struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Runs,
-    /// The process has ended, or its trace was written. The spool is polled once more, since other threads may still withdraw their last calls.
+    /// The process has ended, or its trace was written. The spool (file with recorded calls) is polled once more, since other threads may
+    /// still withdraw their last calls.
     Ending,
     Ended,
 }
@@ -71,7 +72,7 @@ struct Known {
     is_io: bool,
 }
 
-/// Inputs and outputs of one poll of a spool.
+/// Inputs and outputs of one poll of a spool (file with recorded calls).
 pub struct Wanted<'a> {
     /// Sums of the intervals that are not complete yet; new calls are added to them.
     pub open: &'a mut Open,
@@ -127,7 +128,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Creates the reader of a newly found spool. `kept` is an earlier agent's reading progress, or the default for a new spool.
+    /// Creates the reader of a newly found spool (file with recorded calls). `kept` is an earlier agent's reading progress, or the default
+    /// for a new spool.
     #[must_use]
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
@@ -215,13 +217,13 @@ impl Held {
         &self.process
     }
 
-    /// True if the spool will receive no more data.
+    /// True if the spool (file with recorded calls) will receive no more data.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.life == Life::Ended
     }
 
-    /// True if the process is gone but its spool remains: it was killed before the agent saw the spool.
+    /// True if the process is gone but its spool (file with recorded calls) remains: it was killed before the agent saw the spool.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let head = Head::read(&self.file);

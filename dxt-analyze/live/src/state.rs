@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedState {
     version: u32,
-    /// Boot id of the machine: spools from before a reboot no longer exist.
+    /// Boot id of the machine: spools (files with recorded calls) from before a reboot no longer exist.
     boot: String,
     /// Reading progress in each spool, by [`super::open_spool::Held::key`].
     spools: BTreeMap<String, Kept>,
@@ -59,7 +59,7 @@ impl SavedState {
         })
     }
 
-    /// Removes the reading progress in a spool from the state and returns it.
+    /// Removes the reading progress in a spool (file with recorded calls) from the state and returns it.
     pub fn take(&mut self, key: &str) -> Option<Kept> {
         self.spools.remove(key)
     }

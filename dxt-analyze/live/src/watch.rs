@@ -63,7 +63,7 @@ pub struct Watch {
 
 #[derive(Default)]
 struct Shared {
-    /// Number of spools that were removed before they could be opened.
+    /// Number of spools (files with recorded calls) that were removed before they could be opened.
     missed: AtomicU64,
     /// Number of spools not yet opened for lack of file descriptors.
     unopened: AtomicU64,
@@ -93,13 +93,14 @@ impl Watch {
         Ok(Self { found, shared })
     }
 
-    /// Returns the number of spools that were created and removed before the agent could open them.
+    /// Returns the number of spools (files with recorded calls) that were created and removed before the agent could open them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of existing spools that cannot be opened because this process has too many open files.
+    /// Returns the number of existing spools (files with recorded calls) that cannot be opened because this process has too many open
+    /// files.
     #[must_use]
     pub fn unopened(&self) -> u64 {
         self.shared.unopened.load(Ordering::Relaxed)
@@ -423,7 +424,7 @@ fn is_spool(name: &Path) -> bool {
     name.extension().is_some_and(|end| end == "spool")
 }
 
-/// True if this user may read the spool; root may read all spools.
+/// True if this user may read the spool (file with recorded calls); root may read all spools.
 fn is_for_own_user(path: &Path) -> bool {
     own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
 }

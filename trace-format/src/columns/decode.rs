@@ -19,9 +19,9 @@ pub struct Columns {
     pub offset: Vec<i64>,
     /// Lengths of the segments' transfers, in bytes.
     pub length: Vec<u64>,
-    /// Start times of the segments, in ns.
+    /// Start times of the segments, in ns since the process's epoch.
     pub start: Vec<u64>,
-    /// End times of the segments, in ns; never before the start.
+    /// End times of the segments, in ns since the process's epoch; never before the start.
     pub end: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Columns {
         }
     }
 
-    /// Returns the number of segments.
+    /// Returns the number of decoded segments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stream.len()

@@ -24,7 +24,7 @@ pub struct Scratch {
 /// Summary of the encoded segments of one block, for the block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of segments encoded.
+    /// Number of segments (recorded calls) encoded in the block.
     pub segments: u32,
     /// Earliest start of a segment, in ns.
     pub min_start: u64,
@@ -36,7 +36,7 @@ pub struct Summary {
     pub max_end_offset: i64,
     /// Set of stream ids in the block as a 64-bit filter: bit `id % 64` is set for each id.
     pub stream_mask: u64,
-    /// Sum of the lengths in bytes, wrapping.
+    /// Sum of the segments' lengths in bytes, modulo 2^64.
     pub bytes: u64,
     /// True if all segments have the same stream and length, apart from a few exceptions: the remaining columns are mostly noise, in which
     /// zstd finds few repetitions.
@@ -98,7 +98,8 @@ pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, ou
     summary
 }
 
-/// Fills the columns with differences from predicted values; returns the summary and the lowest value of each column.
+/// Fills the columns with differences between the segments' fields and predicted values; returns the summary and the lowest value of each
+/// column.
 fn predict(
     segments: &[Segment],
     scale: &TickScale,

@@ -60,17 +60,17 @@ impl FileHeader {
 pub struct IndexEntry {
     /// Rank in `MPI_COMM_WORLD`; in a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Process id of the region's process.
+    /// Process id of the process whose region this is.
     pub pid: u32,
-    /// File offset of the region, in bytes.
+    /// File offset of the process's region, in bytes.
     pub offset: u64,
-    /// Length of the region, in bytes.
+    /// Length of the process's region, in bytes.
     pub length: u64,
-    /// Number of segments stored in the region.
+    /// Number of segments (recorded calls) stored in the process's region.
     pub segments: u64,
     /// Number of recorded calls that are stored in counters instead of segments.
     pub missing: u64,
-    /// Number of segment frames in the region.
+    /// Number of segment frames (compressed blocks of segments) in the process's region.
     pub blocks: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Counters of the streams (operations on files) in a spool, and the portions of the counters that are already in a trace.
+//! Counters of the streams (operations on files) in a spool (a process's recordings), and the portions of the counters that are already in
+//! a trace.
 
 use super::folded;
 use super::parts::{i64_at, u64_at};

@@ -1,4 +1,4 @@
-//! Header of a spool: owner process, clocks, and counts of events that were not recorded.
+//! Header of a spool (a process's recordings): owner process, clocks, and counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
@@ -16,7 +16,7 @@ pub struct Clock {
     pub monotonic_ns: u64,
 }
 
-/// Trace that the process was writing when its spool was read.
+/// Trace that the process was writing when its spool (a process's recordings) was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Path of the trace. If the path existed already, the file has a number before its extension.
@@ -42,7 +42,7 @@ impl Cut {
     }
 }
 
-/// Header of a spool, as of the time of reading.
+/// Header of a spool (a process's recordings), as of the time of reading.
 #[derive(Clone, Debug)]
 pub struct Head(Vec<u8>);
 
@@ -79,7 +79,7 @@ impl Head {
         Ok(Some(Self(bytes)))
     }
 
-    /// Reads the existing part of the header of a spool whose creation was never completed.
+    /// Reads the existing part of the header of a spool (a process's recordings) whose creation was never completed.
     pub(super) fn unfinished<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         if size(source)? >= HEADER_BYTES as u64 {

@@ -135,9 +135,9 @@ pub enum Part {
     Scratch = 2,
     /// Counters of each stream, over the calls that were folded (added to counters) instead of stored ([`folded`]).
     Folded = 3,
-    /// Staging slots, which hold packed blocks until the blocks are copied to their destination ([`staging`]).
+    /// Staging slots, which hold packed blocks (compressed segments) until the blocks are copied to their destination ([`staging`]).
     Staging = 4,
-    /// Chunks with segments of collective MPI calls ([`chunk`]).
+    /// Chunks (segment buffers) with segments of collective MPI calls ([`chunk`]).
     SyncPoints = 5,
 }
 
@@ -146,7 +146,7 @@ pub const PARTS: usize = 6;
 /// Size of a region's entry in the spool header's table of regions, in bytes.
 pub const PART_BYTES: usize = 24;
 
-/// Layout of a chunk (segment buffer of one thread): a header of 32 bytes, then segments or packed blocks.
+/// Layout of a chunk (segment buffer of one thread): a header of 32 bytes, then segments or packed blocks (compressed segments).
 pub mod chunk {
     /// Magic number in a chunk's header, at offset [`MAGIC`].
     pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"DXTchunk");
@@ -241,21 +241,21 @@ pub mod folded {
     pub const EXTREMES: usize = 5;
     /// u64: id of the stream plus one; 0 if the entry is unused.
     pub const STREAM: usize = 0;
-    /// u64 each: sums over the stream's folded calls: segments, bytes, duration, consecutive segments, sequential segments.
+    /// u64 each: sums over the stream's calls added to the counters: calls, bytes, duration (ticks), consecutive calls, sequential calls.
     pub const SUMS: usize = 8;
-    /// u64: longest duration of a folded call, in ticks.
+    /// u64: longest duration of a call added to the counters, in ticks.
     pub const MAX_DURATION: usize = 48;
-    /// u64: earliest start of a folded call, in ticks.
+    /// u64: earliest start of a call added to the counters, in ticks.
     pub const FIRST_START: usize = 56;
-    /// u64: latest end of a folded call, in ticks.
+    /// u64: latest end of a call added to the counters, in ticks.
     pub const LAST_END: usize = 64;
-    /// i64: lowest file offset of a folded call, in bytes.
+    /// i64: lowest file offset of a call added to the counters, in bytes.
     pub const MIN_OFFSET: usize = 72;
-    /// i64: highest end offset of a folded call, in bytes.
+    /// i64: highest end offset (offset plus length) of a call added to the counters, in bytes.
     pub const MAX_END_OFFSET: usize = 80;
     /// i64: end offset of the stream's latest segment, in bytes; -1 if unknown.
     pub const PREVIOUS: usize = 88;
-    /// u64 each: number of segments by size bin.
+    /// u64 each: number of calls added to the counters, by size bin.
     pub const SIZES: usize = 96;
     /// u64 each: portions of the sums and of the histogram of sizes that are in a finished trace.
     pub const WRITTEN: usize = SIZES + SIZE_BINS * 8;
@@ -274,7 +274,8 @@ pub mod folded {
     pub const PREPARING: u64 = 1 << 63;
 }
 
-/// Layout of a staging slot, which holds a packed block until the block is copied to its destination: a header of 8 bytes, then the block.
+/// Layout of a staging slot, which holds a packed block (compressed segments) until the block is copied to its destination: a header of 8
+/// bytes, then the block.
 pub mod staging {
     /// Number of staging slots in a spool.
     pub const PLACES: usize = 16;

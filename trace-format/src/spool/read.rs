@@ -60,7 +60,7 @@ impl Spool {
         Ok(Self { head, parts })
     }
 
-    /// Returns the header of the spool.
+    /// Returns the header of the spool (a process's recordings).
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head

@@ -17,7 +17,7 @@ pub(super) struct Fold {
     pub(super) counting: Option<u64>,
 }
 
-/// Returns the fold of the scratch buffer that is in progress, if any.
+/// Returns the addition of the scratch buffer's segments to the counters that is in progress, if any.
 pub(super) fn fold(scratch: &[u8], is_of_version_4: bool) -> Option<Fold> {
     let [counted, counting] = [scratch::COUNTED, scratch::COUNTING].map(|at| u64_at(scratch, at));
     if !is_of_version_4 {
@@ -100,7 +100,7 @@ mod tests {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Folds five slots of two streams step by step, one memory write per step, and kills the process after each step.
+    /// Adds five slots of two streams to the counters step by step, one memory write per step, and kills the process after each step.
     #[test]
     fn what_a_killed_process_was_adding_is_in_slots_or_in_counters() {
         let lengths = [1_u64, 5000, 5000, 2, 1 << 40];

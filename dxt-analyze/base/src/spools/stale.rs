@@ -36,7 +36,7 @@ pub struct SpoolDirectory {
     /// Files of processes that no longer run and did not write to any of their files for the required time; only this user's files, or for
     /// root the files of all users.
     pub left: Vec<Left>,
-    /// Number of spools kept because their processes run or recently wrote to one of their files.
+    /// Number of spools (files with recorded calls) kept because their processes run or recently wrote to one of their files.
     pub kept: u64,
     /// Node-quota files (shared by the processes of a job to limit their bytes) in which nothing was reserved for the required time.
     /// Excludes users who have another file kept in the directory, or a running traced process visible to this process: a quota file is in

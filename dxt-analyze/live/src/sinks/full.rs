@@ -28,7 +28,7 @@ pub(super) struct Line<'a> {
     pub(super) started: u64,
     /// Number of the spool (file with recorded calls) among the spools of its process.
     pub(super) spool: u64,
-    /// Zero point of the times in the spool, in ns since 1970-01-01 UTC.
+    /// Zero point of the times in the spool (file with recorded calls), in ns since 1970-01-01 UTC.
     pub(super) epoch_unix_ns: i64,
     /// Index of the calling thread in the process.
     pub(super) thread: u32,
