@@ -237,7 +237,8 @@ impl NestCursor {
         }
     }
 
-    /// Stores the number of complete iterations and the intervals between them in `element`, and resets the cursor's own intervals.
+    /// Stores the number of complete iterations and the intervals between them in the loop nest of `element`, and resets the cursor's own
+    /// intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;

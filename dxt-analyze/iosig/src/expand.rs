@@ -15,9 +15,9 @@ pub enum Expected {
     Access(Untimed),
     /// Residue: successive accesses outside loops, of which only totals are known.
     Unknown {
-        /// Number of accesses in the residue.
+        /// Number of accesses in the residue (accesses outside loops).
         accesses: u64,
-        /// Total length of the accesses in the residue, in bytes.
+        /// Total length of the accesses in the residue (accesses outside loops), in bytes.
         bytes: u128,
     },
 }

@@ -102,7 +102,7 @@ impl Recogniser {
         accesses.iter().for_each(|access| self.push(access));
     }
 
-    /// Ends the stream and returns its signature.
+    /// Ends the stream of accesses and returns its signature (loop nests and residues).
     #[must_use]
     pub fn finish(mut self) -> Signature {
         if let Some(waiting) = self.waiting.take() {
@@ -161,7 +161,7 @@ impl Recogniser {
     }
 
     /// Sets the number of pending accesses (only in the ring buffer, not on the stack) to `waiting`. If the ring buffer is full of them,
-    /// first moves the oldest ones to the signature as residue.
+    /// first moves the oldest ones to the signature as residue (accesses outside loops).
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {

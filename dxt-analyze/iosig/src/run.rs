@@ -119,7 +119,8 @@ impl RunCursor {
         self.intervals += 1;
     }
 
-    /// Updates counts, times and intervals of `element` with the accesses added since the last call, and resets the cursor's own intervals.
+    /// Updates counts, times and intervals of the loop in `element` with the accesses added since the last call, and resets the cursor's
+    /// own intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let crate::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;

@@ -123,7 +123,7 @@ pub(crate) struct Element {
     pub(crate) last_start_ns: u64,
     /// End of the last access, in ns.
     pub(crate) end_ns: u64,
-    /// Start of the last iteration, in ns; `None` if unknown.
+    /// Start of the loop's last iteration, in ns; `None` if unknown.
     pub(crate) iteration_ns: Option<u64>,
 }
 
@@ -143,7 +143,7 @@ impl Element {
         }
     }
 
-    /// Creates an element from a node outside loops.
+    /// Creates an element of the stack from a node (access or loop) that is in no other loop.
     pub(crate) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
@@ -164,7 +164,8 @@ impl Element {
     }
 }
 
-/// Returns the numbers of accesses and bytes of a node outside loops. Visits single iterations only if they differ.
+/// Returns the numbers of accesses and bytes of a node (access or loop) that is in no other loop. Visits single iterations only if they
+/// differ.
 pub(crate) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
@@ -199,7 +200,7 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-/// Schedule of the search for long periods, which is too slow for every step.
+/// Schedule of the search for long periods (loops with long bodies), which is too slow for every step.
 ///
 /// One step in [`NEAR`] takes a sample; if the sample indicates a long period, the search is enabled for `4 * LONGEST` steps. The third
 /// iteration of a long body is longer than the distance between samples, so that a sample falls into it and the search is enabled until the
@@ -234,7 +235,7 @@ pub(crate) struct Stack {
     pub(crate) leaves: usize,
     /// Maximum length of a loop body, in elements (accesses and inner loops).
     pub(crate) longest: usize,
-    /// Schedule of the search for long periods of stack elements.
+    /// Schedule of the search for long periods of stack elements (accesses and loops).
     reach: Reach,
     /// Schedule of the search for long periods of raw accesses.
     pub(crate) reach_of_accesses: Reach,
@@ -280,7 +281,8 @@ impl Stack {
         any
     }
 
-    /// True if, for some period above [`NEAR`], the last two elements may form a loop with the elements one and two periods before them.
+    /// True if, for some period above [`NEAR`], the last two elements (accesses or loops) may form a loop with the elements one and two
+    /// periods before them.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));

@@ -58,7 +58,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Adds the counts of `other`, a section of the stream that need not be adjacent.
+    /// Adds the counts of `other`, a section of the stream of accesses that need not be adjacent.
     pub(crate) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;

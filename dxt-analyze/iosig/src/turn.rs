@@ -1,7 +1,8 @@
 //! Rotation of loop nests that end within an iteration, which restores the program's iteration boundaries.
 //!
-//! A run may include the end of one iteration and the start of the next; then the recognised nest has other iteration boundaries than the
-//! program. If the nest ends within an iteration, and the accesses before the nest are the rest of that iteration, the nest is rotated.
+//! A run (loop over a single access) may include the end of one iteration and the start of the next; then the recognised nest has other
+//! iteration boundaries than the program. If the nest ends within an iteration, and the accesses before the nest are the rest of that
+//! iteration, the nest is rotated.
 
 use crate::nest::{Leaf, Node, moved};
 use crate::resplit::compact;

@@ -23,7 +23,7 @@ enum As {
 /// stream of accesses.
 type Taken = HashMap<u64, HashSet<u64>>;
 
-/// Finds patterns across members among the accesses outside loops.
+/// Finds patterns across members (ranks) among the accesses outside loops.
 ///
 /// Returns new signatures for the members with such accesses, in which these accesses are loops of one iteration. `part` maps a member to
 /// its file, because only accesses to one file can fill a range together.
@@ -37,7 +37,7 @@ pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashM
     members.iter().filter_map(signature).collect()
 }
 
-/// Returns the positions of the accesses that belong to a pattern across members, and the number of these accesses.
+/// Returns the positions of the accesses outside loops that belong to a pattern across members (ranks), and the number of these accesses.
 fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
     let candidates: Vec<(u64, Signature)> =
         members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use crate::nest::{Leaf, Loop, Node, delta, moved};
 use crate::signature::{Pattern, Signature};
 
-/// Dimension of a process grid along which a pattern repeats.
+/// Dimension of a process grid along which an access pattern repeats from rank to rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
     /// Number of ranks along the dimension of the process grid.
@@ -30,11 +30,11 @@ pub struct Direction {
 pub struct Line {
     /// Loop nest of the lowest rank.
     pub nest: Loop,
-    /// Lowest rank that shares the nest.
+    /// Lowest rank that shares the loop nest.
     pub first_rank: u64,
     /// Dimensions of the process grid, innermost (fastest-varying) first; empty for a single rank.
     pub directions: Vec<Direction>,
-    /// Number of ranks that share the nest.
+    /// Number of ranks that share the loop nest.
     pub ranks: u64,
     /// Index of the loop nest's first access among the accesses of the lowest rank.
     pub position: u64,
@@ -220,7 +220,7 @@ fn in_line(rows: &[Row]) -> usize {
 }
 
 impl Line {
-    /// Returns an iterator over (rank, offset of each leaf in the nest), computed from the ranks' grid coordinates.
+    /// Returns an iterator over (rank, offset of each access in the loop nest), computed from the ranks' grid coordinates.
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -237,7 +237,7 @@ impl Line {
         })
     }
 
-    /// Returns an iterator over the ranks that share the nest, in the order of [`Self::members`].
+    /// Returns an iterator over the ranks that share the loop nest, in the order of [`Self::members`].
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -354,7 +354,7 @@ fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// Returns a hash of a nest's structure, lengths, steps and counts; offsets and times do not influence it.
+/// Returns a hash of a loop nest's structure, lengths, steps and iteration counts; offsets and times do not influence it.
 fn hash_of(l: &Loop, hash: u64) -> u64 {
     let mix = |h: u64, v: u64| (h.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     let mut hash = mix(hash, l.count);

@@ -12,14 +12,14 @@ pub(super) const FEWEST: u64 = 3;
 pub struct Tiling {
     /// Indices of the lines that form the pattern, in the list given to [`tilings`].
     pub lines: Vec<usize>,
-    /// Arrangement of the lines in the file.
+    /// Arrangement of the lines (loop nests shared by ranks) in the file.
     pub arrangement: Arrangement,
 }
 
 /// Arrangement in the file of lines (loop nests shared by ranks) that form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// The lines together cover a range without gaps, each byte once.
+    /// The lines (loop nests shared by ranks) together cover a range of the file without gaps, each byte once.
     Filled {
         /// File offset of the range's first byte.
         first: u64,
@@ -28,7 +28,7 @@ pub enum Arrangement {
         /// True if each member (rank) begins where the member before it in numerical order ends.
         in_order: bool,
     },
-    /// The lines begin at equal distances, with gaps.
+    /// The lines (loop nests shared by ranks) begin at equal distances in the file, with gaps.
     Even {
         /// Distance in the file per increment of the member number (rank), in bytes.
         stride: i64,
@@ -86,7 +86,7 @@ fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
     out
 }
 
-/// Ends a chain of adjacent byte ranges: adds it to `out` as a pattern if it has enough members, else to `rest`.
+/// Ends a chain of adjacent byte ranges: adds it to `out` as a pattern if it has enough members (ranks), else to `rest`.
 fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     let members = || chain.iter().flat_map(|tile| &tile.members);
     if chain.len() < 2 || (members().count() as u64) < FEWEST {
