@@ -16,9 +16,9 @@ pub const REPORTED: usize = 4;
 pub struct CommonValue {
     /// Value that occurred, such as an access size in bytes.
     pub value: i64,
-    /// Upper bound of the number of occurrences.
+    /// Upper bound of the number of occurrences of the value.
     pub count: u64,
-    /// Maximum error of `count`; 0 if `count` is exact.
+    /// Maximum error of `count`: the value occurred at least `count - over` times; 0 if `count` is exact.
     pub over: u64,
 }
 

@@ -85,13 +85,13 @@ pub struct Last {
 /// Accesses as columns: equally long slices, one per field of [`Access`].
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// File offsets in bytes, see [`Access::offset`].
+    /// File offset of each access in bytes, see [`Access::offset`].
     pub offset: &'a [i64],
-    /// Lengths in bytes, see [`Access::length`].
+    /// Length of each access in bytes, see [`Access::length`].
     pub length: &'a [u64],
-    /// Start times, see [`Access::start`].
+    /// Start time of each access, see [`Access::start`].
     pub start: &'a [u64],
-    /// End times, see [`Access::end`].
+    /// End time of each access, see [`Access::end`].
     pub end: &'a [u64],
 }
 

@@ -120,7 +120,7 @@ pub fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     }
 }
 
-/// File that is read at explicit offsets (`pread`).
+/// File whose bytes several threads can read at explicit offsets (`pread`).
 #[derive(Debug)]
 pub struct Bytes(pub File);
 

@@ -41,10 +41,10 @@ const MOST_SAID: u64 = 30;
 /// Maximum number of distinct descriptions of calls that tracers did not record.
 const MOST_LEFT_OUT: usize = 256;
 
-/// Settings of an agent.
+/// Settings of an agent (the process that watches running programs and delivers their calls).
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Spool directories to watch.
+    /// Directories to watch, in which processes keep their spools (files with recorded calls).
     pub directories: Vec<PathBuf>,
     /// True if the user named the directories, so that failing to watch one is an error.
     pub named: bool,
@@ -52,13 +52,13 @@ pub struct Settings {
     pub pids: Vec<u32>,
     /// Jobs to watch, by key or by the scheduler's number; all jobs if empty.
     pub jobs: Vec<String>,
-    /// Length of the intervals for which calls are summed.
+    /// Length of the intervals of time for which calls are summed.
     pub interval: Duration,
     /// Sampling period: one of `sample` calls is delivered as an event (data of a single call).
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI collective calls.
+    /// True to deliver MPI collective calls besides I/O calls.
     pub with_mpi: bool,
     /// Path of the state file, which records what was delivered; `None` for no state file.
     pub state: Option<PathBuf>,
@@ -328,7 +328,7 @@ impl Agent {
         self.unopened
     }
 
-    /// Takes the pending messages for standard error.
+    /// Returns the messages for standard error since the last call.
     pub fn messages(&mut self) -> Vec<String> {
         let mut said = std::mem::take(&mut self.said);
         said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));

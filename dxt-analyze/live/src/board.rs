@@ -22,7 +22,7 @@ pub struct Rates {
     pub calls: u64,
     /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in calls, summed over all processes, in ns.
+    /// Total time in these calls, summed over all processes, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,
@@ -44,20 +44,20 @@ pub struct Point {
 pub struct Row {
     /// Name of the ranked process (`rank 3`), node, or file (its path).
     pub name: String,
-    /// Host name, if the row is a process.
+    /// Host name of the node of a ranked process; empty for a node or file.
     pub node: String,
-    /// Job key, if the row is a process.
+    /// Key of the job of a ranked process; empty for a node or file.
     pub job: String,
-    /// Totals over the calls of the latest interval.
+    /// Totals over the row's calls in the latest interval.
     pub now: Tally,
-    /// Totals over all calls since the agent started.
+    /// Totals over all the row's calls since the agent started.
     pub all: Tally,
 }
 
-/// Data for all views of `live`.
+/// Data for all views of `live` (terminal, web page).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// Data of the latest intervals, oldest first.
+    /// Totals and durations of the calls in each of the latest intervals, oldest first.
     pub points: VecDeque<Point>,
     /// Length of the intervals, in ns.
     pub interval_ns: u64,
@@ -78,7 +78,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Adds an interval; intervals may arrive out of order.
+    /// Adds the sums of an interval to the points of the views; intervals may arrive out of order.
     pub fn add(&mut self, interval: &Interval) {
         self.interval_ns = interval.length_ns;
         let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {

@@ -28,17 +28,17 @@ pub const OTHERS: &str = "others";
 pub struct Group {
     /// Key of the job that made the calls.
     pub job: String,
-    /// Host name of the node.
+    /// Host name of the node on which the calls were made.
     pub node: String,
     /// First and last rank whose calls are summed together, e.g. `0-31`; `-` without MPI.
     pub ranks: String,
-    /// Mount point and type of the file system.
+    /// Mount point and type of the file system that the calls accessed.
     pub file_system: Arc<str>,
-    /// I/O interface, e.g. POSIX or MPI-IO.
+    /// I/O interface of the calls, e.g. POSIX or MPI-IO.
     pub layer: &'static str,
     /// Name of the operation, e.g. `pwrite`.
     pub op: String,
-    /// Operation class: read, write, open, close, ...
+    /// Class of the operation: read, write, open, close, ...
     #[serde(skip)]
     pub class: OpClass,
     /// True if the calls were made inside MPI-IO calls; sums over the program's own calls exclude nested calls.
@@ -84,7 +84,7 @@ pub struct Sums {
     pub bytes: u64,
     /// Total time in the group's calls, summed over its processes, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns; only calls with their own record (segment) count.
+    /// Duration of the group's longest call, in ns; only calls with their own record (segment) count.
     pub longest_ns: u64,
     /// Number of calls known only from counters; histograms exclude them. They are added to the interval in which the counters were read,
     /// and subtracted from the interval in which they returned if their records (segments) are read later. So the value may be < 0, while
@@ -187,7 +187,7 @@ pub struct NotSeen {
     pub taken_back: u64,
     /// Number of blocks of call records that could not be read.
     pub damaged: u64,
-    /// Number of events that a destination did not accept.
+    /// Number of events (data of single calls) that a destination did not accept.
     pub dropped: u64,
     /// Number of paths that the agent dropped because a process used too many. Later calls on these files have the path
     /// [`OTHER_FILES`](super::about::OTHER_FILES).
@@ -207,7 +207,7 @@ pub struct Interval {
     pub begin_unix_ns: i64,
     /// Length of the interval, in ns.
     pub length_ns: u64,
-    /// Sums by group of calls.
+    /// Sums over the calls of the interval, by group (job, node, ranks, operation, ...).
     pub sums: BTreeMap<Arc<Group>, Sums>,
     /// Numbers of calls that the agent missed, lost or saw twice up to the end of the interval.
     pub not_seen: NotSeen,

@@ -47,9 +47,9 @@ pub struct Kept {
     shown: Shown,
     /// Counter values that the sums already include, by call stream (one operation on one file).
     counted: BTreeMap<u32, Counters>,
-    /// Running totals of the process by file.
+    /// Totals over the process's calls so far, by file and I/O interface.
     records: Records,
-    /// Running totals of the process by HDF5 data set.
+    /// Totals over the process's calls so far, by HDF5 data set.
     #[serde(default)]
     data_sets: DataSets,
 }
@@ -82,13 +82,13 @@ pub struct Wanted<'a> {
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI collective calls.
+    /// True to deliver MPI collective calls besides I/O calls.
     pub with_mpi: bool,
     /// Table of mounted file systems, for the lookup of a path's file system.
     pub mounts: &'a Mounts,
     /// Current time, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
-    /// Sums by file; new calls are added to them.
+    /// Sums over calls by file, of all processes; new calls are added to them.
     pub files: &'a mut Files,
     /// Wanted process ids and jobs; an empty list means all.
     pub only: (&'a [u32], &'a [String]),

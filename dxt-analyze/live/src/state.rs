@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Saved state of an agent.
+/// Saved state of an agent: data delivered so far, with which a later agent resumes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedState {
     version: u32,
@@ -22,7 +22,7 @@ pub struct SavedState {
     /// Names of all destinations; those that cannot resume always receive everything again.
     #[serde(default)]
     names: BTreeSet<String>,
-    /// Number of calls that the sums include so far.
+    /// Number of calls that the delivered sums include so far.
     #[serde(default)]
     pub calls: u64,
     /// Numbers of calls missed, lost or seen twice so far, by cause, without those that the spools in `spools` report.

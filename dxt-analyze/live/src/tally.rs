@@ -19,7 +19,7 @@ pub struct Tally {
     pub bytes: u64,
     /// Total time in the calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns.
+    /// Duration of the longest of these calls, in ns.
     pub longest_ns: u64,
 }
 
@@ -39,7 +39,7 @@ impl Tally {
     }
 }
 
-/// Sums over calls by file.
+/// Sums over the calls of all processes, by file.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     all: BTreeMap<Arc<str>, Tally>,
@@ -50,7 +50,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Adds `more` to the sums of `file`.
+    /// Adds the sums `more` of further calls to those of `file`.
     pub fn add(&mut self, file: &Arc<str>, more: &Tally) {
         match self.all.get_mut(file) {
             Some(tally) => tally.merge(more),

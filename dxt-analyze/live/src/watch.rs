@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Newly found spool (file with a process's calls) or spill (file with compressed calls of a spool), opened so that it can be read even
 /// after its name is removed.
 pub struct Found {
-    /// Path at which the file was found.
+    /// Path at which the spool or spill was found.
     pub path: PathBuf,
     pub(crate) file: Owned,
     /// True if the file existed when the watch began; its owner may then have ended long ago.
@@ -181,7 +181,7 @@ fn is_for_now(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
 }
 
-/// State of the thread that watches directories.
+/// State of the thread that watches the spool directories and opens new files.
 struct Looker {
     inotify: OwnedFd,
     /// Directories to watch, whether they exist yet or not.

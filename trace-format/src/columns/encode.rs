@@ -26,11 +26,11 @@ pub struct Scratch {
 pub struct Summary {
     /// Number of segments (recorded calls) encoded in the block.
     pub segments: u32,
-    /// Earliest start of a segment, in ns.
+    /// Earliest start of a segment in the block, in ns since the process's epoch.
     pub min_start: u64,
-    /// Latest end of a segment, in ns.
+    /// Latest end of a segment in the block, in ns since the process's epoch.
     pub max_end: u64,
-    /// Lowest file offset of a segment, in bytes.
+    /// Lowest file offset of a segment in the block, in bytes.
     pub min_offset: i64,
     /// Highest end offset (offset plus length) of a segment, in bytes.
     pub max_end_offset: i64,

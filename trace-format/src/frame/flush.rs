@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlushStage {
-    /// Collecting the recorded data and applying the filters.
+    /// Collecting the recorded calls from memory and applying the filters that the user set.
     Gather,
     /// Converting segments to columns and metadata to bytes.
     Encode,
@@ -16,7 +16,7 @@ pub enum FlushStage {
     Compress,
     /// Collective steps of all ranks before they write; mostly waiting for the slowest rank.
     Agree,
-    /// Creating and opening the trace file.
+    /// Creating and opening the trace file before the write.
     Open,
     /// Writing the processes' regions; if all ranks write one file, also closing the file and waiting for the slowest rank.
     Write,

@@ -36,7 +36,7 @@ pub struct Location {
 /// Component of a layout: extent of a file with one stripe size and one list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// File offset of the first byte of the extent.
+    /// File offset of the first byte of the component's extent.
     pub start: u64,
     /// File offset after the last byte of the extent; `u64::MAX` if the extent reaches to the end of the file.
     pub end: u64,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::meta::{Note, Process};
 use crate::read::Source;
 
-/// Readings of two clocks at the same time.
+/// Simultaneous readings of two clocks, from which the rate of one is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// Reading of the clock with which the spool's times were read, in ticks.

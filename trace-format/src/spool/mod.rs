@@ -123,11 +123,11 @@ pub mod cut {
     pub const DONE: u32 = 2;
 }
 
-/// Region of a spool's file.
+/// Region of a spool (a process's recordings in a mapped file).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Part {
-    /// Definitions of ids ([`journal`]).
+    /// Definitions of the ids in segments: files, streams, threads ([`journal`]).
     Journal = 0,
     /// Chunks of segments or of packed blocks ([`chunk`]).
     Arena = 1,
@@ -148,9 +148,9 @@ pub const PART_BYTES: usize = 24;
 
 /// Layout of a chunk (segment buffer of one thread): a header of 32 bytes, then segments or packed blocks (compressed segments).
 pub mod chunk {
-    /// Magic number in a chunk's header, at offset [`MAGIC`].
+    /// Magic number in the header of a chunk (segment buffer), at offset [`MAGIC`].
     pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"DXTchunk");
-    /// Size of a chunk's header, in bytes.
+    /// Size of the header of a chunk (segment buffer), in bytes.
     pub const HEADER_BYTES: usize = 32;
     /// u64: magic number of a chunk, [`MAGIC_VALUE`].
     pub const MAGIC: usize = 0;
@@ -167,14 +167,14 @@ pub mod chunk {
     /// u32: nonzero if a write to the chunk's last slot (a spare slot) may still follow.
     pub const SPARE_AWAITED: usize = 28;
 
-    /// State of a chunk that its thread is filling.
+    /// State of a chunk (segment buffer) that its thread is filling.
     pub const ACTIVE: u32 = 1;
-    /// State of a chunk that its thread has filled.
+    /// State of a chunk (segment buffer) that its thread has filled.
     pub const FULL: u32 = 2;
     /// State of a chunk whose segments are being packed (compressed). The segments are valid unless a packed block of the same thread and
     /// sequence number exists.
     pub const PACKING: u32 = 3;
-    /// State of a chunk that holds packed blocks.
+    /// State of a chunk that holds packed blocks (compressed segments).
     pub const HOLDS_BLOCKS: u32 = 4;
 }
 
@@ -199,7 +199,7 @@ pub mod block {
     /// Values of [`MARK`](super::MARK), equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN) and
     /// [`WRITTEN`](crate::segment::WRITTEN) of segments.
     pub mod mark {
-        /// The block is in no trace.
+        /// The block (compressed segments) is in no trace.
         pub const NONE: u32 = 0;
         /// The block belongs to the trace that is being written.
         pub const TAKEN: u32 = 1;
@@ -210,7 +210,7 @@ pub mod block {
 
 /// Layout of a scratch buffer: a header of 32 bytes, then slots for segments that wait to be folded into counters.
 pub mod scratch {
-    /// Number of segment slots in a scratch buffer.
+    /// Number of slots for segments in a scratch buffer.
     pub const SLOTS: usize = 64;
     /// Size of a scratch buffer, in bytes.
     pub const BYTES: usize = 32 + SLOTS * 32;
@@ -283,6 +283,6 @@ pub mod staging {
     pub const BYTES: usize = 64 << 10;
     /// u32: size of the block with its header, in bytes; 0 if the staging slot is empty.
     pub const LENGTH: usize = 0;
-    /// Offset of the block in the staging slot, in bytes.
+    /// Offset of the packed block in the staging slot, in bytes.
     pub const FIRST: usize = 8;
 }

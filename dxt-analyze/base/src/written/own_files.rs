@@ -22,13 +22,13 @@ const LOOKED_AT: usize = 4096;
 /// Type of existing files, written by an earlier run of this program, that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ours {
-    /// Page written by `report`.
+    /// HTML page written by the command `report`.
     Page,
-    /// Trace written by `convert`.
+    /// Trace written by the command `convert`.
     Conversion,
-    /// Trace written by `recover`.
+    /// Trace written by the command `recover`.
     Recovery,
-    /// File written by `advise`.
+    /// File written by the command `advise`.
     Advice,
     /// Output for which no existing file is replaced, not even an empty one.
     Never,

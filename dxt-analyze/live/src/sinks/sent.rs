@@ -35,7 +35,7 @@ pub(super) trait Cargo {
     fn go_on(&mut self, _position: u64) {}
 }
 
-/// Conversion that delivers calls as they are.
+/// Conversion for destinations whose items are the calls themselves.
 #[cfg(feature = "postgres")]
 pub(super) struct Calls;
 

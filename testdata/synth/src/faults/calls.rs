@@ -85,7 +85,7 @@ pub(super) fn table() -> Vec<OpDef> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) op: Op,
-    /// Number (id) of the file within the job.
+    /// Number (id) of the accessed file within the job.
     pub(super) file: u32,
     /// File offset of the first byte; `None` for calls without a byte range.
     pub(super) offset: Option<u64>,
@@ -108,7 +108,7 @@ impl Call {
 pub(super) enum Step {
     /// Passes the given number of ns without I/O, such as computing; traces do not record this step.
     Pass(f64),
-    /// Makes a call that the file system serves.
+    /// Makes a call that the simulated file system serves.
     Call(Call),
     /// Reads the header block, a small block that all ranks, or only rank 0, read in each phase.
     Header(Call),

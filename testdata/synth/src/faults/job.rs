@@ -32,9 +32,9 @@ pub(super) enum Placement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Accesses in ascending order of offsets.
+    /// Each rank accesses its data in ascending order of file offsets.
     Forward,
-    /// Offsets at random multiples of the transfer size, anywhere in the file.
+    /// Accesses at random multiples of the transfer size, anywhere in the file.
     Random,
     /// All bytes of the phase in ascending order, the given number of times.
     Again(u32),

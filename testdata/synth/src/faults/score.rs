@@ -19,10 +19,10 @@ const SUM_WITHIN: f64 = 1.5;
 /// Minimum ratio of the costs of two faults for the order of their findings to be scored.
 const CLEARLY: f64 = 1.25;
 
-/// Scores of the analyzer's findings on one case.
+/// Scores of the analyzer's findings on one case (simulated job).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Score {
-    /// Case, with its true faults and their costs.
+    /// Case (simulated job), with its true faults and their costs.
     pub truth: Truth,
     /// Code of the finding that the first sentence of the analyzer's report states.
     pub states: Option<String>,
@@ -52,7 +52,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// True if the case has no fault.
+    /// True if the case (simulated job) has no fault.
     #[must_use]
     pub fn healthy(&self) -> bool {
         self.truth.faults.is_empty()
@@ -76,7 +76,7 @@ impl Score {
         self.ratio.map(|ratio| is_within(ratio, WITHIN))
     }
 
-    /// True if the case has several faults.
+    /// True if the case (simulated job) has several faults.
     #[must_use]
     pub fn combined(&self) -> bool {
         self.truth.faults.len() > 1
@@ -162,7 +162,7 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     }
 }
 
-/// True if the finding meets one of the fault's criteria.
+/// True if the finding counts as naming the fault, because it meets one of the fault's criteria.
 fn names(fault: &Injected, finding: &Finding) -> bool {
     fault.right.iter().any(|right| is_right(right, finding))
 }

@@ -3,10 +3,10 @@
 use super::score::Score;
 use super::truth::Named;
 
-/// Totals of the scores of all cases.
+/// Totals of the scores of all cases (simulated jobs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Number of cases with a fault.
+    /// Number of cases (simulated jobs) with at least one fault.
     pub sick: usize,
     /// Number of faulty cases whose first finding names the strongest fault.
     pub first_right: usize,

@@ -17,7 +17,7 @@ const COMPUTE_SIGMA: f64 = 0.01;
 /// Number (id) of the file that contains the header block, a small block that all ranks, or only rank 0, read in each phase.
 const HEADER_FILE: u32 = u32::MAX;
 
-/// Simulated thread of the job.
+/// Rank and thread number of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) rank: u32,

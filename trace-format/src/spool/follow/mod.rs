@@ -57,7 +57,7 @@ pub struct Seen {
     pub is_counted: bool,
 }
 
-/// Segments returned by one call of [`Follower::look`].
+/// Result of one call of [`Follower::look`]: the segments (recorded calls) read by it.
 #[derive(Debug, Default)]
 pub struct Look {
     /// Segments not delivered before; in order within each chunk (segment buffer), but chunks are in any order.
@@ -87,7 +87,7 @@ pub struct Follower {
     damaged: u64,
 }
 
-/// State of one call of [`Follower::look`].
+/// State of one call of [`Follower::look`], which reads the new data of a spool.
 struct Looking<'a, S: ?Sized> {
     spool: &'a S,
     head: Head,
