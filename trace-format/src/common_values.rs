@@ -23,7 +23,7 @@ pub struct CommonValue {
 }
 
 /// Most common values of a sequence. In a sequence of *n* values, each value that occurs more than *n* / [`TRACKED`] times is tracked, and
-/// no `over` exceeds *n* / [`TRACKED`]; after merging, *n* is the sum of the lengths of both sequences.
+/// no `over` (maximum error of a count) exceeds *n* / [`TRACKED`]; after merging, *n* is the sum of the lengths of both sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonValues {
     // Separate arrays, so that a value is found by a few vector comparisons.

@@ -14,8 +14,8 @@ pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
 /// Maximum zstd window, as a power of two in bytes: the size that RFC 8878 asks every decoder to support.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
 pub(crate) const WINDOW_LOG: u32 = 23;
-/// Maximum memory for the metadata tables of all traces of a run, in bytes as counted by `meta::metered`, which counts each list element
-/// about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
+/// Maximum memory for the metadata tables of all traces that a program reads, in bytes as counted by `meta::metered`, which counts each
+/// list element about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
 pub const TABLE_BYTES: u64 = 320 << 20;
 /// Maximum number of problems (unreadable parts) recorded for a file as a whole, and for each of its process regions.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]

@@ -51,7 +51,7 @@ struct Level<'a> {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
-    /// Number of steps since the last access, which is bounded for loops without accesses.
+    /// Number of steps since the last access; it is limited, because loops parsed from text may contain no accesses.
     idle: u32,
 }
 

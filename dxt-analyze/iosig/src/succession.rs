@@ -9,7 +9,7 @@ pub enum Spatial {
     Contiguous,
     /// All strides are equal, and positive or zero.
     FixedStride,
-    /// Nested strides (loops within loops); the value is the number of strides.
+    /// Nested strides (loops within loops); the value is the number of nested strides.
     Strided(usize),
     /// Strides are negative: accesses go backward.
     Negative,

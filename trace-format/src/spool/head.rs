@@ -19,7 +19,7 @@ pub struct Clock {
 /// Trace that the process was writing when its spool (a process's recordings) was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Path of the trace. If the path existed already, the file has a number before its extension.
+    /// Path of the trace. If a file with that path existed already, the trace has a number before its extension.
     pub path: Vec<u8>,
     pid: u32,
     epoch_unix_ns: i64,
@@ -30,7 +30,7 @@ pub struct Cut {
 
 impl Cut {
     /// True if `trace`, read from a file that may be the trace described here, contains the process. A trace of all ranks gets its final
-    /// name only when it contains the regions of all ranks; The job's reduced record (a region that stands for several ranks) also counts
+    /// name only when it contains the regions of all ranks. The job's reduced record (a region that stands for several ranks) also counts
     /// if its epoch is the job's: all files of the process may be in it.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {

@@ -117,7 +117,8 @@ pub mod header {
 
 /// Values of the field [`header::CUT`], the state of the trace that a process writes.
 pub mod cut {
-    /// The trace is being written. If a complete trace with the final name exists, it contains the data marked as taken.
+    /// The trace is being written. If a complete trace with the final name exists, it contains the data (segments and counts) marked as
+    /// taken.
     pub const UNDER_WAY: u32 = 1;
     /// The trace is complete and has its final name.
     pub const DONE: u32 = 2;

@@ -75,8 +75,9 @@ impl Spool {
     /// Collects the recordings that are not in any trace.
     ///
     /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
-    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of both clocks if the spool is from
-    /// this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
+    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of the process's clock and of
+    /// CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `in_trace` is true if the trace that was being written
+    /// ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if the description of the process is invalid, and [`Error::Io`] if reading fails.

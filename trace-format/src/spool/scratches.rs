@@ -44,7 +44,7 @@ pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
     }
 }
 
-/// Undoes an unfinished addition of segments in `scratch` to one stream's counters.
+/// Undoes an unfinished addition of segments in the scratch buffer `scratch` to the counters of one stream, `entry`.
 pub(super) fn take_back_from(entry: &mut [u8], scratch: &[u8]) {
     if let Some(lengths) = being_added(entry, scratch) {
         before_adding(entry, &lengths);
@@ -69,8 +69,8 @@ fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     (members != 0 && segments.iter().all(is_its)).then(|| segments.iter().map(Segment::length).collect())
 }
 
-/// Restores one stream's counters to their state before an addition. Sums are restored from saved values. The histogram of sizes is updated
-/// last, bin after bin; before the addition, the histogram's total equals the number of segments.
+/// Restores one stream's counters to their state before an addition. Sums are restored from saved values. The histogram of sizes was to be
+/// updated last, bin after bin: its bins are reduced until their total equals the restored number of segments.
 fn before_adding(entry: &mut [u8], lengths: &[u64]) {
     let mut set = |at: usize, change: &dyn Fn(&[u8], u64) -> u64| {
         let value = change(entry, u64_at(entry, at));

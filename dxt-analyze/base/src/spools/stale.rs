@@ -39,8 +39,8 @@ pub struct SpoolDirectory {
     /// Number of spools (files with recorded calls) kept because their processes run or recently wrote to one of their files.
     pub kept: u64,
     /// Node-quota files (shared by the processes of a job to limit their bytes) in which nothing was reserved for the required time.
-    /// Excludes users who have another file kept in the directory, or a running traced process visible to this process: a quota file is in
-    /// this directory even if the user's spools are elsewhere.
+    /// Excludes files of users of whom another file in the directory is kept, or of whom a traced process is seen running: a quota file is
+    /// in this directory even if the user's spools are elsewhere.
     pub budgets: Vec<Left>,
 }
 

@@ -265,7 +265,7 @@ impl Job {
         self.shares.iter().find(|share| share.0 == rank).map_or(1, |share| share.1)
     }
 
-    /// Returns the largest data factor ([`Self::share`]) of all ranks.
+    /// Returns the largest factor by which a rank has more data than others ([`Self::share`]).
     pub(super) fn largest_share(&self) -> u64 {
         self.shares.iter().map(|share| share.1).max().unwrap_or(1)
     }

@@ -34,9 +34,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// First sequence number used for scratch buffers (segments that wait to be folded into counters). Scratch buffers follow all chunks
 /// (segment buffers) of their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Tolerance, in ns, for comparing the end of a call with the time since which a data set has its shape: a packed block has times at the
-/// clock rate known when it was packed, so the call that opened the data set may seem to end before the shape's time. No HDF5 open is
-/// shorter than this.
+/// Tolerance, in ns, with which the end of a call is compared with the time from which a data set has a shape. The times in a packed block
+/// (compressed segments) use the clock rate known when it was packed, so the call that opened the data set may seem to end slightly before
+/// that time. No HDF5 open is shorter than this.
 const ROUNDED_NS: u64 = 100;
 /// Number of attempts to read an unfinished journal record before the record is skipped.
 const MOST_WAITS: u32 = 100;
@@ -115,8 +115,8 @@ impl Follower {
 
     /// Reads new segments; returns at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of both clocks if the spool is from this machine
-    /// and boot. `last` is true once the owner has ended or its recordings are in its trace.
+    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of the process's clock and of CLOCK_MONOTONIC;
+    /// `None` if the spool is from another machine or boot. `last` is true once the owner has ended or its recordings are in its trace.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`] if a limit is exceeded, and [`Error::Io`] if reading fails.

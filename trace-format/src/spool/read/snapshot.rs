@@ -1,9 +1,9 @@
 //! Copies of a spool's regions, taken while the spool's owner may still be running.
 //!
-//! While the owner runs, data moves in one direction only: from slots through a staging slot to packed blocks, and from scratch buffers to
-//! counters. Regions are copied in this order, so that every segment is seen at least once; thread and sequence number identify duplicates.
-//! The journal is copied last, because it defines an id before the id is used elsewhere. `chunks.rs` in the tracer's models checks this
-//! protocol for one chunk.
+//! While the owner runs, data moves in one direction only: from slots (one segment each) through a staging slot to packed blocks
+//! (compressed segments), and from scratch buffers (segments to be counted only) to counters. Regions are copied in this order, so that
+//! every segment is seen at least once; thread and sequence number identify duplicates. The journal is copied last, because it defines an
+//! id before the id is used elsewhere. `chunks.rs` in the tracer's models checks this protocol for one chunk.
 
 use crate::error::Result;
 use crate::read::Source;
