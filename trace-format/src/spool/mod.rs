@@ -197,8 +197,8 @@ pub mod block {
     /// already in a trace.
     pub const FIRST: usize = 24;
 
-    /// Values of [`MARK`](super::MARK), equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN) and
-    /// [`WRITTEN`](crate::segment::WRITTEN) of segments.
+    /// Values of [`MARK`](super::MARK), which state if a block is in a trace; equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN)
+    /// and [`WRITTEN`](crate::segment::WRITTEN) of segments.
     pub mod mark {
         /// The block (compressed segments) is in no trace.
         pub const NONE: u32 = 0;
