@@ -16,14 +16,14 @@ pub const REPORTED: usize = 4;
 pub struct CommonValue {
     /// Value that occurred, such as an access size in bytes.
     pub value: i64,
-    /// Upper bound of the number of occurrences.
+    /// Upper bound of the number of occurrences of the value.
     pub count: u64,
-    /// Maximum error of `count`; 0 if `count` is exact.
+    /// Maximum error of `count`: the value occurred at least `count - over` times; 0 if `count` is exact.
     pub over: u64,
 }
 
 /// Most common values of a sequence. In a sequence of *n* values, each value that occurs more than *n* / [`TRACKED`] times is tracked, and
-/// no `over` exceeds *n* / [`TRACKED`]; after merging, *n* is the sum of the lengths of both sequences.
+/// no `over` (maximum error of a count) exceeds *n* / [`TRACKED`]; after merging, *n* is the sum of the lengths of both sequences.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonValues {
     // Separate arrays, so that a value is found by a few vector comparisons.
@@ -35,7 +35,7 @@ pub struct CommonValues {
     last: usize,
     /// Index of the value replaced last, from which the search for the next rarest value continues.
     hand: usize,
-    /// Count that the value replaced last had at that time; no count is below it.
+    /// Lower bound of all counts: the count of the value replaced last, when it was replaced.
     least: u64,
 }
 
@@ -120,8 +120,8 @@ impl CommonValues {
         (all, self.used)
     }
 
-    /// Returns the most common values for reports, without 0 as in Darshan: calls that moved no bytes, and accesses that begin where the
-    /// previous access ended, are counted elsewhere.
+    /// Returns the most common values for reports. As in Darshan, the value 0 is omitted: other counters count calls that moved no bytes
+    /// (size 0), and accesses that begin where the previous access ended (stride 0).
     #[must_use]
     pub fn top(&self) -> Vec<CommonValue> {
         self.top_of(|value| value != 0)

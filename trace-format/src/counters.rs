@@ -39,7 +39,7 @@ pub struct Counters {
     pub max_duration: u64,
     /// Earliest start of a segment; `u64::MAX` if no segment was added.
     pub first_start: u64,
-    /// Latest end of a segment.
+    /// Latest end of a segment; 0 if no segment was added.
     pub last_end: u64,
     /// Lowest file offset of a segment; `i64::MAX` if no segment has an offset or if the order of segments is unknown.
     pub min_offset: i64,
@@ -157,7 +157,7 @@ impl Counters {
         }
     }
 
-    /// Resets all times to their initial values, for calls that were not timed.
+    /// Resets the durations and the earliest and latest time to their initial values, for calls that were not timed.
     pub fn forget_times(&mut self) {
         (self.duration, self.max_duration, self.first_start, self.last_end) = (0, 0, u64::MAX, 0);
     }

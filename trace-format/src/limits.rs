@@ -14,10 +14,10 @@ pub const BLOCK_BYTES: u32 = BLOCK_SEGMENTS * 40
 /// Maximum zstd window, as a power of two in bytes: the size that RFC 8878 asks every decoder to support.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers meet untrusted windows"))]
 pub(crate) const WINDOW_LOG: u32 = 23;
-/// Maximum memory for the metadata tables of all traces of a run, in bytes as counted by `meta::metered`, which counts each list element
-/// about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
+/// Maximum memory for the metadata tables of all traces that a program reads, in bytes as counted by `meta::metered`, which counts each
+/// list element about twice. Together with the rest of the reader's memory, the tables stay below 512 MiB.
 pub const TABLE_BYTES: u64 = 320 << 20;
-/// Maximum number of problems recorded for a file as a whole, and for each of its process regions.
+/// Maximum number of problems (unreadable parts) recorded for a file as a whole, and for each of its process regions.
 #[cfg_attr(not(feature = "read"), expect(dead_code, reason = "only readers have problems"))]
 pub(crate) const PROBLEMS: usize = 1000;
 /// Maximum number of process regions in one file.
@@ -29,44 +29,49 @@ pub(crate) const SPOOL_PART_BYTES: u64 = 1 << 40;
 /// Maximum size of a spool's journal (definitions of ids), in bytes: the largest that the tracer creates.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
-/// Size up to which a part of a spool is read including its holes (unallocated ranges), in bytes; in larger parts, holes are skipped.
+/// Size up to which a part of a spool (a process's recordings) is read including its holes (unallocated ranges), in bytes; in larger parts,
+/// holes are skipped.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
-/// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks of 64 KiB.
+/// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks (segment buffers) of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes; the tracer's chunks have at most 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNK_BYTES: usize = 1 << 20;
-/// Maximum number of chunks in one region of a spool that is read while growing: 16 GiB if all chunks have the tracer's maximum size.
+/// Maximum number of chunks (segment buffers) in one region of a spool that is read while growing: 16 GiB if all chunks have the tracer's
+/// maximum size.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CHUNKS: usize = 1 << 18;
-/// Maximum number of bytes per read from a spool that is read while growing; no journal record is larger.
+/// Maximum number of bytes per read from a spool (a process's recordings) that is read while growing; no journal record is larger.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
-/// Maximum number of bytes searched for new chunks each time a growing spool is read, excluding known chunks.
+/// Maximum number of bytes searched for new chunks (segment buffers) each time a growing spool is read, excluding known chunks.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_SEARCH_BYTES: usize = 16 << 20;
-/// Maximum number of streams with counters in a spool that is read while growing.
+/// Maximum number of streams with counters in a spool (a process's recordings) that is read while growing.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COUNTED: u64 = 1 << 17;
-/// Maximum size of a job or process block in a spool that is read while growing, in bytes.
+/// Maximum size of a job or process block in a spool (a process's recordings) that is read while growing, in bytes.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
-/// Maximum number of files in a spool. Like the other `SPOOL_` limits on numbers of objects, the capacity of the tracer's table.
+/// Maximum number of files in a spool (a process's recordings). Like the other `SPOOL_` limits on numbers of objects, the capacity of the
+/// tracer's table.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
-/// Maximum number of stripe layouts in a spool: two per file (read at the file's first open and last close) and some layouts read again.
+/// Maximum number of stripe layouts in a spool (a process's recordings): two per file (read at the file's first open and last close) and
+/// some layouts read again.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
-/// Maximum number of threads in a spool, including threads that own scratch buffers.
+/// Maximum number of threads in a spool (a process's recordings), including threads that own scratch buffers.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_THREADS: usize = 2 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
-/// Maximum number of samples of the use of the processors in a spool: some 500 for each of several thousand threads.
+/// Maximum number of samples of the use of the processors in a spool (a process's recordings): some 500 for each of several thousand
+/// threads.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_CPU_SAMPLES: usize = 1 << 21;
 #[cfg(all(feature = "read", feature = "write"))]

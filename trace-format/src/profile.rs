@@ -85,13 +85,13 @@ pub struct Last {
 /// Accesses as columns: equally long slices, one per field of [`Access`].
 #[derive(Clone, Copy, Debug)]
 pub struct Accesses<'a> {
-    /// File offsets in bytes, see [`Access::offset`].
+    /// File offset of each access in bytes, see [`Access::offset`].
     pub offset: &'a [i64],
-    /// Lengths in bytes, see [`Access::length`].
+    /// Length of each access in bytes, see [`Access::length`].
     pub length: &'a [u64],
-    /// Start times, see [`Access::start`].
+    /// Start time of each access, see [`Access::start`].
     pub start: &'a [u64],
-    /// End times, see [`Access::end`].
+    /// End time of each access, see [`Access::end`].
     pub end: &'a [u64],
 }
 
@@ -106,8 +106,8 @@ impl Profile {
     /// Adds one access; `last` describes the accesses before. `alignment` is the file's alignment in bytes, 0 if unknown.
     ///
     /// The *stride* of an access is its offset minus the end (offset + length) of the previous access of the same direction (read or write)
-    /// to the file through the layer: 0 if the access continues there, negative if it goes back. The first read and the first write have no
-    /// stride, nor do accesses without a known offset, after which the next access is compared with the last known end.
+    /// to the same file through the same layer: 0 if the access continues there, negative if it goes back. The first read and the first
+    /// write have no stride, nor do accesses without a known offset, after which the next access is compared with the last known end.
     #[inline]
     pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
         self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));

@@ -9,7 +9,7 @@
 //!                       │ bits 40..64 stream id
 //! ```
 
-/// Number of bits of [`Segment::word`] that hold the length.
+/// Number of bits of [`Segment::word`] that hold the length of the transfer; the other bits hold the stream id.
 pub const LENGTH_BITS: u32 = 40;
 /// Maximum length of one segment, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
 pub const MAX_LENGTH: u64 = (1 << LENGTH_BITS) - 1;
@@ -42,9 +42,9 @@ pub struct StreamId(pub u32);
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// Byte offset in the file, or [`NO_OFFSET`].
+    /// File offset at which the operation begins, in bytes, or [`NO_OFFSET`].
     pub offset: i64,
-    /// Length in bytes (low 40 bits) and stream id (high 24 bits).
+    /// Length of the transfer in bytes (low 40 bits) and stream id (high 24 bits).
     pub word: u64,
     /// Start time of the call; in the tracer's memory with the bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
     pub start: u64,

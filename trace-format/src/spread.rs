@@ -53,7 +53,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of a single rank.
+    /// Returns the spread (statistics over ranks) of a single rank.
     #[must_use]
     pub fn of(share: RankShare) -> Self {
         Self {

@@ -20,7 +20,8 @@ const ZSTD_LEVEL: i32 = 1;
 /// Minimum number of segments for which each byte plane becomes a zstd block of its own. A zstd block has one entropy table, and planes
 /// have different statistics.
 const PLANE_BLOCK_SEGMENTS: usize = 2048;
-/// Target number of segments per block of [`Encoder::region`]. Larger blocks compress better; smaller blocks let readers skip more precisely.
+/// Target number of segments (recorded calls) in each block that [`Encoder::region`] writes. Larger blocks compress better; smaller blocks
+/// let readers skip more precisely.
 pub const TARGET_BLOCK_SEGMENTS: usize = 32 * 1024;
 
 /// Encoder of the frames of a trace file; reuses working memory between frames.
@@ -59,9 +60,9 @@ impl<'a> From<&'a [Segment]> for Piece<'a> {
 /// Encoded process region: all data of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Frames of the region, one after another.
+    /// Frames of the process region, one after another.
     pub bytes: Vec<u8>,
-    /// Index entry of the region; the caller sets the region's offset in the file.
+    /// Entry of the process region for the file's index; the caller sets the region's offset in the file.
     pub entry: IndexEntry,
 }
 
@@ -73,7 +74,8 @@ impl Region {
         self.entry.length = self.bytes.len() as u64;
     }
 
-    /// Sets the region number in all frames of the region. A rank knows the numbers of its regions only after all ranks have encoded their regions.
+    /// Sets the number of the process region in all its frames. A rank knows the numbers of its regions only after all ranks have encoded
+    /// their regions.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Checksum`] if the region's bytes are not frames.
@@ -376,7 +378,7 @@ impl Encoder {
     }
 }
 
-/// Adds a block to the process's counts of segments and blocks.
+/// Adds a block to the counts of segments and blocks in the process's metadata.
 fn count(info: &mut ProcessInfo, head: &BlockHead) {
     info.segments += u64::from(head.segments);
     info.blocks += 1;
@@ -403,7 +405,7 @@ fn refused(code: usize) -> Error {
     memory(get_error_name(code))
 }
 
-/// Encodes the file header and the job frame, the parts that precede the first region.
+/// Encodes the file header and the job frame, the parts that precede the first process region.
 ///
 /// # Errors
 /// Returns the errors of [`Encoder::job`].
@@ -415,7 +417,7 @@ pub fn preamble(encoder: &mut Encoder, job: &Job, regions: u32) -> Result<Vec<u8
     Ok(out)
 }
 
-/// Sets the number of regions in a [`preamble`] that was encoded before this number was known.
+/// Sets the number of process regions in a [`preamble`] that was encoded before this number was known.
 ///
 /// # Errors
 /// Returns the errors of [`FileHeader::decode`].

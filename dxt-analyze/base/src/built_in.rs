@@ -13,7 +13,7 @@ use std::io::Write;
 const HEAD: &str = include_str!("../../assets/head.html");
 /// Source of the plotting library ECharts, unmodified; the README beside it states version and licence.
 pub const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.min.js");
-/// Style sheet (CSS) of all pages.
+/// Style sheet (CSS) of all HTML pages.
 pub const STYLE: &str = include_str!("../../assets/report/style.css");
 
 /// Returns the content security policy of a page with `scripts` and the plotting library.

@@ -14,7 +14,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum number of rows in a row group.
+/// Maximum number of rows in a row group (unit of reading in a Parquet file).
 pub const ROW_GROUP: usize = 1 << 20;
 /// Maximum memory of an unfinished row group, in bytes; only reached with long rows, such as accesses to many targets each.
 const ROW_GROUP_BYTES: usize = 96 << 20;
@@ -67,7 +67,7 @@ pub fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))?)
 }
 
-/// Returns a column of integers, see [`signed`].
+/// Returns a column of integers; numbers above the maximum of i64 become that maximum ([`signed`]).
 pub fn numbers(values: impl Iterator<Item = u64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values.map(signed)))
 }

@@ -1,6 +1,6 @@
 //! Columns of the rows of the LDMS-Darshan connector, which the live view writes and the analyzer reads.
 
-/// Column names, in the CSV order of the paper on the connector.
+/// Names of the columns, in the CSV order of the paper on the LDMS-Darshan connector.
 pub const COLUMNS: [&str; 26] = [
     "module",
     "uid",
@@ -39,5 +39,5 @@ pub fn header() -> String {
     format!("#{}", COLUMNS.iter().enumerate().map(name).collect::<Vec<_>>().join(","))
 }
 
-/// Text that the connector writes instead of missing values.
+/// Text that the LDMS-Darshan connector writes instead of missing values.
 pub const NOTHING: &str = "N/A";

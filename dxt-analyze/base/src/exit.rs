@@ -12,8 +12,8 @@ pub enum Exit {
     Failure = 1,
     /// Invalid or contradictory command line.
     Usage = 2,
-    /// Success, but the trace is incomplete: data is damaged, truncated or lost, or segments were folded into counters. For commands on
-    /// many jobs: a job is incomplete, or a file was skipped.
+    /// Success, but the trace is incomplete: data is damaged, truncated or lost, or some calls have only been counted. For commands on many
+    /// jobs: a job is incomplete, or a file was skipped.
     Incomplete = 3,
     /// Success, but a finding is at least as severe as `--fail-on`.
     Findings = 4,

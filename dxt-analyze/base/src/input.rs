@@ -94,7 +94,7 @@ pub fn rights(group: u32) -> Option<u32> {
     Some(0o600 | rights.mode & (0o006 | of_group))
 }
 
-/// Maximum number of data extents that are counted; all bytes after them count as data, including holes.
+/// Maximum number of data extents (ranges between holes) of a file that are counted; all bytes after them count as data, including holes.
 const PIECES: usize = 1 << 12;
 
 /// Returns the number of bytes of a file outside holes.
@@ -120,7 +120,7 @@ pub fn stored(file: &File, offset: u64) -> Result<Option<Range<u64>>> {
     }
 }
 
-/// File that is read at explicit offsets (`pread`).
+/// File whose bytes several threads can read at explicit offsets (`pread`).
 #[derive(Debug)]
 pub struct Bytes(pub File);
 

@@ -129,9 +129,11 @@ fn number(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// States of a connection: waiting for the request (ASKS), computing the answer (WAITS), sending the answer (TAKES).
+/// State of a connection on which the server waits for the request.
 const ASKS: u8 = 0;
+/// State of a connection for whose request the answer is computed.
 const WAITS: u8 = 1;
+/// State of a connection to which the answer is sent.
 const TAKES: u8 = 2;
 
 struct Connection {

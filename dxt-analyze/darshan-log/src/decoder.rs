@@ -26,7 +26,7 @@ impl Decoder {
         }
     }
 
-    /// True if a compressed stream has begun and not ended.
+    /// True if the input consumed so far ends within a compressed stream.
     pub(crate) fn inside(&self) -> bool {
         match self {
             Self::Zlib { inside, .. } | Self::Bzip2 { inside, .. } => *inside,

@@ -27,7 +27,7 @@ const MOST_COUNTS: usize = 32;
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// Largest valid rank if the job record does not state the number of ranks.
 const LAST_RANK: i64 = i32::MAX as i64 - 1;
-/// Maximum number of record heads, per head whose record id has a name, with which the official size is still credible. Darshan limits the
+/// Maximum ratio of all record heads to heads whose record id has a name, at which the official size is still credible. Darshan limits the
 /// number of names, so that not all records of a log need have one.
 const HEADS_PER_NAME: u64 = 10;
 

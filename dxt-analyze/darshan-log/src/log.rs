@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Skipped {
     /// Index of the module in a header of format 3.41.
     pub place: usize,
-    /// Module; `None` if this reader does not know the index.
+    /// Skipped module; `None` if this reader does not know the module's index.
     pub module: Option<Module>,
     /// Version of the module's records.
     pub version: u32,
@@ -131,25 +131,25 @@ impl<R: Read + Seek> Log<R> {
         Arc::clone(&self.info)
     }
 
-    /// Returns the header ([`Info::header`]).
+    /// Returns the header of the log ([`Info::header`]).
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.info.header
     }
 
-    /// Returns the job description ([`Info::job`]).
+    /// Returns the log's job description ([`Info::job`]).
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.info.job
     }
 
-    /// Returns the mount table ([`Info::mounts`]).
+    /// Returns the log's mount table ([`Info::mounts`]).
     #[must_use]
     pub fn mounts(&self) -> &Mounts {
         &self.info.mounts
     }
 
-    /// Returns the names by record id ([`Info::names`]).
+    /// Returns the log's names (mostly paths) by record id ([`Info::names`]).
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.info.names

@@ -10,7 +10,7 @@ use std::io::{Read, Seek};
 pub(crate) const HEAD_BYTES: [usize; 2] = [56, 32];
 /// Size of a layout component in records of version 2, in bytes.
 const COMPONENT_BYTES: usize = 72;
-/// Number of 8-byte values per read.
+/// Maximum number of 8-byte values (such as OST indices) that are read at once.
 const PIECE: usize = OUTPUT_BYTES / 8;
 
 /// Stripe layout of one file, as seen by one rank or by all ranks.
@@ -37,9 +37,9 @@ pub struct Component {
     pub pattern: i64,
     /// Flag bits: 1 stale, 2 preferred for reads, 4 preferred for writes, 8 offline, 16 initialized, 32 no sync, 64 extension; -1 if unknown.
     pub flags: i64,
-    /// File offset of the first byte of the extent.
+    /// File offset of the first byte of the component's extent.
     pub extent_start: i64,
-    /// File offset after the last byte of the extent; -1 if the extent reaches to the end of the file.
+    /// File offset after the last byte of the component's extent; -1 if the extent reaches to the end of the file.
     pub extent_end: i64,
     /// Mirror id of the component; -1 if unknown (version 1).
     pub mirror_id: i64,

@@ -34,7 +34,7 @@ pub(crate) struct Stream<'a, R> {
     /// Reason why the stream delivers no more bytes; `None` again after it was reported.
     failure: Option<Error>,
     ended: bool,
-    /// True once the end of the stream has been reported.
+    /// True once the end of the stream, regular or early, has been reported to the caller.
     closed: bool,
 }
 

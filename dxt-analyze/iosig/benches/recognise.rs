@@ -6,7 +6,7 @@ use iosig::{Access, Limits, Recogniser, Signature};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Number of segments per pattern, unless `--segments` is given.
+/// Number of accesses per benchmarked access pattern, unless `--segments` is given.
 const SEGMENTS: usize = 4_000_000;
 /// Number of repetitions, unless `--runs` is given.
 const RUNS: usize = 7;
@@ -26,7 +26,7 @@ type Accesses = Box<dyn Fn(u64, &mut u64) -> (u64, u64)>;
 struct Pattern {
     name: String,
     access: Accesses,
-    /// Speed to be reached in million segments per second, or maximum time as a multiple of a plain pass.
+    /// Speed to be reached in million segments per second, or maximum time as a multiple of the time of a plain pass (sum of all values).
     aim: &'static str,
 }
 
@@ -98,7 +98,7 @@ fn sum(columns: &Columns) -> u64 {
     )
 }
 
-/// Recognises the loops as the analyzer's pass does, but without the lookup of the stream.
+/// Recognises the loops as the analyzer does, but without looking up the sequence of accesses to which each call belongs.
 #[inline(never)]
 fn recognise(columns: &Columns) -> Signature {
     let mut recogniser = Recogniser::new(Limits::default());

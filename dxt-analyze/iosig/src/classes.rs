@@ -8,7 +8,7 @@ use crate::times::Intervals;
 /// Page size in bytes, which separates small from large requests.
 pub const PAGE: u64 = 4096;
 
-/// Size class of a pattern's requests, relative to [`PAGE`].
+/// Size class of the requests in a loop nest (pattern), relative to [`PAGE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
     /// All requests are smaller than a page.
@@ -21,7 +21,7 @@ pub enum Size {
     Mixed,
 }
 
-/// Repetition class of a pattern: once, or repeatedly.
+/// Repetition class of a loop nest (pattern): it occurs once, or repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Repetition {
     /// The pattern occurs once in the stream of accesses.
@@ -39,7 +39,7 @@ pub enum Temporal {
     Random,
 }
 
-/// Direction of a pattern's transfers.
+/// Direction of the transfers in a loop nest (pattern).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The pattern only reads.
@@ -50,18 +50,18 @@ pub enum Operation {
     ReadWrite,
 }
 
-/// Class of a pattern on the five axes of IOSIG.
+/// Class of a loop nest (pattern) on the five axes of IOSIG: spatial order, size, repetition, intervals, operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
     /// Spatial order of the pattern's accesses, such as contiguous.
     pub spatial: Spatial,
-    /// Size class of the pattern's requests.
+    /// Size class of the pattern's requests: below, at or above a page.
     pub size: Size,
     /// True if the pattern's requests differ in size.
     pub variable_size: bool,
     /// Repetition of the pattern: once or repeatedly.
     pub repetition: Repetition,
-    /// Regularity of the intervals between iterations; `None` if there are no intervals.
+    /// Regularity of the intervals between iterations of the pattern's loops; `None` if there are no intervals.
     pub temporal: Option<Temporal>,
     /// Direction of the transfers: reads, writes, or both.
     pub operation: Operation,
@@ -80,7 +80,7 @@ impl Class {
     }
 }
 
-/// Returns the class of each pattern in a signature, in the order of the patterns.
+/// Returns the class of each pattern (loop nest) in a signature, in the order of the patterns.
 ///
 /// `writes` returns true for operations that write. Intervals with a coefficient of variation up to `limit`, such as
 /// [`FIXED_CV`](crate::FIXED_CV), count as fixed.
@@ -234,8 +234,8 @@ fn spatial(nest: &Loop) -> Spatial {
     if depth == 1 { Spatial::FixedStride } else { Spatial::Strided(depth) }
 }
 
-/// Returns the number of loops, counted from the innermost, in which each iteration begins where the previous iteration ended. `bytes` is
-/// the length of the contiguous range that one iteration of the innermost loop accesses.
+/// Returns the number of loops, counted from the innermost, in which the bytes of each iteration directly follow the bytes of the previous
+/// one in the file. `bytes` is the length of the contiguous range that one iteration of the innermost loop accesses.
 fn joined(nest: &Loop, leaf: &Leaf, bytes: i128) -> usize {
     let (mut counts, mut at, mut even) = (vec![nest.count], nest, true);
     while let [Node::Loop(inner)] = at.body.as_slice() {

@@ -22,9 +22,11 @@ struct LoopState {
     count_steps: [i64; MAX_DEPTH],
     done: u64,
     target: u64,
-    /// Leaves inside this loop, as (index, level); `level` is the number of loops between this loop and the leaf.
+    /// Leaves (accesses) inside this loop, as (index in [`NestCursor::slots`], level); `level` is the number of loops between this loop and
+    /// the leaf.
     slots: Vec<(usize, usize)>,
-    /// Loops inside this loop, as (index, level); `level` is the number of loops between this loop and the inner loop.
+    /// Loops inside this loop, as (index in [`NestCursor::loops`], level); `level` is the number of loops between this loop and the inner
+    /// loop.
     loops: Vec<(usize, usize)>,
     last_ns: Option<u64>,
     times: Intervals,
@@ -235,7 +237,8 @@ impl NestCursor {
         }
     }
 
-    /// Stores the complete iterations and their intervals in `element`, and resets the sums of intervals.
+    /// Stores the number of complete iterations and the intervals between them in the loop nest of `element`, and resets the cursor's own
+    /// intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let Node::Loop(nest) = &mut element.node {
             nest.count = self.loops[0].done;
@@ -253,7 +256,8 @@ impl NestCursor {
         self.pending
     }
 
-    /// Returns the accesses of the incomplete iteration as separate nodes; [`NestCursor::sync`] must have been called for `nest` before.
+    /// Returns the accesses of the outermost loop's incomplete iteration as separate nodes; [`NestCursor::sync`] must have been called for
+    /// `nest` before.
     pub(crate) fn partial(&self, nest: &Loop) -> Vec<Node> {
         let mut out = Vec::new();
         if self.pending > 0 {
@@ -300,7 +304,7 @@ impl NestCursor {
     }
 }
 
-/// Returns the number of entries and the number of loops of a node in the flattened form.
+/// Returns the number of entries for `node` in the flattened form of its nest ([`NestCursor::code`]), and the number of loops in `node`.
 fn extent(node: &Node) -> (usize, usize) {
     match node {
         Node::Leaf(_) => (1, 0),

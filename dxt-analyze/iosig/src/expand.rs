@@ -15,9 +15,9 @@ pub enum Expected {
     Access(Untimed),
     /// Residue: successive accesses outside loops, of which only totals are known.
     Unknown {
-        /// Number of accesses in the residue.
+        /// Number of accesses in the residue (accesses outside loops).
         accesses: u64,
-        /// Total length of the accesses in the residue, in bytes.
+        /// Total length of the accesses in the residue (accesses outside loops), in bytes.
         bytes: u128,
     },
 }
@@ -51,7 +51,7 @@ struct Level<'a> {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
-    /// Number of steps since the last access, which is bounded for loops without accesses.
+    /// Number of steps since the last access; it is limited, because loops parsed from text may contain no accesses.
     idle: u32,
 }
 

@@ -28,11 +28,11 @@ pub struct Step {
 pub struct Leaf {
     /// Operation number, as in [`crate::Access::op`].
     pub op: u16,
-    /// Offset of the first byte accessed when all loops around the leaf are in their first iteration.
+    /// File offset of the first byte accessed when all loops around the access are in their first iteration.
     pub offset: u64,
-    /// Number of bytes accessed when all loops around the leaf are in their first iteration.
+    /// Number of bytes accessed when all loops around the access are in their first iteration.
     pub length: u64,
-    /// Change per iteration of each loop around the leaf, innermost loop first.
+    /// Change of offset and length per iteration of each loop around the access, innermost loop first.
     pub steps: Vec<Step>,
 }
 
@@ -45,7 +45,7 @@ pub struct Loop {
     pub count_steps: Vec<i64>,
     /// Accesses and inner loops of one iteration, in the order of execution.
     pub body: Vec<Node>,
-    /// Intervals between the starts of successive iterations.
+    /// Intervals between the starts of successive iterations of the loop.
     pub times: Intervals,
 }
 
@@ -131,7 +131,7 @@ impl Loop {
         out
     }
 
-    /// True if both nests are equal except for offsets and times.
+    /// True if both loop nests are equal except for file offsets and times.
     pub(crate) fn equals_but_offsets(&self, other: &Self) -> bool {
         self.count == other.count
             && self.count_steps == other.count_steps
@@ -183,7 +183,7 @@ impl Node {
         }
     }
 
-    /// Returns the depth of the loop nest, which is 0 for a leaf.
+    /// Returns the depth of the loop nest, which is 0 for a single access.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Leaf(_) => 0,
@@ -199,7 +199,8 @@ impl Node {
         }
     }
 
-    /// Returns the number of leaves and loops. Of several descriptions of the same accesses, the recogniser chooses the one with the lowest cost.
+    /// Returns the number of loops and of accesses in loop bodies. Of several descriptions of the same accesses, the recogniser chooses the
+    /// one with the lowest cost.
     pub(crate) fn cost(&self) -> usize {
         match self {
             Self::Leaf(_) => 1,
@@ -260,7 +261,7 @@ impl Node {
         }
     }
 
-    /// Adds the intervals of `other`, the corresponding node of another iteration.
+    /// Adds the intervals of `other`, the same loop of the program in another iteration of an outer loop.
     pub(crate) fn merge_times(&mut self, other: &Self) {
         if let (Self::Loop(a), Self::Loop(b)) = (self, other) {
             a.times.merge(&b.times);
@@ -315,7 +316,7 @@ impl Node {
         }
     }
 
-    /// True if both nodes are equal except for times.
+    /// True if both nodes (accesses or loops) are equal except for times.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Leaf(a), Self::Leaf(b)) => a == b,
@@ -330,7 +331,7 @@ impl Node {
     }
 }
 
-/// Returns the [`Node::shape`] of a leaf with operation `op` outside loops.
+/// Returns the [`Node::shape`] (hash of the structure) of a single access with operation `op` outside loops.
 pub(crate) fn shape_of_leaf(op: u16) -> u64 {
     mix(1, u64::from(op))
 }

@@ -19,7 +19,7 @@ use crate::classes::{Class, Operation, Repetition, Size, Spatial, Temporal};
 use crate::nest::{Leaf, Loop, Node};
 use crate::text::Operations;
 
-/// Writer of the notation with its parameters.
+/// Writer of the IOSIG papers' notation of loop nests, with its parameters.
 pub struct Notation<'a> {
     /// Operation names in the paper's style, such as `MPI_READALL`.
     pub operations: &'a dyn Operations,

@@ -102,7 +102,7 @@ impl Recogniser {
         accesses.iter().for_each(|access| self.push(access));
     }
 
-    /// Ends the stream and returns its signature.
+    /// Ends the stream of accesses and returns its signature (loop nests and residues).
     #[must_use]
     pub fn finish(mut self) -> Signature {
         if let Some(waiting) = self.waiting.take() {
@@ -161,7 +161,7 @@ impl Recogniser {
     }
 
     /// Sets the number of pending accesses (only in the ring buffer, not on the stack) to `waiting`. If the ring buffer is full of them,
-    /// first moves the oldest ones to the signature as residue.
+    /// first moves the oldest ones to the signature as residue (accesses outside loops).
     #[inline]
     fn wait(&mut self, mut waiting: usize) {
         if waiting == KEPT {
@@ -223,7 +223,7 @@ impl Recogniser {
         }
     }
 
-    /// Points the cursor to the loop on top of the stack, if any.
+    /// Lets the cursor predict the accesses of the loop on top of the stack, if a loop is there.
     fn follow(&mut self) {
         self.cursor = Cursor::None;
         let Some(top) = self.stack.elements.last() else { return };
@@ -272,7 +272,7 @@ impl Recogniser {
         self.ring.back(by.min(self.ring.len().saturating_sub(1)))
     }
 
-    /// Moves the first `count` elements from the stack to the signature.
+    /// Moves the oldest `count` elements (accesses and loop nests) from the stack to the signature.
     fn emit(&mut self, count: usize) {
         let out = &mut self.out;
         for element in self.stack.elements.drain(..count) {

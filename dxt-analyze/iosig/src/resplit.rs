@@ -23,8 +23,8 @@ impl Stack {
         (far || ring.may_repeat()).then(|| if far { most } else { most.min(NEAR) })
     }
 
-    /// Searches for a period of up to `longest` accesses in the latest raw accesses and replaces these accesses by a loop. True if a loop
-    /// was built.
+    /// Searches for a period of up to `longest` accesses in the latest raw accesses and replaces the last three periods by a loop. True if
+    /// a loop was built.
     pub(crate) fn resplit(&mut self, ring: &Ring, longest: usize) -> bool {
         let tip = ring.back(0);
         let longest = longest.min(ring.len() / 3);
@@ -40,7 +40,8 @@ impl Stack {
         false
     }
 
-    /// Replaces the stack elements of the last `3 * period` accesses by a loop if the loop is cheaper. True if they were replaced.
+    /// Replaces the stack elements of the last `3 * period` accesses by a loop if its description costs less (has fewer loops and accesses
+    /// in loop bodies). True if they were replaced.
     fn replace(&mut self, ring: &Ring, period: usize) -> bool {
         let wanted = 3 * period as u64;
         let (mut from, mut covered, mut old) = (self.elements.len(), 0_u64, 0);
@@ -90,7 +91,7 @@ impl Stack {
         true
     }
 
-    /// Extends the loop on top of the stack backward, while the elements before it are the preceding iteration.
+    /// Extends the loop on top of the stack backward, as long as the elements (accesses and loops) before it are its preceding iteration.
     pub(crate) fn absorb_back(&mut self) {
         while self.absorb_one().is_some() {}
     }
@@ -200,7 +201,8 @@ fn body_of(ring: &Ring, period: usize) -> Vec<Node> {
     body
 }
 
-/// Returns a loop body that consists of `leaves`, in which sequences of three or more leaves that form a run become inner loops.
+/// Returns a loop body that consists of the accesses `leaves`, in which three or more successive accesses at constant strides become an
+/// inner loop.
 pub(crate) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     let mut out = Vec::with_capacity(leaves.len());
     let mut rest = leaves.as_slice();
@@ -242,8 +244,8 @@ pub(crate) fn compact(leaves: Vec<Leaf>) -> Vec<Node> {
     out
 }
 
-/// Returns the first `keep` accesses of a run as stack elements: a run if `keep` is at least three, else single accesses. `None` if
-/// `element` is not a run.
+/// Returns the first `keep` accesses of a run (loop over a single access) as stack elements: a run if `keep` is at least three, else single
+/// accesses. `None` if `element` is not a run.
 fn head_of(element: &Element, keep: u64) -> Option<Vec<Element>> {
     let (run, leaf) = element.node.as_run()?;
     let step = leaf.steps.last()?;
@@ -279,7 +281,7 @@ fn unrolled(node: Node) -> Option<Vec<Node>> {
     }
 }
 
-/// Splits a run into its first access and the remaining run; `None` unless the remaining run equals `tail`.
+/// Splits a run (loop over a single access) into its first access and the remaining run; `None` unless the remaining run equals `tail`.
 fn split_run(element: &Element, tail: &Node) -> Option<(Element, Element)> {
     let ((run, leaf), (wanted, first)) = (element.node.as_run()?, tail.as_run()?);
     if run.count.checked_sub(1)? != wanted.count || leaf.steps != first.steps || leaf.op != first.op {

@@ -16,7 +16,7 @@ pub(crate) enum Took {
     Watch,
 }
 
-/// Cursor that predicts the accesses of the run on top of the stack.
+/// Cursor that predicts the accesses of the run (loop over a single access) on top of the stack.
 #[derive(Debug)]
 pub(crate) struct RunCursor {
     op: u16,
@@ -119,7 +119,8 @@ impl RunCursor {
         self.intervals += 1;
     }
 
-    /// Stores the accesses added since the last call in `element`, and resets the sums of intervals.
+    /// Updates counts, times and intervals of the loop in `element` with the accesses added since the last call, and resets the cursor's
+    /// own intervals.
     pub(crate) fn sync(&mut self, element: &mut Element) {
         if let crate::nest::Node::Loop(run) = &mut element.node {
             run.count = self.count;

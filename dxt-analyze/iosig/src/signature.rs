@@ -20,7 +20,7 @@ pub struct Pattern {
     pub last_start_ns: u64,
     /// End of the last access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Outermost loop of the nest.
+    /// Loop nest, as its outermost loop.
     pub nest: Loop,
 }
 
@@ -50,15 +50,15 @@ impl Pattern {
 /// Residue: successive accesses outside loops, of which only totals are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Residue {
-    /// Index of the residue's first access in the stream of accesses, from 0.
+    /// Index of the residue's first access among all accesses of the stream, from 0.
     pub position: u64,
-    /// Number of accesses in the residue.
+    /// Number of accesses in the residue (accesses outside loops).
     pub accesses: u64,
     /// Total length of the accesses in the residue, in bytes.
     pub bytes: u128,
-    /// Start of the residue's first access, in ns.
+    /// Start of the first access in the residue (accesses outside loops), in ns.
     pub start_ns: u64,
-    /// Start of the residue's last access, in ns.
+    /// Start of the last access in the residue (accesses outside loops), in ns.
     pub last_start_ns: u64,
     /// End of the latest access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
@@ -73,17 +73,19 @@ pub struct Residue {
     pub times: Intervals,
     /// Spatial order of the successive accesses.
     pub succession: Succession,
-    /// Accesses of the residue, for patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
+    /// Accesses of the residue (outside loops), which may form patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
     pub few: Option<Vec<Access>>,
 }
 
 impl Residue {
     /// Maximum number of operations that are counted separately; further operations count only in the totals.
     pub const MAX_OPS: usize = 16;
-    /// Maximum number of accesses stored in `few`. Only residues among the first `FEW` items of a signature store accesses.
+    /// Maximum number of accesses stored in `few`. Only residues (accesses outside loops) among the first `FEW` items of a signature store
+    /// accesses.
     pub const FEW: usize = 64;
 
-    /// Creates an empty residue that will be item number `items` (from 0) of its signature.
+    /// Creates an empty residue (accesses outside loops) behind `items` items of a signature. It stores its accesses if it is among the
+    /// first [`Residue::FEW`] items.
     pub(crate) fn behind(items: usize) -> Self {
         Self { few: (items < Self::FEW).then(Vec::new), ..Self::default() }
     }
@@ -119,8 +121,8 @@ impl Residue {
         }
     }
 
-    /// Adds a node that exceeds the limit on items. `times` is (start of the first access, start of the last access, end of the last
-    /// access), in ns.
+    /// Adds a node (loop nest) that has no room as an item of its own, because the signature has reached its limit on items. `times` is
+    /// (start of the first access, start of the last access, end of the last access), in ns.
     pub(crate) fn add_many(&mut self, node: &Node, position: u64, accesses: u64, bytes: u128, times: [u64; 3]) {
         if self.accesses == 0 {
             self.position = position;
@@ -165,7 +167,7 @@ pub enum Item {
 /// Signature of a stream of accesses: loop nests, and totals of the remaining accesses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signature {
-    /// Loop nests and residues, in the order of the accesses.
+    /// Loop nests and residues (accesses outside loops), in the order of the accesses.
     pub items: Vec<Item>,
     /// Number of accesses in the stream.
     pub accesses: u64,
@@ -175,7 +177,7 @@ pub struct Signature {
     pub bytes: u128,
     /// Bytes of the accesses that belong to loop nests.
     pub covered_bytes: u128,
-    /// Number of loop nests beyond the limit on items, whose accesses are counted as residue.
+    /// Number of loop nests beyond the limit on items; their accesses are counted as residue (accesses outside loops).
     pub dropped: u64,
 }
 
@@ -205,7 +207,7 @@ impl Signature {
         })
     }
 
-    /// Returns the totals over all residues; the field `few` is not filled.
+    /// Returns the totals over all residues (accesses outside loops); the accesses themselves (field `few`) are omitted.
     #[must_use]
     pub fn residue_sum(&self) -> Residue {
         let mut sum = Residue { lengths: (u64::MAX, 0), offsets: (u64::MAX, 0), ..Residue::default() };

@@ -10,9 +10,10 @@ use crate::times::Intervals;
 
 /// Number of raw accesses in the ring buffer.
 pub(crate) const KEPT: usize = 256;
-/// Maximum length of a loop body; three iterations fit into the ring buffer.
+/// Maximum length of a loop body, in accesses and inner loops; three iterations of as many accesses fit into the ring buffer.
 pub(crate) const LONGEST: usize = 64;
-/// Maximum body length that is searched for at each step; longer bodies are searched for only if a sample indicates one.
+/// Maximum length of a loop body, in accesses and inner loops, that is searched for at each step; longer bodies are searched for only if a
+/// sample indicates one.
 pub(crate) const NEAR: usize = 16;
 
 /// Ring buffer of the latest raw accesses.
@@ -113,7 +114,7 @@ impl Ring {
 pub(crate) struct Element {
     pub(crate) node: Node,
     pub(crate) shape: u64,
-    /// Offset of the first access; comparing it rejects most candidates.
+    /// Offset of the first access; comparing it first rejects most groups of elements that are no iterations of a loop.
     pub(crate) first: u64,
     pub(crate) accesses: u64,
     pub(crate) bytes: u128,
@@ -122,7 +123,7 @@ pub(crate) struct Element {
     pub(crate) last_start_ns: u64,
     /// End of the last access, in ns.
     pub(crate) end_ns: u64,
-    /// Start of the last iteration, in ns; `None` if unknown.
+    /// Start of the loop's last iteration, in ns; `None` if unknown.
     pub(crate) iteration_ns: Option<u64>,
 }
 
@@ -142,7 +143,7 @@ impl Element {
         }
     }
 
-    /// Creates an element from a node outside loops.
+    /// Creates an element of the stack from a node (access or loop) that is in no other loop.
     pub(crate) fn of_node(node: Node, start_ns: u64, last_start_ns: u64, end_ns: u64) -> Self {
         let (accesses, bytes) = totals(&node);
         Self {
@@ -163,7 +164,8 @@ impl Element {
     }
 }
 
-/// Returns the numbers of accesses and bytes of a node outside loops. Visits single iterations only if they differ.
+/// Returns the numbers of accesses and bytes of a node (access or loop) that is in no other loop. Visits single iterations only if they
+/// differ.
 pub(crate) fn totals(node: &Node) -> (u64, u128) {
     match node {
         Node::Leaf(leaf) => (1, u128::from(leaf.length)),
@@ -198,7 +200,7 @@ fn is_constant(node: &Node) -> bool {
     }
 }
 
-/// Schedule of the search for long periods, which is too slow for every step.
+/// Schedule of the search for long periods (loops with long bodies), which is too slow for every step.
 ///
 /// One step in [`NEAR`] takes a sample; if the sample indicates a long period, the search is enabled for `4 * LONGEST` steps. The third
 /// iteration of a long body is longer than the distance between samples, so that a sample falls into it and the search is enabled until the
@@ -231,9 +233,9 @@ pub(crate) struct Stack {
     pub(crate) elements: Vec<Element>,
     /// Number of elements on top of the stack that are single accesses.
     pub(crate) leaves: usize,
-    /// Maximum length of a loop body.
+    /// Maximum length of a loop body, in elements (accesses and inner loops).
     pub(crate) longest: usize,
-    /// Schedule of the search for long periods of stack elements.
+    /// Schedule of the search for long periods of stack elements (accesses and loops).
     reach: Reach,
     /// Schedule of the search for long periods of raw accesses.
     pub(crate) reach_of_accesses: Reach,
@@ -254,7 +256,8 @@ impl Stack {
         self.leaves = self.elements.iter().rev().take_while(|e| e.is_leaf()).count();
     }
 
-    /// Replaces groups of elements on top of the stack by loops until no group is left. True if any group was replaced.
+    /// Replaces three groups of elements (accesses and loop nests) on top of the stack by a loop if they are its iterations; repeats this
+    /// as long as possible. True if any were replaced.
     ///
     /// `open` is true if the last element is a loop that may continue. Groups that consist only of single accesses are left to
     /// [`Stack::resplit`](crate::resplit), which examines more of them.
@@ -278,7 +281,8 @@ impl Stack {
         any
     }
 
-    /// True if, for some period above [`NEAR`], the last two elements may form a loop with the elements one and two periods before them.
+    /// True if, for some period above [`NEAR`], the last two elements (accesses or loops) may form a loop with the elements one and two
+    /// periods before them.
     fn may_repeat_far(&self) -> bool {
         let Some((tip, rest)) = self.elements.split_last() else { return false };
         let at = |back: usize| rest.len().checked_sub(back).and_then(|i| rest.get(i));

@@ -9,7 +9,7 @@ pub enum Spatial {
     Contiguous,
     /// All strides are equal, and positive or zero.
     FixedStride,
-    /// Nested strides (loops within loops); the value is the number of strides.
+    /// Nested strides (loops within loops); the value is the number of nested strides.
     Strided(usize),
     /// Strides are negative: accesses go backward.
     Negative,
@@ -27,13 +27,13 @@ pub struct Succession {
     adjacent: u64,
     /// Number of pairs in which the second access ends where the first access begins.
     backward: u64,
-    /// Number of strides that were compared with the previous stride.
+    /// Number of strides (distances between first bytes) that were compared with the previous stride.
     compared: u64,
     /// Number of strides that equal the previous stride.
     even: u64,
     /// First byte and end (exclusive) of the last access.
     last: Option<(u64, u64)>,
-    /// Stride of the last pair, in bytes.
+    /// Distance from the first byte of the access before the last to the first byte of the last access, in bytes.
     stride: Option<i64>,
 }
 
@@ -58,7 +58,7 @@ impl Succession {
         self.last = None;
     }
 
-    /// Adds the counts of `other`, a section of the stream that need not be adjacent.
+    /// Adds the counts of `other`, a section of the stream of accesses that need not be adjacent.
     pub(crate) fn merge(&mut self, other: &Self) {
         let differ = self.stride.zip(other.stride).is_some_and(|(a, b)| a != b);
         self.pairs += other.pairs;

@@ -1,13 +1,13 @@
-//! Intervals between the starts of iterations: number, mean and spread. Intervals never influence the structure of a signature.
+//! Intervals between the starts of loop iterations: number, mean and spread. Intervals never influence the structure of a signature.
 
 /// Default of the maximum coefficient of variation with which intervals count as fixed.
 pub const FIXED_CV: f64 = 0.1;
 
-/// Sums over intervals between iterations, from which mean and coefficient of variation are computed. Sums of two sets of intervals add up
-/// to the sums of their union.
+/// Sums over intervals between loop iterations, from which mean and coefficient of variation are computed. Sums of two sets of intervals
+/// add up to the sums of their union.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// Number of intervals between iterations.
+    /// Number of intervals between loop iterations.
     pub count: u64,
     /// Sum of the intervals, in ns.
     pub sum_ns: f64,

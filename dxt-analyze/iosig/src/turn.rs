@@ -1,7 +1,8 @@
 //! Rotation of loop nests that end within an iteration, which restores the program's iteration boundaries.
 //!
-//! A run may include the end of one iteration and the start of the next; then the recognised nest has other iteration boundaries than the
-//! program. If the nest ends within an iteration, and the accesses before the nest are the rest of that iteration, the nest is rotated.
+//! A run (loop over a single access) may include the end of one iteration and the start of the next; then the recognised nest has other
+//! iteration boundaries than the program. If the nest ends within an iteration, and the accesses before the nest are the rest of that
+//! iteration, the nest is rotated.
 
 use crate::nest::{Leaf, Node, moved};
 use crate::resplit::compact;
@@ -9,7 +10,8 @@ use crate::stack::{Ring, Stack};
 
 impl Stack {
     /// Rotates the nest on top of the stack if the accesses before the nest complete its last, incomplete iteration of `partial` accesses.
-    /// After the rotation, all iterations are complete.
+    /// After the rotation, all iterations are complete; true if the nest was rotated. `after` is the number of later accesses in the ring
+    /// buffer.
     pub(crate) fn turn(&mut self, ring: &Ring, partial: u64, after: usize) -> bool {
         self.try_turn(ring, partial, after).is_some()
     }

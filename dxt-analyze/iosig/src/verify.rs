@@ -26,7 +26,8 @@ pub(crate) struct Verified {
     pub(crate) covered_bytes: u128,
     /// First difference, after which no access counts as regenerated; `None` without a difference.
     pub(crate) mismatch: Option<Mismatch>,
-    /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal the totals of the stream.
+    /// True if the signature's totals (accesses, bytes, covered accesses, bytes of each residue) equal the totals of the stream of
+    /// accesses.
     pub(crate) sums_agree: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Process, operation and file of calls, decoded from the ids in a spool once per process and stream.
+//! Process, operation and file of calls, decoded from the ids in a spool (file with recorded calls) once per process and stream.
 
 use super::mounts::Mounts;
 use std::borrow::Cow;
@@ -8,8 +8,9 @@ use trace_format::meta::stream_flags;
 use trace_format::op::{Layer, OpClass};
 use trace_format::spool::{Head, Names};
 
-/// Maximum length, in characters, of a job, node or operation name; next constant: of a path, as `PATH_MAX`.
+/// Maximum length of the name of a job, node or operation, in characters; longer names are cut.
 const MOST_NAME: usize = 128;
+/// Maximum length of a path, in characters, as `PATH_MAX`; longer paths are cut.
 const MOST_PATH: usize = 4096;
 
 /// Path shown for files whose paths are unknown.
@@ -20,7 +21,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// Watched process, with the properties that its spool has reported so far.
+/// Watched process, with the properties that its spool (file with recorded calls) has reported so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// Key of the job, which all its processes have in common.
@@ -29,17 +30,17 @@ pub struct Process {
     pub job_id: u64,
     /// Host name of the node that runs the process.
     pub node: String,
-    /// MPI rank; -1 without MPI.
+    /// MPI rank of the process; -1 without MPI.
     pub rank: i32,
-    /// Process id.
+    /// Process id of the watched process.
     pub pid: u32,
-    /// User id.
+    /// Id of the user that runs the process.
     pub uid: u32,
-    /// Path of the executable.
+    /// Path of the process's executable.
     pub exe: String,
     /// Start of the process, in clock ticks since boot; distinguishes processes that reuse a pid.
     pub started: u64,
-    /// Number of this spool among the spools of its process.
+    /// Number of the spool (file with recorded calls) among the spools of its process.
     pub spool: u64,
     /// Zero point of times in the spool's call records (segments), in ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
@@ -101,11 +102,11 @@ fn scheduler_number(scheduler: &str) -> Option<u64> {
 /// Operation and file of calls, shared by all calls of one operation on one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// I/O interface, e.g. POSIX or MPI-IO.
+    /// I/O interface of the calls, e.g. POSIX or MPI-IO.
     pub layer: Layer,
     /// Class of the operation: read, write, open, close, ...
     pub class: OpClass,
-    /// Name of the operation.
+    /// Name of the operation, e.g. `pwrite`.
     pub op: String,
     /// Path of the file; empty for MPI collective calls.
     pub file: Arc<str>,
@@ -124,7 +125,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Describes the operation and file of call stream `id`; `None` if the spool does not describe the stream.
+    /// Describes the operation and file of call stream `id`; `None` if the spool (file with recorded calls) does not describe the stream.
     #[must_use]
     pub fn of(id: u32, names: &Names, mounts: &Mounts) -> Option<Self> {
         let stream = names.streams.get(&id)?;

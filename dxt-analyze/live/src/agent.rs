@@ -1,4 +1,4 @@
-//! Agent of `live`: finds spools, polls them, and delivers their new calls to the destinations.
+//! Agent of `live`: finds spools (files with recorded calls), polls them, and delivers their new calls to the destinations.
 
 mod gaps;
 
@@ -24,25 +24,27 @@ use std::time::{Duration, Instant};
 /// Time without a running process after which the watched program is assumed to have ended.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Maximum number of spills (files of packed blocks) that wait for their spools to be found.
+/// Maximum number of spills (files with compressed calls, which belong to spools) that wait for their spools to be found.
 const MOST_SPILLS: usize = 100;
-/// Time slice per user for reading spools in a polling round.
+/// Maximum time per user and polling round for reading the user's spools (files in which processes record their calls).
 const TURN: Duration = Duration::from_millis(50);
-/// Maximum estimated memory, in bytes, for spools of all other users together; next constant: for spools of the agent's own user.
+/// Maximum estimated memory for the spools (files with recorded calls) of all users other than the agent's together, in bytes.
 const MOST_BYTES: usize = 80 << 20;
+/// Maximum estimated memory for the spools of the agent's own user, in bytes.
 const MOST_OWN_BYTES: usize = 512 << 20;
-/// Growth of the spools' memory, in bytes, after which a polling round stops to check the bounds.
+/// Growth of the memory used for spools, in bytes, after which a polling round stops to check the limits on memory.
 const MOST_GROWN: usize = 16 << 20;
-/// Maximum time to read the remaining data at shutdown.
+/// Maximum time to read the remaining data of all spools at shutdown.
 const MOST_TO_END: Duration = Duration::from_secs(10);
-/// Maximum number of messages about spools per minute; next constant: maximum distinct descriptions of unrecorded data.
+/// Maximum number of messages about spools (files with recorded calls) shown per minute.
 const MOST_SAID: u64 = 30;
+/// Maximum number of distinct descriptions of calls that tracers did not record.
 const MOST_LEFT_OUT: usize = 256;
 
-/// Settings of an agent.
+/// Settings of an agent (the process that watches running programs and delivers their calls).
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Spool directories to watch.
+    /// Directories to watch, in which processes keep their spools (files with recorded calls).
     pub directories: Vec<PathBuf>,
     /// True if the user named the directories, so that failing to watch one is an error.
     pub named: bool,
@@ -50,13 +52,13 @@ pub struct Settings {
     pub pids: Vec<u32>,
     /// Jobs to watch, by key or by the scheduler's number; all jobs if empty.
     pub jobs: Vec<String>,
-    /// Length of the intervals for which calls are summed.
+    /// Length of the intervals of time for which calls are summed.
     pub interval: Duration,
-    /// Sampling period: one of `sample` calls becomes an event.
+    /// Sampling period: one of `sample` calls is delivered as an event (data of a single call).
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI collective calls.
+    /// True to deliver MPI collective calls besides I/O calls.
     pub with_mpi: bool,
     /// Path of the state file, which records what was delivered; `None` for no state file.
     pub state: Option<PathBuf>,
@@ -67,9 +69,9 @@ pub struct Agent {
     settings: Settings,
     watch: Watch,
     held: Vec<Held>,
-    /// Spills (files of packed blocks) whose spools have not been found yet.
+    /// Spills (files with compressed calls, which belong to spools) whose spools have not been found yet.
     spills: Vec<Found>,
-    /// Number of spools found but not read, since their processes had ended before the agent started.
+    /// Number of spools (files with a process's calls) found but not read, since their processes had ended before the agent started.
     left_behind: u64,
     found: u64,
     ended: u64,
@@ -80,15 +82,15 @@ pub struct Agent {
     outlets: Vec<Outlet>,
     earlier: SavedState,
     board: Board,
-    /// Gaps in the data of spools that have ended.
+    /// Numbers of calls missing in the data of spools (files with recorded calls) that are no longer read, by cause.
     gone: NotSeen,
     gone_left_out: LeftOut,
-    /// Number of calls in the sums since the first agent with this state file.
+    /// Number of calls summed by this agent and by earlier agents with this state file.
     calls: u64,
     next_interval: Instant,
     /// Time at which the latest process was found or seen to end.
     latest: Instant,
-    /// Number of spools that existed at shutdown but were never opened.
+    /// Number of spools (files with recorded calls) that existed at shutdown but were never opened.
     unopened: u64,
     /// True if the latest write of the state file failed.
     state_failed: bool,
@@ -157,7 +159,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Waits up to `most` for a new spool to appear.
+    /// Waits up to `most` for a new spool (file with recorded calls) to appear.
     pub fn wait(&mut self, most: Duration) {
         let most = if self.more { Duration::ZERO } else { most };
         let most = most.min(self.next_interval.saturating_duration_since(Instant::now()));
@@ -166,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Polls all spools once; returns true if an interval ended.
+    /// Polls all spools (files with recorded calls) once; returns true if an interval ended.
     pub fn look(&mut self) -> bool {
         self.watch.failed().into_iter().for_each(|said| self.say_of_spool(said));
         self.take_found();
@@ -223,7 +225,8 @@ impl Agent {
         more
     }
 
-    /// Enforces the memory bounds: drops the paths of the largest spool of the largest user. If that frees less than 25 %, gives up the spool.
+    /// Enforces the memory limits. Of the user whose spools take the most memory, drops the remembered paths of the largest spool; if that
+    /// frees less than 25 %, stops reading the spool.
     fn bound_memory(&mut self) {
         loop {
             let mut users: BTreeMap<u32, usize> = BTreeMap::new();
@@ -300,19 +303,20 @@ impl Agent {
         any && !self.more && self.held.is_empty() && self.latest.elapsed() >= GRACE
     }
 
-    /// Returns the data that the views show.
+    /// Returns the data that the views (terminal, web page) show.
     #[must_use]
     pub const fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Returns the number of spools not read because their processes had already ended; the command `recover` handles them.
+    /// Returns the number of spools (files with recorded calls) not read because their processes had already ended; the command `recover`
+    /// handles them.
     #[must_use]
     pub const fn left_behind(&self) -> u64 {
         self.left_behind
     }
 
-    /// True if spools were not read, or if data is missing in a destination or in the state.
+    /// True if spools (files with recorded calls) were not read, or if data is missing in a destination or in the state.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.unopened > 0 || self.gone.too_large > 0 || self.state_failed || self.outlets.iter().any(Outlet::has_lost)
@@ -324,7 +328,7 @@ impl Agent {
         self.unopened
     }
 
-    /// Takes the pending messages for standard error.
+    /// Returns the messages for standard error since the last call.
     pub fn messages(&mut self) -> Vec<String> {
         let mut said = std::mem::take(&mut self.said);
         said.extend(self.outlets.iter_mut().flat_map(Outlet::messages));
@@ -440,7 +444,7 @@ impl Agent {
         self.save();
     }
 
-    /// Flushes the destinations, and returns their output positions by name.
+    /// Flushes the destinations, and returns the output position of each destination that can resume, by its name.
     fn positions(&mut self) -> BTreeMap<String, u64> {
         let settled = self.outlets.iter_mut().map(|outlet| (outlet.name().to_owned(), outlet.settle()));
         settled.filter_map(|(name, at)| Some((name, at?))).collect()

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use trace_format::op::OpClass;
 
-/// Maximum number of intervals in memory.
+/// Maximum number of intervals (the latest ones) whose totals are kept for the views.
 const MOST_POINTS: usize = 300;
-/// Maximum number of rows per ranking.
+/// Maximum number of rows in each ranking (of processes, nodes and files).
 const MOST_ROWS: usize = 20;
 /// Maximum number of pairs (I/O interface, operation type) per interval.
 const MOST_RATES: usize = 64;
@@ -18,17 +18,17 @@ const MOST_RATES: usize = 64;
 /// Totals over the calls of one I/O interface and operation type in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Number of calls.
+    /// Number of calls of the interface and type.
     pub calls: u64,
-    /// Bytes read and written.
+    /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in calls, summed over all processes, in ns.
+    /// Total time in these calls, summed over all processes, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 
-/// Data of one interval.
+/// Totals and durations of the calls in one interval of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Point {
     /// Start of the interval, in ns since 1970-01-01 UTC.
@@ -44,20 +44,20 @@ pub struct Point {
 pub struct Row {
     /// Name of the ranked process (`rank 3`), node, or file (its path).
     pub name: String,
-    /// Host name, if the row is a process.
+    /// Host name of the node of a ranked process; empty for a node or file.
     pub node: String,
-    /// Job key, if the row is a process.
+    /// Key of the job of a ranked process; empty for a node or file.
     pub job: String,
-    /// Totals over the calls of the latest interval.
+    /// Totals over the row's calls in the latest interval.
     pub now: Tally,
-    /// Totals over all calls since the agent started.
+    /// Totals over all the row's calls since the agent started.
     pub all: Tally,
 }
 
-/// Data for all views of `live`.
+/// Data for all views of `live` (terminal, web page).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// Data of the latest intervals, oldest first.
+    /// Totals and durations of the calls in each of the latest intervals, oldest first.
     pub points: VecDeque<Point>,
     /// Length of the intervals, in ns.
     pub interval_ns: u64,
@@ -78,7 +78,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Adds an interval; intervals may arrive out of order.
+    /// Adds the sums of an interval to the points of the views; intervals may arrive out of order.
     pub fn add(&mut self, interval: &Interval) {
         self.interval_ns = interval.length_ns;
         let at = match self.points.binary_search_by_key(&interval.begin_unix_ns, |point| point.begin_unix_ns) {
@@ -97,7 +97,7 @@ impl Board {
         }
     }
 
-    /// Completes an interval: ranks processes, nodes and files by their sums.
+    /// Ranks processes, nodes and files by their I/O time at the end of an interval.
     pub fn rank(&mut self, held: &mut [Held], files: &Files) {
         let processes: Vec<Row> = held
             .iter_mut()
@@ -111,7 +111,7 @@ impl Board {
         self.set_rows(processes, files);
     }
 
-    /// Sorts the rows and stores them as rankings of processes, nodes and files.
+    /// Sorts the rows of the processes by I/O time, sums them by node, and stores the rankings of processes, nodes and files.
     pub fn set_rows(&mut self, mut processes: Vec<Row>, files: &Files) {
         let slowest_first = |row: &Row| std::cmp::Reverse((row.now.time_ns, row.all.time_ns));
         let mut nodes: BTreeMap<&str, [Tally; 2]> = BTreeMap::new();

@@ -4,14 +4,14 @@ use super::about::{Process, Target};
 use super::records::SoFar;
 use std::sync::Arc;
 
-/// Identity of a call within its process and spool, which stays the same if the agent restarts.
+/// Identity of a call within its process and spool (file with recorded calls), which stays the same if the agent restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Index of the calling thread in the process.
     pub thread: u32,
     /// Sequence number of the call's buffer among the buffers of the thread.
     pub sequence: u32,
-    /// Slot of the call in the buffer.
+    /// Index of the call's record in the buffer.
     pub slot: u32,
 }
 
@@ -26,13 +26,13 @@ pub struct Event {
     pub key: Key,
     /// Byte offset in the file; -1 if the call has none.
     pub offset: i64,
-    /// Bytes transferred.
+    /// Number of bytes that the call transferred.
     pub length: u64,
     /// Start of the call, in ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
     /// End of the call, in ns since 1970-01-01 UTC.
     pub end_unix_ns: i64,
-    /// Totals of the process on the file, including this call.
+    /// Totals over the process's calls on the file until this call, which is included.
     pub so_far: SoFar,
     /// Number of calls that the event stands for; more than 1 if `--sample` skips calls.
     pub stands_for: u32,

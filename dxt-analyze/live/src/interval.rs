@@ -14,8 +14,9 @@ use trace_format::op::{Layer, OpClass};
 /// Number of buckets of a histogram. Bucket bounds are powers of two; the last bucket has no upper bound.
 pub const BUCKETS: usize = 48;
 
-/// Maximum number of groups with their own sums: of all users together; next constant: of each user other than the agent's own.
+/// Maximum number of groups (calls of one job, operation, file system, ...) with their own sums, of all users together.
 const MOST_GROUPS: usize = 4096;
+/// Maximum number of groups with their own sums of each user other than the agent's own.
 const MOST_OF_USER: usize = 120;
 /// Maximum number of sums (one per group and interval) in memory; each takes some 850 bytes.
 const MOST_SUMS: usize = 20_000;
@@ -27,17 +28,17 @@ pub const OTHERS: &str = "others";
 pub struct Group {
     /// Key of the job that made the calls.
     pub job: String,
-    /// Host name of the node.
+    /// Host name of the node on which the calls were made.
     pub node: String,
     /// First and last rank whose calls are summed together, e.g. `0-31`; `-` without MPI.
     pub ranks: String,
-    /// Mount point and type of the file system.
+    /// Mount point and type of the file system that the calls accessed.
     pub file_system: Arc<str>,
-    /// I/O interface, e.g. POSIX or MPI-IO.
+    /// I/O interface of the calls, e.g. POSIX or MPI-IO.
     pub layer: &'static str,
     /// Name of the operation, e.g. `pwrite`.
     pub op: String,
-    /// Operation class: read, write, open, close, ...
+    /// Class of the operation: read, write, open, close, ...
     #[serde(skip)]
     pub class: OpClass,
     /// True if the calls were made inside MPI-IO calls; sums over the program's own calls exclude nested calls.
@@ -67,7 +68,7 @@ impl Group {
         Self { job: others(), ranks: "-".into(), file_system: "-".into(), op: others(), ..self }
     }
 
-    /// True for I/O calls that the program itself made, rather than MPI-IO for it; false for MPI collective calls.
+    /// True if the group's calls are I/O that the program itself asked for: neither calls made inside MPI-IO nor MPI collective calls.
     #[must_use]
     pub fn is_io_of_program(&self) -> bool {
         !self.nested && self.layer != Layer::Mpi.name()
@@ -77,13 +78,13 @@ impl Group {
 /// Sums over the calls of one group in one interval of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sums {
-    /// Number of calls.
+    /// Number of the group's calls in the interval.
     pub calls: u64,
-    /// Bytes read and written.
+    /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in calls, in ns.
+    /// Total time in the group's calls, summed over its processes, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns; only calls with their own record (segment) count.
+    /// Duration of the group's longest call, in ns; only calls with their own record (segment) count.
     pub longest_ns: u64,
     /// Number of calls known only from counters; histograms exclude them. They are added to the interval in which the counters were read,
     /// and subtracted from the interval in which they returned if their records (segments) are read later. So the value may be < 0, while
@@ -122,7 +123,7 @@ pub fn bucket(value: u64) -> usize {
 }
 
 impl Sums {
-    /// Adds one call.
+    /// Adds one call, given by its record (segment), with times in ns.
     pub fn add(&mut self, segment: &Segment) {
         self.add_calls(segment.length(), segment.end.saturating_sub(segment.start), 1);
     }
@@ -161,7 +162,7 @@ impl Sums {
         self.durations[bucket(duration_ns)] += 1;
     }
 
-    /// Adds other sums to these.
+    /// Adds the sums of another interval or group.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -175,24 +176,24 @@ impl Sums {
     }
 }
 
-/// Gaps in an agent's observations since it started.
+/// Numbers of calls, spools and paths that an agent missed, lost or saw twice since it started, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
     /// Number of calls known only from counters: sums include them, but no events are made of them.
     pub counted: u64,
-    /// Number of spools that were created and removed before the agent could open them.
+    /// Number of spools (files with recorded calls) that were created and removed before the agent could open them.
     pub spools: u64,
     /// Number of calls delivered twice: they returned after the trace was written, so the process's next spool has them too.
     pub taken_back: u64,
     /// Number of blocks of call records that could not be read.
     pub damaged: u64,
-    /// Number of events that a destination did not accept.
+    /// Number of events (data of single calls) that a destination did not accept.
     pub dropped: u64,
     /// Number of paths that the agent dropped because a process used too many. Later calls on these files have the path
     /// [`OTHER_FILES`](super::about::OTHER_FILES).
     #[serde(default)]
     pub names: u64,
-    /// Number of spools that the agent gave up because they take too much memory.
+    /// Number of spools (files with recorded calls) that the agent gave up because they take too much memory.
     #[serde(default)]
     pub too_large: u64,
     /// Number of events omitted in destinations of the LDMS-Darshan connector's format, which has no name for their operations.
@@ -206,9 +207,9 @@ pub struct Interval {
     pub begin_unix_ns: i64,
     /// Length of the interval, in ns.
     pub length_ns: u64,
-    /// Sums by group of calls.
+    /// Sums over the calls of the interval, by group (job, node, ranks, operation, ...).
     pub sums: BTreeMap<Arc<Group>, Sums>,
-    /// Gaps in the agent's observations, up to the end of the interval.
+    /// Numbers of calls that the agent missed, lost or saw twice up to the end of the interval.
     pub not_seen: NotSeen,
     /// Data that tracers reported as not recorded, up to the end of the interval.
     pub left_out: Arc<LeftOut>,
@@ -238,12 +239,12 @@ pub struct Open {
     length_ns: u64,
     groups: Vec<Arc<Group>>,
     numbers: HashMap<Group, usize>,
-    /// Number of groups of each user, by user id.
+    /// Number of groups (keys by which calls are summed) of each user, by user id.
     of_users: HashMap<u32, usize>,
     /// Number of times that the group numbers were reset; each reset invalidates all earlier numbers.
     forgotten: u64,
     held: usize,
-    /// Sums by interval number, then by group number.
+    /// Sums by interval number (start time divided by length), then by group number.
     sums: BTreeMap<i64, HashMap<usize, Box<Sums>, FxBuildHasher>>,
 }
 

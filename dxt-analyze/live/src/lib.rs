@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Maximum time between two polls of the spools.
+/// Maximum time between two polls of the spools (files with recorded calls).
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs the command `live` until a signal or an option ends it.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns `path` with the placeholders in it replaced for this node and process.
+/// Returns `path` with the placeholders in it (`%h`, `%p`) replaced by this node's name and this process's id.
 #[must_use]
 pub fn here(path: &Path) -> PathBuf {
     filled(path, node().as_bytes(), &std::process::id().to_string())

@@ -1,4 +1,4 @@
-//! Reader of one watched spool, whose file stays open so that it can be read after it is unlinked.
+//! Reader of one watched spool (file with recorded calls), whose file stays open so that it can be read after it is unlinked.
 
 use super::about::{Process, Target, cut};
 use super::event::{Event, Key};
@@ -25,29 +25,31 @@ use trace_format::spool::{Head, spill_name};
 
 /// Maximum number of call records (segments) read per poll of one spool.
 const MOST: usize = 1 << 16;
-/// Maximum number of files of one process whose paths are remembered; beyond it, files without a known stream are dropped. Next constant:
-/// maximum number of streams whose operation and file are remembered.
+/// Maximum number of files of one process whose paths are remembered; beyond it, files without a known stream (calls of one operation on
+/// the file) are dropped.
 const MOST_PATHS: usize = 1 << 16;
+/// Maximum number of streams (calls of one operation on one file) whose operation and file are remembered, per process.
 const MOST_STREAMS: usize = 1 << 15;
 /// Maximum total length, in bytes, of the paths of files and data sets remembered for call streams.
 const MOST_NAMES: usize = 4 << 20;
-/// Estimated memory, in bytes, per file or HDF5 data set in [`Records`]; next constant: minimum per spool.
+/// Estimated memory per file or HDF5 data set in [`Records`], in bytes.
 const RECORD_BYTES: usize = 300;
+/// Minimum of the estimated memory for a spool's reader, in bytes.
 const LEAST_BYTES: usize = 4096;
 /// Time after which a file whose spool header is still incomplete is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
 /// Maximum length, in characters, of a tracer's description of what it did not record.
 const MOST_WORDS: usize = 200;
 
-/// Reading progress in one spool, saved so that a later agent can resume there.
+/// Reading progress in one spool (file with recorded calls), saved so that a later agent can resume there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Kept {
     shown: Shown,
     /// Counter values that the sums already include, by call stream (one operation on one file).
     counted: BTreeMap<u32, Counters>,
-    /// Running totals of the process by file.
+    /// Totals over the process's calls so far, by file and I/O interface.
     records: Records,
-    /// Running totals of the process by HDF5 data set.
+    /// Totals over the process's calls so far, by HDF5 data set.
     #[serde(default)]
     data_sets: DataSets,
 }
@@ -55,7 +57,8 @@ pub struct Kept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Runs,
-    /// The process has ended, or its trace was written. The spool is polled once more, since other threads may still withdraw their last calls.
+    /// The process has ended, or its trace was written. The spool (file with recorded calls) is polled once more, since other threads may
+    /// still withdraw their last calls.
     Ending,
     Ended,
 }
@@ -69,7 +72,7 @@ struct Known {
     is_io: bool,
 }
 
-/// Inputs and outputs of one poll of a spool.
+/// Inputs and outputs of one poll of a spool (file with recorded calls).
 pub struct Wanted<'a> {
     /// Sums of the intervals that are not complete yet; new calls are added to them.
     pub open: &'a mut Open,
@@ -79,13 +82,13 @@ pub struct Wanted<'a> {
     pub sample: u32,
     /// Number of consecutive ranks whose calls are summed together.
     pub group_ranks: u32,
-    /// True to include MPI collective calls.
+    /// True to deliver MPI collective calls besides I/O calls.
     pub with_mpi: bool,
     /// Table of mounted file systems, for the lookup of a path's file system.
     pub mounts: &'a Mounts,
     /// Current time, in ns since 1970-01-01 UTC.
     pub now_unix_ns: i64,
-    /// Sums by file; new calls are added to them.
+    /// Sums over calls by file, of all processes; new calls are added to them.
     pub files: &'a mut Files,
     /// Wanted process ids and jobs; an empty list means all.
     pub only: (&'a [u32], &'a [String]),
@@ -115,7 +118,8 @@ pub struct Held {
     pub tallies: [Tally; 2],
     /// Data that the tracer did not record, as noted in the spool's header.
     pub left_out: Vec<Note>,
-    /// Generation of the group numbers in `streams`: they are invalid once [`Open::forgotten`] returns another value.
+    /// Generation of the group numbers in `streams` (the groups in which calls are summed): they are invalid once [`Open::forgotten`]
+    /// returns another value.
     groups_of: u64,
     /// Number of files whose paths were dropped to save memory.
     pub forgotten: u64,
@@ -124,7 +128,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Creates the reader of a newly found spool. `kept` is an earlier agent's reading progress, or the default for a new spool.
+    /// Creates the reader of a newly found spool (file with recorded calls). `kept` is an earlier agent's reading progress, or the default
+    /// for a new spool.
     #[must_use]
     pub fn new(found: Found, kept: Kept) -> Self {
         let Owned { file, owner } = found.file;
@@ -154,7 +159,7 @@ impl Held {
         }
     }
 
-    /// Replaces the reading progress by an earlier agent's.
+    /// Replaces the reading progress by that of an earlier agent.
     #[must_use]
     pub fn with(self, kept: Kept) -> Self {
         let Kept { shown, counted, records, data_sets } = kept;
@@ -212,13 +217,13 @@ impl Held {
         &self.process
     }
 
-    /// True if the spool will receive no more data.
+    /// True if the spool (file with recorded calls) will receive no more data.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.life == Life::Ended
     }
 
-    /// True if the process is gone but its spool remains: it was killed before the agent saw the spool.
+    /// True if the process is gone but its spool (file with recorded calls) remains: it was killed before the agent saw the spool.
     #[must_use]
     pub fn is_left_behind(&self) -> bool {
         let head = Head::read(&self.file);
@@ -299,7 +304,7 @@ impl Held {
         (pids.is_empty() || pids.contains(&self.process.pid)) && (jobs.is_empty() || jobs.iter().any(of_job))
     }
 
-    /// Accepts `spill` if it is this spool's spill (file of packed blocks).
+    /// Accepts `spill` if it is this spool's spill (file to which the process moves compressed calls).
     ///
     /// # Errors
     /// Returns `spill` if it belongs to another spool, or if this spool already has a spill.

@@ -31,7 +31,7 @@ pub(super) struct Shown(Arc<Mutex<Bytes>>);
 struct Answer<'a> {
     #[serde(flatten)]
     board: &'a Board,
-    /// Gaps in the agent's observations: count and description of each.
+    /// Calls that the agent missed, lost or saw twice: number and description for each cause.
     words: Vec<(u64, &'static str)>,
 }
 

@@ -44,7 +44,7 @@ pub struct Selected {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
-    /// Number of successful reads, writes, opens and closes.
+    /// Numbers of successful reads, writes, opens and closes, in this order.
     calls: [u64; 4],
     /// Total time in reads, in writes and syncs, and in all other calls, ns.
     time_ns: [u64; 3],

@@ -82,7 +82,7 @@ fn not_seen(not_seen: &NotSeen, out: &mut String) {
     }
 }
 
-/// Returns count and description of each type of gap in the agent's observations.
+/// Returns the numbers of calls that the agent missed, lost or saw twice, with a description for each cause.
 #[must_use]
 pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [

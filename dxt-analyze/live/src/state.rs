@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Saved state of an agent.
+/// Saved state of an agent: data delivered so far, with which a later agent resumes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SavedState {
     version: u32,
-    /// Boot id of the machine: spools from before a reboot no longer exist.
+    /// Boot id of the machine: spools (files with recorded calls) from before a reboot no longer exist.
     boot: String,
     /// Reading progress in each spool, by [`super::open_spool::Held::key`].
     spools: BTreeMap<String, Kept>,
@@ -22,10 +22,10 @@ pub struct SavedState {
     /// Names of all destinations; those that cannot resume always receive everything again.
     #[serde(default)]
     names: BTreeSet<String>,
-    /// Number of calls that the sums include so far.
+    /// Number of calls that the delivered sums include so far.
     #[serde(default)]
     pub calls: u64,
-    /// Gaps so far, excluding the gaps that the spools in `spools` report.
+    /// Numbers of calls missed, lost or seen twice so far, by cause, without those that the spools in `spools` report.
     pub gone: NotSeen,
 }
 
@@ -36,7 +36,8 @@ fn boot() -> String {
 }
 
 impl SavedState {
-    /// Reads the state file; the state is empty if the file is missing. Drops spools and gaps of another boot or version.
+    /// Reads the state file; the state is empty if the file is missing. Drops the progress in spools and the missing calls of another boot
+    /// or version.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a state file.
@@ -58,25 +59,25 @@ impl SavedState {
         })
     }
 
-    /// Removes the reading progress in a spool from the state and returns it.
+    /// Removes the reading progress in a spool (file with recorded calls) from the state and returns it.
     pub fn take(&mut self, key: &str) -> Option<Kept> {
         self.spools.remove(key)
     }
 
-    /// Returns the number of spools that were not taken, since they no longer exist.
+    /// Returns the number of spools whose reading progress was not taken, since they no longer exist.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.spools.len() as u64
     }
 
-    /// Returns the number of calls delivered before a destination named `name` existed.
+    /// Returns the number of calls delivered before a destination named `name` was first used; 0 if the saved state knows the destination.
     #[must_use]
     pub fn lacking(&self, name: &str) -> u64 {
         // State files of older versions have no names of destinations.
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with other destinations; for use before any spool is read.
+    /// Returns this state with the output positions and names of other destinations; for use before any spool is read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);

@@ -5,20 +5,21 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of files with their own sums; next constant: maximum total bytes of their names.
+/// Maximum number of files with their own sums.
 const MOST_FILES: usize = 10_000;
+/// Maximum total length of the names of these files, in bytes.
 const MOST_BYTES: usize = 8 << 20;
 
 /// Sums over the calls of one process or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Number of calls.
+    /// Number of calls of the process or on the file.
     pub calls: u64,
-    /// Bytes read and written.
+    /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in calls, in ns.
+    /// Total time in the calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest call, in ns.
+    /// Duration of the longest of these calls, in ns.
     pub longest_ns: u64,
 }
 
@@ -29,7 +30,7 @@ impl Tally {
         Self { calls: 1, bytes: length, time_ns: duration_ns, longest_ns: duration_ns }
     }
 
-    /// Adds other sums to these.
+    /// Adds the sums of other calls.
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -38,7 +39,7 @@ impl Tally {
     }
 }
 
-/// Sums over calls by file.
+/// Sums over the calls of all processes, by file.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     all: BTreeMap<Arc<str>, Tally>,
@@ -49,7 +50,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Adds `more` to the sums of `file`.
+    /// Adds the sums `more` of further calls to those of `file`.
     pub fn add(&mut self, file: &Arc<str>, more: &Tally) {
         match self.all.get_mut(file) {
             Some(tally) => tally.merge(more),

@@ -22,9 +22,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Newly found spool or spill (file of packed blocks), opened so that it can be read even after its name is removed.
+/// Newly found spool (file with a process's calls) or spill (file with compressed calls of a spool), opened so that it can be read even
+/// after its name is removed.
 pub struct Found {
-    /// Path at which the file was found.
+    /// Path at which the spool or spill was found.
     pub path: PathBuf,
     pub(crate) file: Owned,
     /// True if the file existed when the watch began; its owner may then have ended long ago.
@@ -47,7 +48,7 @@ impl Drop for Share {
 }
 
 impl Found {
-    /// True if the file is a spill: a file of packed blocks beside a spool.
+    /// True if the file is a spill: a file beside a spool, with compressed calls.
     #[must_use]
     pub fn is_spill(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spill")
@@ -62,7 +63,7 @@ pub struct Watch {
 
 #[derive(Default)]
 struct Shared {
-    /// Number of spools that were removed before they could be opened.
+    /// Number of spools (files with recorded calls) that were removed before they could be opened.
     missed: AtomicU64,
     /// Number of spools not yet opened for lack of file descriptors.
     unopened: AtomicU64,
@@ -92,13 +93,14 @@ impl Watch {
         Ok(Self { found, shared })
     }
 
-    /// Returns the number of spools that were created and removed before the agent could open them.
+    /// Returns the number of spools (files with recorded calls) that were created and removed before the agent could open them.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.shared.missed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of existing spools that cannot be opened because this process has too many open files.
+    /// Returns the number of existing spools (files with recorded calls) that cannot be opened because this process has too many open
+    /// files.
     #[must_use]
     pub fn unopened(&self) -> u64 {
         self.shared.unopened.load(Ordering::Relaxed)
@@ -144,9 +146,11 @@ fn most_files() -> Option<u64> {
 const RESERVE: u64 = 64;
 /// Maximum queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
-/// Maximum number of paths remembered. Next constants: maximum paths waiting for a file descriptor, and how many of them each poll retries.
+/// Maximum number of paths of found files that are remembered.
 const MOST_KNOWN: usize = 100_000;
+/// Maximum number of paths that wait for a file descriptor.
 const MOST_WAITING: usize = 10_000;
+/// Maximum number of waiting paths that each poll retries.
 const TRIED: usize = 256;
 
 /// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to max(1, free
@@ -177,13 +181,13 @@ fn is_for_now(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Errno>().is_some_and(|errno| of(*errno))
 }
 
-/// State of the thread that watches directories.
+/// State of the thread that watches the spool directories and opens new files.
 struct Looker {
     inotify: OwnedFd,
     /// Directories to watch, whether they exist yet or not.
     wanted: Vec<PathBuf>,
     watched: BTreeMap<i32, PathBuf>,
-    /// Paths of existing files that were already found.
+    /// Paths of existing spools and spills that were already found.
     known: BTreeSet<PathBuf>,
     /// Paths not opened for lack of descriptors; the value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
@@ -420,7 +424,7 @@ fn is_spool(name: &Path) -> bool {
     name.extension().is_some_and(|end| end == "spool")
 }
 
-/// True if this user may read the spool; root may read all spools.
+/// True if this user may read the spool (file with recorded calls); root may read all spools.
 fn is_for_own_user(path: &Path) -> bool {
     own_user() == 0 || path.symlink_metadata().is_ok_and(|about| about.uid() == own_user())
 }

@@ -15,7 +15,7 @@ const WRITE: u16 = 22;
 const IWRITE: u16 = 23;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
-/// Thresholds for runs that are too short for a price at the default.
+/// Thresholds file that lowers the minimum saving of a finding to 1 ns, since these runs are too short for the default.
 const SHORT: &[u8] = b"least_saving_ns = 1\n";
 
 /// Returns a job whose operation table also has locks, and independent and nonblocking MPI-IO writes.
@@ -42,7 +42,7 @@ fn sieved(process: &mut Builder, start: u64) {
     process.add(FILE, WRITE, 0, 0, 100, us(0), us(100));
 }
 
-/// Returns the JSON of `layers`, with prices also for runs that are too short for one at the default.
+/// Returns the JSON of `layers`, with estimated savings also for runs that are too short for the default minimum saving.
 #[expect(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn layers(bytes: &[u8], code: i32) -> Value {
     let folder = tempfile::tempdir().unwrap();

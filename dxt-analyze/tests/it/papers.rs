@@ -5,8 +5,9 @@ use crate::harness::{Compiler, Launch, Scratch, library, skip, workload, workloa
 use serde_json::Value;
 use std::path::Path;
 
-/// Size of a block of MADBench2, bytes: 8 for each of 1,564 x 1,564 matrix elements. `GAP` is the size of the gap behind each block.
+/// Size of a block of MADBench2, bytes: 8 for each of 1,564 x 1,564 matrix elements.
 const BLOCK: u64 = 8 * 1564 * 1564;
+/// Size of the gap behind each block, bytes.
 const GAP: u64 = 1920;
 const RANKS: i32 = 64;
 const BLOCKS: u64 = 256;

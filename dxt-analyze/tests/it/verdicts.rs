@@ -6,17 +6,17 @@ use std::path::Path;
 
 /// Lower bounds of the analyzer's scores; raise them when verdicts improve.
 mod at_least {
-    /// Number of faulty jobs whose first finding names the strongest fault.
+    /// Minimum number of faulty jobs whose first finding names the strongest fault.
     pub(super) const FIRST_RIGHT: usize = 26;
-    /// Number of faulty jobs with the strongest fault among the first three findings.
+    /// Minimum number of faulty jobs of which one of the first three findings names the strongest fault.
     pub(super) const IN_THREE: usize = 26;
-    /// Number of further faults (other than the strongest of a job) that any finding names.
+    /// Minimum number of further faults (other than the strongest of a job) that any finding names.
     pub(super) const FURTHER_FOUND: usize = 3;
-    /// Number of healthy jobs without any finding above severity `info`.
+    /// Minimum number of healthy jobs (without faults) that get no finding above severity `info`.
     pub(super) const QUIET: usize = 7;
-    /// Number of right findings whose promised savings are within a factor of 2 of the true cost.
+    /// Minimum number of findings on the strongest fault whose promised saving is within a factor of 2 of the fault's true cost.
     pub(super) const PROMISED_WELL: usize = 26;
-    /// Number of right findings whose severity fits the time lost.
+    /// Minimum number of findings on the strongest fault whose severity fits the time lost to it.
     pub(super) const SEVERITY_FITS: usize = 26;
 }
 

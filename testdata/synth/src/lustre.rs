@@ -28,7 +28,7 @@ pub fn attribute(size: u32, osts: &[u32]) -> Vec<u8> {
 pub(crate) struct Striping {
     /// Stripe size in bytes; at least 1.
     pub(crate) size: u64,
-    /// Number of OSTs; at least 1.
+    /// Number of OSTs over which a file is striped; at least 1.
     pub(crate) count: u16,
 }
 

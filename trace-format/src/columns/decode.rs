@@ -19,9 +19,9 @@ pub struct Columns {
     pub offset: Vec<i64>,
     /// Lengths of the segments' transfers, in bytes.
     pub length: Vec<u64>,
-    /// Start times of the segments, in ns.
+    /// Start times of the segments, in ns since the process's epoch.
     pub start: Vec<u64>,
-    /// End times of the segments, in ns; never before the start.
+    /// End times of the segments, in ns since the process's epoch; never before the start.
     pub end: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Columns {
         }
     }
 
-    /// Returns the number of segments.
+    /// Returns the number of decoded segments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stream.len()
@@ -267,7 +267,8 @@ fn restore_streams(values: &[u64], into: &mut Vec<u32>) -> std::result::Result<(
     Ok(())
 }
 
-/// Restores file offsets from differences to predicted offsets if all rows belong to one stream, so that one prediction replaces the table.
+/// Restores file offsets from differences to predicted offsets if all rows belong to one stream, so that one predicted offset replaces the
+/// table of predictions by stream.
 fn restore_offsets_of_one(values: &[u64], lengths: &[u64], predicted: &mut i64, into: &mut Vec<i64>) {
     let mut next = *predicted;
     into.extend(values.iter().zip(lengths).map(|(&value, &length)| {

@@ -24,19 +24,19 @@ pub struct Scratch {
 /// Summary of the encoded segments of one block, for the block's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Number of segments encoded.
+    /// Number of segments (recorded calls) encoded in the block.
     pub segments: u32,
-    /// Earliest start of a segment, in ns.
+    /// Earliest start of a segment in the block, in ns since the process's epoch.
     pub min_start: u64,
-    /// Latest end of a segment, in ns.
+    /// Latest end of a segment in the block, in ns since the process's epoch.
     pub max_end: u64,
-    /// Lowest file offset of a segment, in bytes.
+    /// Lowest file offset of a segment in the block, in bytes.
     pub min_offset: i64,
     /// Highest end offset (offset plus length) of a segment, in bytes.
     pub max_end_offset: i64,
     /// Set of stream ids in the block as a 64-bit filter: bit `id % 64` is set for each id.
     pub stream_mask: u64,
-    /// Sum of the lengths in bytes, wrapping.
+    /// Sum of the segments' lengths in bytes, modulo 2^64.
     pub bytes: u64,
     /// True if all segments have the same stream and length, apart from a few exceptions: the remaining columns are mostly noise, in which
     /// zstd finds few repetitions.
@@ -61,8 +61,9 @@ struct Shape {
     exceptions: usize,
 }
 
-/// Encodes `segments` as columns, appends the columns to `out` and returns their summary. Takes at most [`limits::BLOCK_SEGMENTS`] slots,
-/// skips slots that were never filled (`end` is zero) and ignores mark bits in `end`.
+/// Encodes `segments` as columns, appends the columns to `out` and returns their summary. Takes at most [`limits::BLOCK_SEGMENTS`]
+/// segments, skips slots that the tracer never filled (`end` is zero) and ignores the mark bits in `end`, which state if a segment is in a
+/// trace.
 pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, out: &mut Vec<u8>) -> Summary {
     let segments = &segments[..segments.len().min(limits::BLOCK_SEGMENTS as usize)];
     let Scratch { columns, tiles, exceptions } = scratch;
@@ -97,7 +98,8 @@ pub fn encode(segments: &[Segment], scale: &TickScale, scratch: &mut Scratch, ou
     summary
 }
 
-/// Fills the columns with differences from predicted values; returns the summary and the lowest value of each column.
+/// Fills the columns with differences between the segments' fields and predicted values; returns the summary and the lowest value of each
+/// column.
 fn predict(
     segments: &[Segment],
     scale: &TickScale,
@@ -165,7 +167,7 @@ fn predict(
     (summary, low)
 }
 
-/// Returns the minimum and maximum of the values, computed in four independent chains.
+/// Returns the minimum and maximum of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
 fn range(values: &[u64]) -> (u64, u64) {
     let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
     let (fours, rest) = values.as_chunks::<4>();

@@ -11,7 +11,7 @@ pub struct FileHeader {
     pub major: u16,
     /// Minor version of the format that the writer used.
     pub minor: u16,
-    /// Number of process regions in the file; 0 if the number was unknown when the header was written.
+    /// Number of process regions (parts with the data of one process each) in the file; 0 if it was unknown when the header was written.
     pub regions: u32,
     /// File offset of the first process region (the end of the job frame), in bytes.
     pub regions_offset: u64,
@@ -60,17 +60,17 @@ impl FileHeader {
 pub struct IndexEntry {
     /// Rank in `MPI_COMM_WORLD`; in a process without MPI the launcher's process number, or -1.
     pub rank: i32,
-    /// Process id of the region's process.
+    /// Process id of the process whose region this is.
     pub pid: u32,
-    /// File offset of the region, in bytes.
+    /// File offset of the process's region, in bytes.
     pub offset: u64,
-    /// Length of the region, in bytes.
+    /// Length of the process's region, in bytes.
     pub length: u64,
-    /// Number of segments stored in the region.
+    /// Number of segments (recorded calls) stored in the process's region.
     pub segments: u64,
     /// Number of recorded calls that are stored in counters instead of segments.
     pub missing: u64,
-    /// Number of segment frames in the region.
+    /// Number of segment frames (compressed blocks of segments) in the process's region.
     pub blocks: u32,
 }
 

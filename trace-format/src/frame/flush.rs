@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlushStage {
-    /// Collecting the recorded data and applying the filters.
+    /// Collecting the recorded calls from memory and applying the filters that the user set.
     Gather,
     /// Converting segments to columns and metadata to bytes.
     Encode,
@@ -16,7 +16,7 @@ pub enum FlushStage {
     Compress,
     /// Collective steps of all ranks before they write; mostly waiting for the slowest rank.
     Agree,
-    /// Creating and opening the trace file.
+    /// Creating and opening the trace file before the write.
     Open,
     /// Writing the processes' regions; if all ranks write one file, also closing the file and waiting for the slowest rank.
     Write,
@@ -52,7 +52,7 @@ impl FlushStage {
 pub struct FlushTimes {
     /// Time spent in each stage, in the order of [`FlushStage::ALL`], in ns, until the frame was last written.
     pub stages_ns: [u64; FlushStage::ALL.len()],
-    /// Number of segments that were encoded and compressed while the program ran, the time of which is in no stage.
+    /// Number of segments that were encoded and compressed while the program still ran; the time of that work is in no stage.
     pub packed_segments: u64,
 }
 

@@ -59,7 +59,7 @@ pub mod codec {
     pub const ZSTD: u8 = 1;
 }
 
-/// Header that precedes every payload, so that a file can be read without its index.
+/// Header of a frame, which precedes each payload (block of data), so that a file can be read without its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Type of the frame, one of [`kind`].

@@ -23,7 +23,7 @@ pub fn stripe_size(source: LayoutSource, bytes: &[u8]) -> Option<u64> {
 /// Stripe and storage target of one byte of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// Stripe number, counted from the start of the file, as in Lustre's own arithmetic.
+    /// Stripe number: the byte's file offset divided by the stripe size, rounded down, as in Lustre's own arithmetic.
     pub stripe: u64,
     /// File offset of the first byte of the stripe, but not before the component's start.
     pub stripe_start: u64,
@@ -36,7 +36,7 @@ pub struct Location {
 /// Component of a layout: extent of a file with one stripe size and one list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// File offset of the first byte of the extent.
+    /// File offset of the first byte of the component's extent.
     pub start: u64,
     /// File offset after the last byte of the extent; `u64::MAX` if the extent reaches to the end of the file.
     pub end: u64,

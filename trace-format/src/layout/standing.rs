@@ -10,7 +10,7 @@ pub mod flag {
     pub const PREFERRED_FOR_READING: u32 = 0x2;
     /// The mirror is preferred for writes.
     pub const PREFERRED_FOR_WRITING: u32 = 0x4;
-    /// The component's targets are not to be used.
+    /// The component is marked as offline: its targets (OSTs) are not to be used.
     pub const OFFLINE: u32 = 0x8;
     /// The component's objects have been allocated.
     pub const INIT: u32 = 0x10;
@@ -43,7 +43,7 @@ pub enum Standing {
     NotInitialized,
     /// Component is out of date, because another mirror was written since.
     Stale,
-    /// Targets of the component are not to be used.
+    /// Component is marked as offline: its targets (OSTs) are not to be used.
     Offline,
     /// Component is a reserved extent into which the previous component may grow.
     Extension,

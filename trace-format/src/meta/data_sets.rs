@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Selection {
     /// No elements, as in processes that transfer nothing in a collective call.
     None,
-    /// All elements of the data set.
+    /// All elements of the data set are selected.
     All,
     /// Regular hyperslab: one start, stride, count and block per dimension.
     RegularHyperslab,
@@ -75,6 +75,6 @@ pub struct DataSetDef {
     pub element_bytes: u32,
     /// Extent when last queried: number of elements per dimension, slowest first; empty for a scalar.
     pub extent: Vec<u64>,
-    /// Accesses to the data set, by stream.
+    /// Accesses to the data set, by stream (operation on the file).
     pub accesses: Vec<DataSetAccess>,
 }

@@ -87,7 +87,7 @@ pub struct ProcessInfo {
     pub blocks: u32,
 }
 
-/// Thread of a process that recorded segments.
+/// Thread whose calls were recorded as segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadDef {
     /// Index of the thread, to which block heads refer.
@@ -189,7 +189,7 @@ pub enum LayoutMoment {
     Open,
     /// Layout read when the file was closed; a progressive layout may have grown since the open.
     Close,
-    /// Layout read at a time that this version does not know.
+    /// Time of reading (code from a newer writer) that this version does not know.
     Other,
 }
 
@@ -220,7 +220,7 @@ pub struct Missing {
 /// Kind of event that was observed but not recorded, with the number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Description of the event for reports.
+    /// Description of the event in words, for reports.
     pub what: String,
     /// Number of occurrences of the event.
     pub count: u64,
@@ -279,13 +279,13 @@ pub struct Reduction {
 pub struct Process {
     /// Identity, clock and recording times of the process.
     pub info: ProcessInfo,
-    /// Threads with recorded segments.
+    /// Threads of which calls were recorded as segments.
     pub threads: Vec<ThreadDef>,
     /// Files used by the process, in order of first use.
     pub files: Vec<FileDef>,
     /// Streams of the process, each of which stands for one operation on one file.
     pub streams: Vec<StreamDef>,
-    /// Stripe layouts of the process's files.
+    /// Stripe layouts of the process's files, as read at opens and closes.
     pub layouts: Vec<LayoutDef>,
     /// Counters of calls that are not stored as segments, by stream.
     pub missing: Vec<Missing>,
@@ -294,10 +294,10 @@ pub struct Process {
     /// Hints of files opened through MPI-IO.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<HintDef>,
-    /// Datatypes used by MPI-IO calls.
+    /// MPI datatypes used by MPI-IO calls, with the number of calls per file, purpose and constructor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatypes: Vec<DatatypeUse>,
-    /// Extents of the datatypes used by MPI-IO calls.
+    /// Histograms of the extents of the MPI datatypes used by MPI-IO calls, per file and purpose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
     /// MPI-IO file views.

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 pub struct ProcessorDef {
     /// CPUs of the node on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n`. Empty if unknown.
     pub cpus: Vec<u8>,
-    /// Samples of the process's threads.
+    /// Samples of the use of the processors by the process's threads.
     pub threads: Vec<ThreadTimes>,
 }
 
-/// Samples of one thread.
+/// Samples of the use of the processors by one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTimes {
     /// Thread id in the kernel (gettid(2)).
     pub tid: u32,
-    /// 1 if waits are known, else 0.
+    /// 1 if the time of waiting for a CPU is known, else 0.
     pub knows_waits: u8,
     /// Samples in order of time, each as the difference from the previous one; [`Self::sums`] adds them up.
     pub samples: Vec<CpuSample>,
@@ -50,7 +50,7 @@ impl CpuSample {
 }
 
 impl ProcessorDef {
-    /// True if nothing is known about the use of the processors.
+    /// True if no CPUs and no samples of threads were recorded.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.cpus.is_empty() && self.threads.is_empty()
@@ -58,7 +58,8 @@ impl ProcessorDef {
 }
 
 impl ThreadTimes {
-    /// Creates the samples of thread `tid` from sums since the thread's start, in order of time. `knows_waits`: true if waits are known.
+    /// Creates the samples of thread `tid` from sums since the thread's start, in order of time. `knows_waits`: true if the time of waiting
+    /// for a CPU is known.
     #[must_use]
     pub fn of_sums(tid: u32, knows_waits: bool, sums: impl IntoIterator<Item = CpuSample>) -> Self {
         let mut last = CpuSample::default();

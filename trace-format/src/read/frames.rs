@@ -18,7 +18,7 @@ pub struct BlockRef {
 
 pub(super) enum Step {
     Block(BlockRef),
-    /// Frame of any other type, with its file offset.
+    /// Intact frame that is not a segment block, with its file offset.
     Other(u64, FrameHeader),
     /// Bytes that are not a frame, with their file offset and the reason.
     Lost(u64, Error),

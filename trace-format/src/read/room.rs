@@ -1,5 +1,5 @@
-//! Memory limit of the reader, since a file of some kilobytes can decompress to tables of gigabytes. All tables of a run count against one
-//! [`Room`]; a table that does not fit is reported as a problem of its region, like damage.
+//! Memory limit of the reader, since a file of some kilobytes can decompress to tables of gigabytes. All tables that a program reads count
+//! against one [`Room`]; a table that does not fit is reported like damage of its process region.
 
 use crate::error::{Error, Result};
 use std::cell::Cell;

@@ -25,13 +25,13 @@ pub struct Problem {
 /// Location of a process region (the data of one process) in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionRef {
-    /// Number of the region, as stored in each of its frames.
+    /// Number of the process region, as stored in each of its frames.
     pub number: u32,
-    /// File offset of the region, in bytes.
+    /// File offset of the process region, in bytes.
     pub offset: u64,
-    /// Length of the region, in bytes.
+    /// Length of the process region, in bytes.
     pub length: u64,
-    /// Index entry of the region; `None` if the index could not be read.
+    /// Entry of the process region in the file's index; `None` if the index could not be read.
     pub entry: Option<IndexEntry>,
 }
 
@@ -42,11 +42,11 @@ pub struct Region {
     pub process: Option<Process>,
     /// Time that the process took to write the region, by stage; `None` if the region has no flush frame.
     pub flush: Option<FlushTimes>,
-    /// Segment blocks found in the region, not yet decoded.
+    /// Segment blocks found in the process region, not yet decoded.
     pub blocks: Vec<BlockRef>,
-    /// Number of segments in the region according to the index; `None` if unknown.
+    /// Number of segments in the process region according to the file's index; `None` if unknown.
     pub expected_segments: Option<u64>,
-    /// Parts of the region that could not be read.
+    /// Parts of the process region that could not be read.
     pub problems: Vec<Problem>,
 }
 
@@ -219,13 +219,13 @@ impl<S: Source> Trace<S> {
         self.problems.push(Problem { offset, error });
     }
 
-    /// Reads a region's metadata and locates its segment blocks.
+    /// Reads the metadata of a process region and locates its segment blocks.
     #[must_use]
     pub fn region(&self, region: &RegionRef) -> Region {
         self.region_by(region, &mut Decoder::default())
     }
 
-    /// Reads a region like [`Self::region`], with a decoder that can be reused for many regions.
+    /// Reads a process region like [`Self::region`], with a decoder that can be reused for many regions.
     #[must_use]
     pub fn region_by(&self, region: &RegionRef, decoder: &mut Decoder) -> Region {
         let mut out = Region { expected_segments: region.entry.map(|entry| entry.segments), ..Region::default() };

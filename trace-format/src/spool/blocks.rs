@@ -16,7 +16,7 @@ pub struct Block<'a> {
     pub mark: u32,
     /// Clock rate with which the block was encoded, in the unit of `TickScale::mult`.
     pub mult: u64,
-    /// Slot number, within its chunk, of the block's first segment; the other segments were in the slots after it.
+    /// Slot number, within its chunk (segment buffer), of the block's first segment; the other segments were in the slots after it.
     pub first: u32,
     /// Head of the block, which summarizes the segments.
     pub head: BlockHead,
@@ -24,13 +24,13 @@ pub struct Block<'a> {
     pub frame: &'a [u8],
 }
 
-/// Returns an iterator over the packed blocks in `bytes`. Reserved space that is not filled (not yet, or never) is skipped, so that blocks
-/// after it are found.
+/// Returns an iterator over the packed blocks (compressed segments) in `bytes`. Reserved space that is not filled (not yet, or never) is
+/// skipped, so that blocks after it are found.
 pub fn blocks(bytes: &[u8]) -> impl Iterator<Item = Block<'_>> {
     placed(bytes).map(|(_, block)| block)
 }
 
-/// Returns an iterator over the packed blocks in `bytes`, each with its byte range.
+/// Returns an iterator over the packed blocks (compressed segments) in `bytes`, each with its byte range.
 pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -46,7 +46,7 @@ pub(super) fn placed(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Block<
     })
 }
 
-/// Returns the packed block at the start of `bytes`, if any.
+/// Returns the packed block (compressed segments) at the start of `bytes`, if any.
 pub(super) fn first(bytes: &[u8]) -> Option<Block<'_>> {
     let frame = bytes.get(HEADER_BYTES..)?.get(..u32_at(bytes, BYTES) as usize)?;
     let head = frame.get(FRAME_HEADER_BYTES..FRAME_HEADER_BYTES + BLOCK_HEAD_BYTES)?;

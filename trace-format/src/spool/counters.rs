@@ -1,4 +1,5 @@
-//! Counters of a spool's streams, and the portions of the counters that are already in a trace.
+//! Counters of the streams (operations on files) in a spool (a process's recordings), and the portions of the counters that are already in
+//! a trace.
 
 use super::folded;
 use super::parts::{i64_at, u64_at};
@@ -6,17 +7,17 @@ use crate::columns::TickScale;
 use crate::counters::{Counters, Previous, SIZE_BINS};
 use crate::meta::Missing;
 
-/// Selection of folded calls by trace membership, to return counters of the selected calls only.
+/// Calls to be included in the returned counters: all calls that were folded into counters, or only those in no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// All calls that were ever folded into counters.
+    /// All calls that were ever added to the counters.
     All,
-    /// Calls that are not in any finished trace.
+    /// Calls added to the counters that are not in any finished trace.
     InNoTrace {
         /// True if a trace is being written; then the minima and maxima of the calls that belong to that trace are included.
         under_way: bool,
     },
-    /// Calls that are neither in a finished trace nor in the trace that was being written.
+    /// Calls added to the counters that are neither in a finished trace nor in the trace that was being written.
     InNoTraceNorTaken,
 }
 

@@ -1,4 +1,4 @@
-//! Header of a spool: owner process, clocks, and counts of events that were not recorded.
+//! Header of a spool (a process's recordings): owner process, clocks, and counts of events that were not recorded.
 
 use super::parts::{i64_at, u32_at, u64_at};
 use super::{HEADER_BYTES, MAGIC, MOST_NOTES, OLDEST_VERSION, VERSION, cut, folded, header};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::meta::{Note, Process};
 use crate::read::Source;
 
-/// Readings of two clocks at the same time.
+/// Simultaneous readings of two clocks, from which the rate of one is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// Reading of the clock with which the spool's times were read, in ticks.
@@ -16,10 +16,10 @@ pub struct Clock {
     pub monotonic_ns: u64,
 }
 
-/// Trace that the process was writing when its spool was read.
+/// Trace that the process was writing when its spool (a process's recordings) was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Path of the trace. If the path existed already, the file has a number before its extension.
+    /// Path of the trace. If a file with that path existed already, the trace has a number before its extension.
     pub path: Vec<u8>,
     pid: u32,
     epoch_unix_ns: i64,
@@ -30,7 +30,8 @@ pub struct Cut {
 
 impl Cut {
     /// True if `trace`, read from a file that may be the trace described here, contains the process. A trace of all ranks gets its final
-    /// name only when it contains the regions of all ranks; counts of files used by several ranks are in the job's reduced record.
+    /// name only when it contains the regions of all ranks. The job's reduced record (a region that stands for several ranks) also counts
+    /// if its epoch is the job's: all files of the process may be in it.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;
@@ -41,7 +42,7 @@ impl Cut {
     }
 }
 
-/// Header of a spool, as of the time of reading.
+/// Header of a spool (a process's recordings), as of the time of reading.
 #[derive(Clone, Debug)]
 pub struct Head(Vec<u8>);
 
@@ -78,7 +79,7 @@ impl Head {
         Ok(Some(Self(bytes)))
     }
 
-    /// Reads the existing part of the header of a spool whose creation was never completed.
+    /// Reads the existing part of the header of a spool (a process's recordings) whose creation was never completed.
     pub(super) fn unfinished<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let mut bytes = vec![0; HEADER_BYTES];
         if size(source)? >= HEADER_BYTES as u64 {

@@ -46,11 +46,11 @@ pub mod kind {
 pub struct ThreadSample {
     /// Thread id in the kernel.
     pub tid: u32,
-    /// True if `sums.wait_ns` is known.
+    /// True if `sums.wait_ns` (time of waiting for a CPU) is known.
     pub knows_waits: bool,
-    /// Time of the sample, in ticks.
+    /// Time of the sample, in ticks of the process's clock.
     pub ticks: u64,
-    /// Sums; `time_ns` is not recorded.
+    /// Sums since the thread's start: time on a CPU, waiting time and context switches; `time_ns` is not recorded.
     pub sums: CpuSample,
 }
 

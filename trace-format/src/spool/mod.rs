@@ -117,27 +117,28 @@ pub mod header {
 
 /// Values of the field [`header::CUT`], the state of the trace that a process writes.
 pub mod cut {
-    /// The trace is being written. If a complete trace with the final name exists, it contains the data marked as taken.
+    /// The trace is being written. If a complete trace with the final name exists, it contains the data (segments and counts) marked as
+    /// taken.
     pub const UNDER_WAY: u32 = 1;
     /// The trace is complete and has its final name.
     pub const DONE: u32 = 2;
 }
 
-/// Region of a spool's file.
+/// Region of a spool (a process's recordings in a mapped file).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Part {
-    /// Definitions of ids ([`journal`]).
+    /// Definitions of the ids in segments: files, streams, threads ([`journal`]).
     Journal = 0,
     /// Chunks of segments or of packed blocks ([`chunk`]).
     Arena = 1,
     /// Scratch buffers with segments that wait to be folded into counters ([`scratch`]).
     Scratch = 2,
-    /// Counters of each stream with folded calls ([`folded`]).
+    /// Counters of each stream, over the calls that were folded (added to counters) instead of stored ([`folded`]).
     Folded = 3,
-    /// Staging slots, which hold packed blocks until the blocks are copied to their destination ([`staging`]).
+    /// Staging slots, which hold packed blocks (compressed segments) until the blocks are copied to their destination ([`staging`]).
     Staging = 4,
-    /// Chunks with segments of collective MPI calls ([`chunk`]).
+    /// Chunks (segment buffers) with segments of collective MPI calls ([`chunk`]).
     SyncPoints = 5,
 }
 
@@ -146,11 +147,11 @@ pub const PARTS: usize = 6;
 /// Size of a region's entry in the spool header's table of regions, in bytes.
 pub const PART_BYTES: usize = 24;
 
-/// Layout of a chunk (segment buffer of one thread): a header of 32 bytes, then segments or packed blocks.
+/// Layout of a chunk (segment buffer of one thread): a header of 32 bytes, then segments or packed blocks (compressed segments).
 pub mod chunk {
-    /// Magic number in a chunk's header, at offset [`MAGIC`].
+    /// Magic number in the header of a chunk (segment buffer), at offset [`MAGIC`].
     pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"DXTchunk");
-    /// Size of a chunk's header, in bytes.
+    /// Size of the header of a chunk (segment buffer), in bytes.
     pub const HEADER_BYTES: usize = 32;
     /// u64: magic number of a chunk, [`MAGIC_VALUE`].
     pub const MAGIC: usize = 0;
@@ -167,14 +168,14 @@ pub mod chunk {
     /// u32: nonzero if a write to the chunk's last slot (a spare slot) may still follow.
     pub const SPARE_AWAITED: usize = 28;
 
-    /// State of a chunk that its thread is filling.
+    /// State of a chunk (segment buffer) that its thread is filling.
     pub const ACTIVE: u32 = 1;
-    /// State of a chunk that its thread has filled.
+    /// State of a chunk (segment buffer) that its thread has filled.
     pub const FULL: u32 = 2;
     /// State of a chunk whose segments are being packed (compressed). The segments are valid unless a packed block of the same thread and
     /// sequence number exists.
     pub const PACKING: u32 = 3;
-    /// State of a chunk that holds packed blocks.
+    /// State of a chunk that holds packed blocks (compressed segments).
     pub const HOLDS_BLOCKS: u32 = 4;
 }
 
@@ -196,10 +197,10 @@ pub mod block {
     /// already in a trace.
     pub const FIRST: usize = 24;
 
-    /// Values of [`MARK`](super::MARK), equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN) and
-    /// [`WRITTEN`](crate::segment::WRITTEN) of segments.
+    /// Values of [`MARK`](super::MARK), which state if a block is in a trace; equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN)
+    /// and [`WRITTEN`](crate::segment::WRITTEN) of segments.
     pub mod mark {
-        /// The block is in no trace.
+        /// The block (compressed segments) is in no trace.
         pub const NONE: u32 = 0;
         /// The block belongs to the trace that is being written.
         pub const TAKEN: u32 = 1;
@@ -210,16 +211,16 @@ pub mod block {
 
 /// Layout of a scratch buffer: a header of 32 bytes, then slots for segments that wait to be folded into counters.
 pub mod scratch {
-    /// Number of segment slots in a scratch buffer.
+    /// Number of slots for segments in a scratch buffer.
     pub const SLOTS: usize = 64;
     /// Size of a scratch buffer, in bytes.
     pub const BYTES: usize = 32 + SLOTS * 32;
     /// u32: index of the thread that owns the scratch buffer.
     pub const THREAD: usize = 0;
-    /// u32, version 4 only: progress of the fold. 0 if no fold is in progress, else 1 plus the number of slots already in the counters, or
-    /// 1 if [`COUNTED`] has a bit for each of these slots.
+    /// u32, version 4 only: progress of the fold (addition of the segments to counters). 0 if no fold is in progress, else 1 plus the
+    /// number of slots already in the counters, or 1 if [`COUNTED`] has a bit for each of these slots.
     pub const FOLDED: usize = 4;
-    /// u64: bit mask of the slots that are already in the counters, while a fold is in progress.
+    /// u64: bit mask of the slots that are already in the counters, while a fold (addition of the segments to counters) is in progress.
     pub const COUNTED: usize = 8;
     /// u64: bit mask of the slots of the stream whose addition to the counters began last; 0 if no fold is in progress.
     pub const COUNTING: usize = 16;
@@ -241,21 +242,21 @@ pub mod folded {
     pub const EXTREMES: usize = 5;
     /// u64: id of the stream plus one; 0 if the entry is unused.
     pub const STREAM: usize = 0;
-    /// u64 each: sums over the stream's folded calls: segments, bytes, duration, consecutive segments, sequential segments.
+    /// u64 each: sums over the stream's calls added to the counters: calls, bytes, duration (ticks), consecutive calls, sequential calls.
     pub const SUMS: usize = 8;
-    /// u64: longest duration of a folded call, in ticks.
+    /// u64: longest duration of a call added to the counters, in ticks.
     pub const MAX_DURATION: usize = 48;
-    /// u64: earliest start of a folded call, in ticks.
+    /// u64: earliest start of a call added to the counters, in ticks.
     pub const FIRST_START: usize = 56;
-    /// u64: latest end of a folded call, in ticks.
+    /// u64: latest end of a call added to the counters, in ticks.
     pub const LAST_END: usize = 64;
-    /// i64: lowest file offset of a folded call, in bytes.
+    /// i64: lowest file offset of a call added to the counters, in bytes.
     pub const MIN_OFFSET: usize = 72;
-    /// i64: highest end offset of a folded call, in bytes.
+    /// i64: highest end offset (offset plus length) of a call added to the counters, in bytes.
     pub const MAX_END_OFFSET: usize = 80;
     /// i64: end offset of the stream's latest segment, in bytes; -1 if unknown.
     pub const PREVIOUS: usize = 88;
-    /// u64 each: number of segments by size bin.
+    /// u64 each: number of calls added to the counters, by size bin.
     pub const SIZES: usize = 96;
     /// u64 each: portions of the sums and of the histogram of sizes that are in a finished trace.
     pub const WRITTEN: usize = SIZES + SIZE_BINS * 8;
@@ -268,13 +269,14 @@ pub mod folded {
     pub const ADDER: usize = TAKEN_EXTREMES + EXTREMES * 8;
     /// u64 each: sums and [`PREVIOUS`] before the addition of the scratch buffer in [`ADDER`], with which the addition can be undone.
     pub const BASE: usize = ADDER + 8;
-    /// Number of values stored at [`BASE`].
+    /// Number of values stored at [`BASE`]: five sums and the end offset of the previous segment.
     pub const BASES: usize = 6;
     /// Bit of [`ADDER`] that is set while [`BASE`] is being written.
     pub const PREPARING: u64 = 1 << 63;
 }
 
-/// Layout of a staging slot, which holds a packed block until the block is copied to its destination: a header of 8 bytes, then the block.
+/// Layout of a staging slot, which holds a packed block (compressed segments) until the block is copied to its destination: a header of 8
+/// bytes, then the block.
 pub mod staging {
     /// Number of staging slots in a spool.
     pub const PLACES: usize = 16;
@@ -282,6 +284,6 @@ pub mod staging {
     pub const BYTES: usize = 64 << 10;
     /// u32: size of the block with its header, in bytes; 0 if the staging slot is empty.
     pub const LENGTH: usize = 0;
-    /// Offset of the block in the staging slot, in bytes.
+    /// Offset of the packed block in the staging slot, in bytes.
     pub const FIRST: usize = 8;
 }

@@ -34,9 +34,9 @@ pub struct Names {
     pub data_sets: BTreeMap<u32, DataSet>,
     /// Assignments of streams to data sets, by stream id.
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
-    /// Shapes of data sets whenever they were opened or created, by data set number, in order of time.
+    /// Shapes (extents) that data sets had each time they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
-    /// Threads' uses of the processors, in the order of the journal's records.
+    /// Samples of the use of the processors by threads, in the order of the journal's records.
     pub cpu_samples: Vec<ThreadSample>,
     /// Descriptions of events that were not recorded.
     pub notes: Vec<String>,

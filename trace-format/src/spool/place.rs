@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct SpoolReader<'a, S: ?Sized>(pub(super) &'a S);
 
 impl<S: Source + ?Sized> SpoolReader<'_, S> {
-    /// Returns a region's file offset and the number of bytes that are in use now and within the file.
+    /// Returns the file offset of a region of the spool, and how many of its bytes are in use now and lie within the file.
     pub(super) fn part(&self, part: Part) -> Result<(u64, u64)> {
         let [offset, capacity, used] = self.entry(part)?;
         let length = used.min(capacity).min(self.size()?.saturating_sub(offset));
@@ -20,13 +20,14 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok((offset, length))
     }
 
-    /// Returns the number of bytes of a region that are not in use.
+    /// Returns the number of bytes of a region of the spool that are not in use.
     pub(super) fn room(&self, part: Part) -> Result<u64> {
         let [_, capacity, used] = self.entry(part)?;
         Ok(capacity.saturating_sub(used))
     }
 
-    /// Returns the number of bytes in use past the end of the file. A spool is created with its maximum length, so a shorter file was truncated.
+    /// Returns the number of bytes in use past the end of the file. A spool (a process's recordings) is created with its maximum length, so
+    /// a shorter file was truncated.
     pub(super) fn missing(&self) -> Result<u64> {
         let (size, mut missing, mut entries) = (self.size()?, 0_u64, [0; PARTS * PART_BYTES]);
         self.read(header::PARTS as u64, &mut entries)?;
@@ -49,7 +50,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
-    /// Checks that the regions, which do not overlap, are together no longer than the file.
+    /// Checks that the spool's regions, which do not overlap, are together no longer than the file.
     pub(super) fn check(&self) -> Result<()> {
         let mut unclaimed = self.size()?;
         for part in ALL {

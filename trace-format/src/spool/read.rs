@@ -60,7 +60,7 @@ impl Spool {
         Ok(Self { head, parts })
     }
 
-    /// Returns the header of the spool.
+    /// Returns the header of the spool (a process's recordings).
     #[must_use]
     pub const fn head(&self) -> &Head {
         &self.head
@@ -75,8 +75,9 @@ impl Spool {
     /// Collects the recordings that are not in any trace.
     ///
     /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
-    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of both clocks if the spool is from
-    /// this machine and boot. `in_trace` is true if the trace that was being written ([`Head::cut`]) exists and is complete.
+    /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of the process's clock and of
+    /// CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `in_trace` is true if the trace that was being written
+    /// ([`Head::cut`]) exists and is complete.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if the description of the process is invalid, and [`Error::Io`] if reading fails.
@@ -172,7 +173,7 @@ pub const CUT_SHORT: &str =
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Returns the threads' uses of the processors. `samples`: in any order.
+/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order.
 fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
     samples.sort_by_key(|sample| (sample.tid, sample.ticks));
     let of_thread = |samples: &[ThreadSample]| {

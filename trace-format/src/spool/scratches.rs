@@ -6,7 +6,7 @@ use super::{folded, scratch};
 use crate::counters::{SIZE_BINS, size_bin};
 use crate::segment::{MARKS, Segment};
 
-/// Fold of a scratch buffer into the counters that is in progress, or was in progress when the process was killed.
+/// Addition of a scratch buffer's segments to the counters (fold) that is in progress, or was in progress when the process was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fold {
     /// Bit mask of the slots that are already in the counters.
@@ -17,7 +17,7 @@ pub(super) struct Fold {
     pub(super) counting: Option<u64>,
 }
 
-/// Returns the fold of the scratch buffer that is in progress, if any.
+/// Returns the addition of the scratch buffer's segments to the counters that is in progress, if any.
 pub(super) fn fold(scratch: &[u8], is_of_version_4: bool) -> Option<Fold> {
     let [counted, counting] = [scratch::COUNTED, scratch::COUNTING].map(|at| u64_at(scratch, at));
     if !is_of_version_4 {
@@ -44,7 +44,7 @@ pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
     }
 }
 
-/// Undoes an unfinished addition of segments in `scratch` to one stream's counters.
+/// Undoes an unfinished addition of segments in the scratch buffer `scratch` to the counters of one stream, `entry`.
 pub(super) fn take_back_from(entry: &mut [u8], scratch: &[u8]) {
     if let Some(lengths) = being_added(entry, scratch) {
         before_adding(entry, &lengths);
@@ -69,8 +69,8 @@ fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     (members != 0 && segments.iter().all(is_its)).then(|| segments.iter().map(Segment::length).collect())
 }
 
-/// Restores one stream's counters to their state before an addition. Sums are restored from saved values. The histogram of sizes is updated
-/// last, bin after bin; before the addition, the histogram's total equals the number of segments.
+/// Restores one stream's counters to their state before an addition. Sums are restored from saved values. The histogram of sizes was to be
+/// updated last, bin after bin: its bins are reduced until their total equals the restored number of segments.
 fn before_adding(entry: &mut [u8], lengths: &[u64]) {
     let mut set = |at: usize, change: &dyn Fn(&[u8], u64) -> u64| {
         let value = change(entry, u64_at(entry, at));
@@ -100,7 +100,7 @@ mod tests {
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Folds five slots of two streams step by step, one memory write per step, and kills the process after each step.
+    /// Adds five slots of two streams to the counters step by step, one memory write per step, and kills the process after each step.
     #[test]
     fn what_a_killed_process_was_adding_is_in_slots_or_in_counters() {
         let lengths = [1_u64, 5000, 5000, 2, 1 << 40];

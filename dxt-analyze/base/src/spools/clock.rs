@@ -1,4 +1,5 @@
-//! Readings of this machine's clocks, to compute the rate of a spool's tick counter: the older the spool, the more precise the rate.
+//! Readings of this machine's clocks, to compute the rate of the clock with which a spool's process timed its calls: the older the spool,
+//! the more precise the rate.
 
 use rustix::time::{ClockId, clock_gettime};
 use trace_format::spool::{Clock, Head};
@@ -6,7 +7,8 @@ use trace_format::spool::{Clock, Head};
 /// Number of attempts to read both clocks almost simultaneously.
 const TRIES: usize = 9;
 
-/// Returns simultaneous readings of the tick counter and the monotonic clock; `None` if this process cannot read the spool's counter.
+/// Returns simultaneous readings of the processor's counter, with which the spool's process timed its calls, and of CLOCK_MONOTONIC; `None`
+/// if the process used CLOCK_MONOTONIC itself, or if this process cannot read the counter.
 pub fn now(head: &Head) -> Option<Clock> {
     if !head.uses_counter() {
         return None;

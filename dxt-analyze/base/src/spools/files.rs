@@ -1,5 +1,5 @@
-//! Opens spool files. Anybody can write to the directories of spools, so each file is verified: it must be a regular file, not a link, and
-//! owned by the current user (root may read all users' files).
+//! Opens spool files. Anybody can write to the directories of spools (files with recorded calls), so each file is verified: it must be a
+//! regular file, not a link, and owned by the current user (root may read all users' files).
 
 pub use crate::input::Bytes;
 

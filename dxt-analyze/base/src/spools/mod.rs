@@ -1,5 +1,5 @@
-//! Spools of this machine: files, owners and clocks. [`trace_format::spool`] defines the format, `recover` converts spools to traces, and
-//! `live` reads spools while they are recorded.
+//! Spools (files with recorded calls) of this machine: files, owners and clocks. [`trace_format::spool`] defines the format, `recover`
+//! converts spools to traces, and `live` reads spools while they are recorded.
 
 pub mod clock;
 pub mod files;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use trace_format::spool::Head;
 
-/// True if the spool was created on this machine since its last boot.
+/// True if the spool (file with recorded calls) was created on this machine since its last boot.
 pub fn is_of_this_boot(head: &Head) -> bool {
     let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return false };
     let mut id = [0_u8; 16];

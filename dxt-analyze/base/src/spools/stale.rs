@@ -36,10 +36,11 @@ pub struct SpoolDirectory {
     /// Files of processes that no longer run and did not write to any of their files for the required time; only this user's files, or for
     /// root the files of all users.
     pub left: Vec<Left>,
-    /// Number of spools kept because their processes run or recently wrote to one of their files.
+    /// Number of spools (files with recorded calls) kept because their processes run or recently wrote to one of their files.
     pub kept: u64,
-    /// Node-quota files in which nothing was reserved for the required time. Excludes users who have another file kept in the directory, or
-    /// a running traced process visible to this process: a quota file is in this directory even if the user's spools are elsewhere.
+    /// Node-quota files (shared by the processes of a job to limit their bytes) in which nothing was reserved for the required time.
+    /// Excludes files of users of whom another file in the directory is kept, or of whom a traced process is seen running: a quota file is
+    /// in this directory even if the user's spools are elsewhere.
     pub budgets: Vec<Left>,
 }
 
@@ -160,7 +161,7 @@ impl SpoolDirectory {
 }
 
 impl Left {
-    /// True if the file name has the extension of a spool.
+    /// True if the file's name has the extension of a spool, false for a spill or another file.
     pub fn is_spool(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spool")
     }

@@ -43,7 +43,7 @@ enum Standing {
 }
 
 impl<'a> Target<'a> {
-    /// Creates a target at `path`. Existing files of type `ours` may be replaced, or any files with `force`.
+    /// Creates a target at `path`. An existing file may be replaced if this program wrote it for the purpose `ours`, or with `force`.
     pub fn new(path: &'a Path, ours: Ours, force: bool) -> Self {
         Self { path, ours, force, rights: None }
     }

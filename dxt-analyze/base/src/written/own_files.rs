@@ -19,23 +19,23 @@ pub const ADVICE: &str = "Written by dxt-analyze advise, which replaces it; READ
 /// Number of bytes searched at the start of a page and at the end of a Parquet file.
 const LOOKED_AT: usize = 4096;
 
-/// Type of existing files that may be replaced without `--force`.
+/// Type of existing files, written by an earlier run of this program, that may be replaced without `--force`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ours {
-    /// Page written by `report`.
+    /// HTML page written by the command `report`.
     Page,
-    /// Trace written by `convert`.
+    /// Trace written by the command `convert`.
     Conversion,
-    /// Trace written by `recover`.
+    /// Trace written by the command `recover`.
     Recovery,
-    /// File written by `advise`.
+    /// File written by the command `advise`.
     Advice,
-    /// No type: no existing file is replaced, not even an empty file.
+    /// Output for which no existing file is replaced, not even an empty one.
     Never,
 }
 
 impl Ours {
-    /// True if the regular file `path` is of this type; false if the file cannot be read.
+    /// True if the regular file `path` was written by this program for this purpose; false if the file cannot be read.
     pub(super) fn recognises(self, path: &Path) -> bool {
         match self {
             Self::Page => head(path).is_ok_and(|head| contains(&head, GENERATOR.as_bytes())),
@@ -49,7 +49,7 @@ impl Ours {
         }
     }
 
-    /// True if `path` is a file of this type and not a link.
+    /// True if `path` is a file that this program wrote for this purpose, and not a link.
     pub fn stands_at(self, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && self.recognises(path)
     }

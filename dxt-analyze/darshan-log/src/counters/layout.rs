@@ -16,7 +16,7 @@ const UNKNOWN_TIME: f64 = -1.0;
 pub(crate) struct Layout {
     pub(crate) ints: usize,
     pub(crate) floats: usize,
-    /// True if the file's id follows the rank in each record.
+    /// True if, in each record, the rank is followed by the id of the file that contains the object (data set, variable).
     pub(crate) file_id: bool,
     /// Number of bytes after the counters that state the location of the file or object on DAOS.
     pub(crate) tail: usize,

@@ -38,7 +38,7 @@ pub enum Operation {
 pub struct DxtRecord {
     /// Record id of the file; [`crate::Log::names`] has the file's name.
     pub id: u64,
-    /// MPI rank that read and wrote.
+    /// MPI rank whose reads and writes the record contains.
     pub rank: i64,
     /// Host name of the node on which the rank ran.
     pub hostname: Text,
@@ -51,7 +51,7 @@ pub struct DxtRecord {
 /// Piece of a DXT record: consecutive segments, either all writes or all reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Operation of all segments in the piece.
+    /// Operation (read or write) of all segments in the piece.
     pub operation: Operation,
     /// Index of the piece's first segment among the record's writes, or among its reads.
     pub first: u64,

@@ -1,8 +1,8 @@
-//! Errors of the log writer.
+//! Errors of the writer of Darshan logs.
 
 use crate::module::Module;
 
-/// Result type of the log writer.
+/// Result type of the writer of Darshan logs.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Reason why a log, or part of a log, cannot be written.

@@ -10,7 +10,7 @@ use crate::nest::{Loop, Node, Step};
 use crate::signature::{Item, Pattern, Residue, Signature};
 use std::collections::{HashMap, HashSet};
 
-/// Unit of accesses that is compared across members.
+/// Group of accesses that is compared across members (ranks): a whole sequence, or one access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum As {
     /// Each sequence of successive accesses outside loops, compared as a whole.
@@ -19,10 +19,11 @@ enum As {
     Single,
 }
 
-/// Positions of the accesses that belong to a pattern across members, by member number.
+/// Positions of the accesses that belong to a pattern across members (ranks), by member number; a position is an index in the member's
+/// stream of accesses.
 type Taken = HashMap<u64, HashSet<u64>>;
 
-/// Finds patterns across members among the accesses outside loops.
+/// Finds patterns across members (ranks) among the accesses outside loops.
 ///
 /// Returns new signatures for the members with such accesses, in which these accesses are loops of one iteration. `part` maps a member to
 /// its file, because only accesses to one file can fill a range together.
@@ -36,7 +37,7 @@ pub fn across(members: &[(u64, &Signature)], part: &dyn Fn(u64) -> u64) -> HashM
     members.iter().filter_map(signature).collect()
 }
 
-/// Returns the positions of the accesses that belong to a pattern across members, and the number of these accesses.
+/// Returns the positions of the accesses outside loops that belong to a pattern across members (ranks), and the number of these accesses.
 fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (Taken, u64) {
     let candidates: Vec<(u64, Signature)> =
         members.iter().map(|(number, signature)| (*number, signature.candidates(how))).collect();
@@ -59,7 +60,8 @@ fn taken(members: &[(u64, &Signature)], how: As, part: &dyn Fn(u64) -> u64) -> (
 }
 
 impl Signature {
-    /// Returns a signature that consists of the accesses outside loops only; each unit is a pattern of one iteration.
+    /// Returns a signature that consists of the accesses outside loops only; each unit (a sequence or one access, see [`As`]) is a pattern
+    /// of one iteration.
     fn candidates(&self, how: As) -> Self {
         let few = self.residue().filter_map(|part| Some((part.position, part.few.as_ref()?)));
         let patterns = few.flat_map(|(position, few)| parts(few, position, how));
@@ -117,16 +119,18 @@ impl Signature {
     }
 }
 
-/// Splits the accesses `few`, the first of which is at `position`, into units; returns each unit with the position of its first access.
+/// Splits the accesses `few`, the first of which is at `position`, into units (whole sequences or single accesses, see [`As`]); returns
+/// each unit with the position of its first access.
 fn parts(few: &[Access], position: u64, how: As) -> impl Iterator<Item = (u64, &[Access])> {
     let size = if how == As::Rows { few.len().max(1) } else { 1 };
     few.chunks(size).enumerate().map(move |(at, part)| (position.saturating_add((at * size) as u64), part))
 }
 
 impl Line {
-    /// Returns the accesses of all members of the line as one loop nest: loops over the members around the body of the line's nest.
+    /// Returns the accesses of all ranks that share the line's loop nest as one nest: loops over the ranks around the body of the shared
+    /// nest.
     ///
-    /// Returns the line's nest unchanged if it has several iterations or the line has only one member.
+    /// Returns the line's nest unchanged if it has several iterations or only one rank has it.
     #[must_use]
     pub fn over_members(&self) -> Loop {
         let nest = &self.nest;
@@ -152,8 +156,8 @@ impl Line {
     }
 }
 
-/// Replaces, in each leaf (access in a loop body), the step of the outermost loop by one step per grid dimension of a line ([`Direction`]).
-/// `shifts` returns these steps for one leaf after another.
+/// Replaces, in each leaf (access in a loop body), the step of the outermost loop by one step per dimension of the process grid
+/// ([`Direction`]). `shifts` returns these steps for one leaf after another.
 fn with_steps(nodes: &[Node], shifts: &mut dyn FnMut() -> Vec<i64>) -> Vec<Node> {
     let step = |offset: i64| Step { offset, length: 0 };
     let one = |node: &Node| match node {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use crate::nest::{Leaf, Loop, Node, delta, moved};
 use crate::signature::{Pattern, Signature};
 
-/// Dimension of a process grid along which a pattern repeats.
+/// Dimension of a process grid along which an access pattern repeats from rank to rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
     /// Number of ranks along the dimension of the process grid.
@@ -30,15 +30,15 @@ pub struct Direction {
 pub struct Line {
     /// Loop nest of the lowest rank.
     pub nest: Loop,
-    /// Lowest rank that shares the nest.
+    /// Lowest rank that shares the loop nest.
     pub first_rank: u64,
     /// Dimensions of the process grid, innermost (fastest-varying) first; empty for a single rank.
     pub directions: Vec<Direction>,
-    /// Number of ranks that share the nest.
+    /// Number of ranks that share the loop nest.
     pub ranks: u64,
-    /// Index of the nest's first access among the accesses of the lowest rank.
+    /// Index of the loop nest's first access among the accesses of the lowest rank.
     pub position: u64,
-    /// Index of the nest's first access among each rank's accesses, in the order of [`Line::members`].
+    /// For each rank: index of the loop nest's first access among the rank's accesses, in the order of [`Line::members`].
     pub positions: Vec<u64>,
     /// Start of the earliest access of all ranks, in ns.
     pub start_ns: u64,
@@ -65,7 +65,7 @@ pub struct Global {
     pub residue_bytes: u128,
 }
 
-/// Offsets of a nest's accesses for one rank, or for several ranks that were combined already.
+/// Offsets of a loop nest's accesses for one rank, or for several ranks that were combined already.
 struct Row {
     rank: u64,
     offsets: Vec<u64>,
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// Combines consecutive rows whose ranks and offsets grow by constant steps.
+/// Combines consecutive rows (loop nests of one or several ranks) whose ranks and offsets grow by constant steps.
 fn join(rows: Vec<Row>) -> Vec<Row> {
     let mut out = Vec::new();
     let mut rest = rows.as_slice();
@@ -207,7 +207,8 @@ fn join(rows: Vec<Row>) -> Vec<Row> {
     out
 }
 
-/// Returns the number of rows at the beginning of `rows` whose ranks and offsets grow by constant steps.
+/// Returns the number of rows (loop nests of one or several ranks) at the beginning of `rows` whose ranks and offsets grow by constant
+/// steps.
 fn in_line(rows: &[Row]) -> usize {
     let [a, b, ..] = rows else { return rows.len() };
     if a.directions != b.directions {
@@ -219,7 +220,7 @@ fn in_line(rows: &[Row]) -> usize {
 }
 
 impl Line {
-    /// Returns an iterator over (rank, offset of each leaf in the nest), computed from the ranks' grid coordinates.
+    /// Returns an iterator over (rank, offset of each access in the loop nest), computed from the ranks' grid coordinates.
     pub fn members(&self) -> impl Iterator<Item = (u64, Vec<u64>)> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -236,7 +237,7 @@ impl Line {
         })
     }
 
-    /// Returns an iterator over the ranks that share the nest, in the order of [`Self::members`].
+    /// Returns an iterator over the ranks that share the loop nest, in the order of [`Self::members`].
     pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.ranks).map(|member| {
             let (mut left, mut rank) = (member, self.first_rank);
@@ -256,7 +257,7 @@ impl Line {
     }
 
     /// Returns `(a, b)` if each rank's first access is at offset `a x rank + b` with an integer `a`. Returns `None` otherwise, and if the
-    /// line has not exactly one direction or the nest's accesses differ in their shift.
+    /// ranks form a grid of several dimensions, or if the nest's accesses move by different distances from rank to rank.
     #[must_use]
     pub fn linear(&self) -> Option<(i64, i128)> {
         let [direction] = self.directions.as_slice() else { return None };
@@ -353,7 +354,7 @@ fn place(l: &mut Loop, offsets: &mut dyn Iterator<Item = u64>) {
     }
 }
 
-/// Returns a hash of a nest's structure, lengths, steps and counts; offsets and times do not influence it.
+/// Returns a hash of a loop nest's structure, lengths, steps and iteration counts; offsets and times do not influence it.
 fn hash_of(l: &Loop, hash: u64) -> u64 {
     let mix = |h: u64, v: u64| (h.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
     let mut hash = mix(hash, l.count);

@@ -10,16 +10,16 @@ pub(super) const FEWEST: u64 = 3;
 /// Lines (loop nests shared by ranks) that together form one pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Indices of the lines that form the pattern.
+    /// Indices of the lines that form the pattern, in the list given to [`tilings`].
     pub lines: Vec<usize>,
-    /// Arrangement of the lines in the file.
+    /// Arrangement of the lines (loop nests shared by ranks) in the file.
     pub arrangement: Arrangement,
 }
 
-/// Arrangement in the file of lines that form a pattern.
+/// Arrangement in the file of lines (loop nests shared by ranks) that form a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// The lines together cover a range without gaps, each byte once.
+    /// The lines (loop nests shared by ranks) together cover a range of the file without gaps, each byte once.
     Filled {
         /// File offset of the range's first byte.
         first: u64,
@@ -28,14 +28,14 @@ pub enum Arrangement {
         /// True if each member (rank) begins where the member before it in numerical order ends.
         in_order: bool,
     },
-    /// The lines begin at equal distances, with gaps.
+    /// The lines (loop nests shared by ranks) begin at equal distances in the file, with gaps.
     Even {
         /// Distance in the file per increment of the member number (rank), in bytes.
         stride: i64,
     },
 }
 
-/// Line, with the byte range that it fills without gaps.
+/// Line (loop nest shared by ranks), with the byte range that it fills without gaps.
 struct Tile {
     at: usize,
     first: u64,
@@ -43,7 +43,8 @@ struct Tile {
     members: Vec<u64>,
 }
 
-/// Returns the patterns that `lines` form together. `part` maps a member (rank) to its file.
+/// Returns the patterns that several of `lines` (loop nests shared by ranks) form together: they fill a range, or begin at equal distances.
+/// `part` maps a member (rank) to its file.
 #[must_use]
 pub fn tilings(lines: &[Line], part: &dyn Fn(u64) -> u64) -> Vec<Tiling> {
     // Grouped by file and operation, because a read does not continue a write.
@@ -85,7 +86,7 @@ fn of_part(mut tiles: Vec<Tile>) -> Vec<Tiling> {
     out
 }
 
-/// Ends a chain of adjacent byte ranges: adds it to `out` as a pattern if it has enough members, else to `rest`.
+/// Ends a chain of adjacent byte ranges: adds it to `out` as a pattern if it has enough members (ranks), else to `rest`.
 fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     let members = || chain.iter().flat_map(|tile| &tile.members);
     if chain.len() < 2 || (members().count() as u64) < FEWEST {
@@ -98,7 +99,7 @@ fn close(chain: Vec<Tile>, out: &mut Vec<Tiling>, rest: &mut Vec<Tile>) {
     out.push(Tiling { lines: chain.into_iter().map(|tile| tile.at).collect(), arrangement });
 }
 
-/// Returns a pattern of lines with one member each if their first bytes are linear in the member number; else `None`.
+/// Returns a pattern of lines with one member (rank) each, if their first bytes are linear in the member number; else `None`.
 fn even(rest: &[Tile]) -> Option<Tiling> {
     let mut all: Vec<(u64, &Tile)> = Vec::new();
     for tile in rest {

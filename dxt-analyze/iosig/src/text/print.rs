@@ -7,7 +7,7 @@ use crate::nest::{Leaf, Loop, Node, Step};
 use crate::signature::{Item, Residue, Signature};
 use crate::times::Intervals;
 
-/// Returns a signature in its text form, one line per item.
+/// Returns a signature in its text form, one line per loop nest or sequence of accesses outside loops.
 #[must_use]
 pub fn print(signature: &Signature, operations: &dyn Operations) -> String {
     let mut out = String::new();

@@ -5,7 +5,7 @@ use crate::interval::{LeftOut, NotSeen, OTHERS};
 use crate::open_spool::Held;
 
 impl Agent {
-    /// Returns the data that tracers have reported as not recorded so far.
+    /// Returns the counts of calls or events that tracers have reported as not recorded so far, by the tracers' description.
     pub(super) fn left_out(&self) -> LeftOut {
         let mut all = self.gone_left_out.clone();
         self.held.iter().for_each(|held| note(&mut all, held));
@@ -21,7 +21,8 @@ impl Agent {
         all
     }
 
-    /// Returns the gaps for the saved state, without the gaps that open spools report themselves.
+    /// Returns the counts of missing calls for the saved state, without those that open spools report: a resumed agent reads these spools
+    /// again.
     pub(super) fn gone(&self) -> NotSeen {
         let mut all = self.gone;
         self.add_others(&mut all);

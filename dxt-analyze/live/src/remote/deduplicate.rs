@@ -15,7 +15,8 @@ const MOST_SHARED: usize = 1 << 14;
 /// Recent call ids, and the processes and targets (operation and file) of which events share copies.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Hashes of the recent call ids. Ids with equal hashes count as one id; the chance is some 10^-8 among so many.
+    /// Hashes of the recent call ids. Ids with equal hashes count as one id; with [`MOST_NAMES`] ids, the chance of a wrong match is some
+    /// 10^-8.
     names: HashSet<u64, BuildHasherDefault<FxHasher>>,
     order: VecDeque<u64>,
     /// Random key of the hashes, unknown to writers of the stream, so that nobody can construct collisions.

@@ -25,7 +25,7 @@ const MOST_PROCESSES: usize = 100_000;
 /// Maximum number of events read from the NATS stream before they are delivered.
 const MOST_AT_ONCE: usize = 1 << 14;
 
-/// Key that identifies the spool of a process: node, pid, start of the process, number of the spool.
+/// Key that identifies the spool (file with recorded calls) of a process: node, pid, start of the process, number of the spool.
 type Named = (String, u32, u64, u64);
 
 pub(super) struct Remote {
@@ -42,8 +42,9 @@ pub(super) struct Remote {
     next_interval: Instant,
     outlets: Vec<Outlet>,
     board: Board,
-    /// Number of calls dropped by agents; next field: number of messages that the stream discarded before they were read.
+    /// Number of calls dropped by each agent.
     dropped: Counts,
+    /// Number of messages that the stream discarded before they were read.
     gone: u64,
     /// Number of processes that ended before they could be observed, by the agent that counted them.
     unseen: Counts,

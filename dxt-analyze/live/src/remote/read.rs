@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of messages queued in this process; all others stay on the server.
 const MOST_WAITING: usize = 1 << 14;
-/// Pause before a reconnect.
+/// Pause before another attempt to connect to the server.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Message read from a NATS stream, or change in the stream's state.
+/// Item that the reading thread passes on: a message of the NATS stream, or a change in the stream's state.
 pub(super) enum Came {
     Event(Event),
     /// Number of calls that an agent has dropped since it started.

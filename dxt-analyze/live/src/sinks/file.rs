@@ -30,7 +30,7 @@ impl Output {
         self.length
     }
 
-    /// Truncates the file to `length` bytes.
+    /// Truncates the output file to `length` bytes.
     pub(super) fn cut(&mut self, length: u64) -> Result<()> {
         // Only regular files can be truncated: devices and pipes have no length.
         if let Some(file) = self.file.as_mut().filter(|file| file.metadata().is_ok_and(|about| about.is_file())) {

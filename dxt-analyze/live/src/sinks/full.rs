@@ -24,13 +24,17 @@ pub(super) struct Line<'a> {
     pub(super) node: Cow<'a, str>,
     pub(super) rank: i32,
     pub(super) pid: u32,
-    /// Start of the process, in clock ticks since boot. Next fields: number of the spool, and zero point of the spool's times.
+    /// Start of the process, in clock ticks since boot.
     pub(super) started: u64,
+    /// Number of the spool (file with recorded calls) among the spools of its process.
     pub(super) spool: u64,
+    /// Zero point of the times in the spool (file with recorded calls), in ns since 1970-01-01 UTC.
     pub(super) epoch_unix_ns: i64,
-    /// Position of the call in the spool: index of the thread; next fields: number of the thread's buffer, and slot in the buffer.
+    /// Index of the calling thread in the process.
     pub(super) thread: u32,
+    /// Sequence number of the call's buffer among the buffers of the thread.
     pub(super) sequence: u32,
+    /// Index of the call's record in the buffer.
     pub(super) slot: u32,
     pub(super) uid: u32,
     pub(super) exe: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! Interval sums as JSON lines: one line per group, and one for the gaps in the agent's observations.
+//! Interval sums as JSON lines: one line per group, and one for the numbers of calls that the agent missed or lost.
 
 use super::Sink;
 use super::file::Output;

@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Full,
 }
 
-/// First bytes of the CSV header.
+/// First bytes of the CSV header, by which files of this destination are recognized.
 const COLUMNS_BEGIN: &str = "#module,uid,";
 
 pub(crate) struct Lines {

@@ -36,7 +36,7 @@ use dxt_base::exit::is_closed_pipe;
 #[cfg(any(feature = "http", feature = "postgres"))]
 const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
 
-/// Destination of events, interval sums, or both.
+/// Destination of events (single calls), of sums of calls per interval, or of both.
 pub trait Sink {
     /// True if the destination wants events (single calls) besides interval sums.
     fn wants_events(&self) -> bool {
@@ -94,7 +94,7 @@ pub trait Sink {
         false
     }
 
-    /// Takes the pending messages for the user, other than returned errors.
+    /// Returns the messages for the user since the last call, other than returned errors.
     fn messages(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -154,7 +154,7 @@ impl Outlet {
         self.sink.wants_events()
     }
 
-    /// Delivers events to the destination.
+    /// Delivers events (single calls) to the destination; counts them as lost if it does not accept them.
     pub fn events(&mut self, events: &[Event]) {
         if self.sink.wants_events() {
             let result = self.sink.events(events);
@@ -164,7 +164,7 @@ impl Outlet {
         }
     }
 
-    /// Delivers interval sums to the destination.
+    /// Delivers the sums of an interval to the destination; reports a failure to the user.
     pub fn interval(&mut self, interval: &Interval) {
         let result = self.sink.interval(interval);
         // An error counts for all destinations, but success clears an earlier failure only for destinations of sums.
@@ -225,7 +225,7 @@ impl Outlet {
         self.sink.other_operations()
     }
 
-    /// Takes the pending messages for the user.
+    /// Returns the destination's messages for the user since the last call.
     pub fn messages(&mut self) -> Vec<String> {
         let more = self.sink.messages();
         self.said.extend(more.into_iter().map(|message| format!("{}: {message}", self.name)));

@@ -20,22 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Size of the pending lines, in bytes, at which a Parquet file is completed early.
+/// Size of the pending lines (events not yet in a Parquet file), in bytes, at which a Parquet file is completed early.
 const MOST_PENDING: u64 = 256 << 20;
 const ROWS: usize = 1 << 16;
-/// Number of low bits of an output position that hold the length of the pending lines; the bits above hold the file number.
+/// Number of low bits of an output position (from which a later agent resumes) that hold the length of the pending lines; the bits above
+/// hold the file number.
 const PENDING_BITS: u32 = 40;
 
 pub(crate) struct Parquet {
     directory: PathBuf,
     pending: Output,
     number: u64,
-    /// True if the saved state includes all pending lines.
+    /// True if the saved state includes all pending lines (events not yet in a Parquet file), so that they may go into a Parquet file.
     is_known: bool,
     every: Duration,
     next: Instant,
     text: Vec<u8>,
-    /// Number of pending lines that could not be parsed.
+    /// Number of pending lines (events not yet in a Parquet file) that could not be parsed.
     unreadable: u64,
     said: Vec<String>,
 }
@@ -63,7 +64,7 @@ impl Parquet {
         Instant::now() >= self.next || self.pending.length() > MOST_PENDING
     }
 
-    /// Converts the pending lines to the next Parquet file.
+    /// Converts the pending lines (events as JSON) to the next Parquet file.
     fn rotate(&mut self) -> Result<()> {
         self.next = Instant::now() + self.every;
         if self.pending.is_empty() {

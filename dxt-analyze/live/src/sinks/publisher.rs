@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const WAITING_BYTES: usize = 32 << 20;
 /// Maximum time that new lines wait for room in the queue.
 const ROOM_WAIT: Duration = Duration::from_millis(200);
-/// Pause before the program is restarted.
+/// Pause before the publishing program is restarted after an unexpected end.
 const AGAIN: Duration = Duration::from_secs(2);
 /// Lifetime after which the program counts as connected to its daemon.
 const LIVES: Duration = Duration::from_millis(500);
@@ -36,7 +36,7 @@ pub(super) struct Program {
     pub(super) daemon: String,
 }
 
-/// State shared by the writing thread and its owner.
+/// State shared by the thread that writes lines to the program and the owner of that thread.
 #[derive(Default)]
 struct Shared {
     waiting: AtomicUsize,

@@ -21,7 +21,7 @@ pub(super) trait Cargo {
         Vec::new()
     }
 
-    /// True if the latest interval calls for a message other than items.
+    /// True if the carrier must send a message of its own, besides items, because of the latest interval.
     fn has_word(&self) -> bool {
         false
     }
@@ -31,11 +31,11 @@ pub(super) trait Cargo {
         None
     }
 
-    /// Resumes at `_position`, which an earlier agent got from [`Self::position`].
+    /// Resumes at output position `_position`, which an earlier agent got from [`Self::position`].
     fn go_on(&mut self, _position: u64) {}
 }
 
-/// Conversion that delivers calls as they are.
+/// Conversion for destinations whose items are the calls themselves.
 #[cfg(feature = "postgres")]
 pub(super) struct Calls;
 

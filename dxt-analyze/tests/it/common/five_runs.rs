@@ -17,9 +17,9 @@ const PHASES: u32 = 10;
 pub(crate) const FAST_WRITES: usize = 5;
 /// Number of calls of each rank in one of the parts by which runs are compared.
 const CALLS_OF_PART: usize = 2;
-/// Minimum storage time per block (`USUAL_MS`), so large that delays on a busy machine stay small in comparison, and additional time of
-/// slow storage (`SLOWER_MS`), both in ms.
+/// Minimum storage time per block, in ms; so large that delays on a busy machine stay small in comparison.
 const USUAL_MS: u32 = 30;
+/// Additional time per block of slow storage, in ms.
 pub(crate) const SLOWER_MS: u32 = 300;
 
 /// Runs the program five times under the tracer; `None` if MPICH is not installed.

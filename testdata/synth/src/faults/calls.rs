@@ -85,7 +85,7 @@ pub(super) fn table() -> Vec<OpDef> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) op: Op,
-    /// Number (id) of the file within the job.
+    /// Number (id) of the accessed file within the job.
     pub(super) file: u32,
     /// File offset of the first byte; `None` for calls without a byte range.
     pub(super) offset: Option<u64>,
@@ -108,21 +108,21 @@ impl Call {
 pub(super) enum Step {
     /// Passes the given number of ns without I/O, such as computing; traces do not record this step.
     Pass(f64),
-    /// Makes a call that the file system serves.
+    /// Makes a call that the simulated file system serves.
     Call(Call),
-    /// Reads the header block, which all ranks read.
+    /// Reads the header block, a small block that all ranks, or only rank 0, read in each phase.
     Header(Call),
     /// Begins an MPI-IO call, which [`Step::Leave`] ends.
     Enter(Call),
     /// Ends the innermost MPI-IO call.
     Leave,
-    /// Waits for all threads of the job. Traces record the wait as the given MPI call, or not at all if `None`.
+    /// Waits until all threads of the job have arrived here. Traces record the wait as the given MPI call, or not at all if `None`.
     Meet(Option<Op>),
     /// Acquires the lock `key`; traces record this as the lock call `call`.
     Take { key: u64, call: Call },
     /// Releases the lock `key`; traces record this as the unlock call `call`.
     Give { key: u64, call: Call },
-    /// Waits until the job's turn counter reaches the given number.
+    /// Waits until the job's turn counter, which makes ranks do their I/O one after another, reaches the given number.
     Await(u32),
     /// Increments the job's turn counter, so that the next waiting thread continues.
     Next,

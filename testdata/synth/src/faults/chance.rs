@@ -1,5 +1,5 @@
-//! Random numbers that depend on keys, not on the order of draws: equal keys give equal numbers. A job and its fault-free twin therefore
-//! differ only by the fault.
+//! Random numbers that depend on keys, not on the order of draws: equal keys give equal numbers. A job with a fault and the same job
+//! without it therefore differ only by the fault.
 
 /// Mixes `keys` into a pseudo-random number, with the finalizer of SplitMix64 for each key.
 pub(super) fn mixed(keys: &[u64]) -> u64 {

@@ -71,8 +71,8 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
     Ok(lines.join("\n"))
 }
 
-/// Runs `dxt-synth verdicts`; returns the table of scores and, with `--against`, the comparison with a frozen run. Fails if a file cannot
-/// be written, the analyzer gives no verdict, or the frozen run cannot be read.
+/// Runs `dxt-synth verdicts`; returns the table of scores and, with `--against`, the comparison with a frozen run (a file with the scores
+/// of an earlier run). Fails if a file cannot be written, the analyzer gives no verdict, or the frozen run cannot be read.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
     let before = args.against.as_deref().map(read_frozen).transpose()?;
@@ -137,7 +137,8 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Writes verdicts with one finding on each random job of the given seeds, for the option `--from`.
+    /// Writes one file per random job of the given seeds to `folder`, for the option `--from`: an analyzer's answer with one finding, of
+    /// code `code`.
     fn say(folder: &Path, seeds: std::ops::Range<u64>, code: &str) {
         for seed in seeds {
             let folder = folder.join(format!("seed-{seed}"));

@@ -1,4 +1,4 @@
-//! Comparison of two runs of the analyzer on the same jobs: an earlier, frozen run and the present run.
+//! Comparison of two runs of the analyzer on the same jobs: an earlier run, whose scores were stored in a file, and the present run.
 
 use super::frozen::Frozen;
 use super::score::Score;
@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::LN_2;
 use std::fmt::Write as _;
 
-/// Maximum ratio of the larger to the smaller of two savings that count as unchanged.
+/// Maximum ratio of the larger to the smaller of two savings promised by findings that count as unchanged.
 const SAME_SAVING: f64 = 1.25;
 
 /// Name of a value, and function that computes the value from a job's score.
 type Named<T> = (&'static str, fn(&Score) -> T);
 
-/// Measures of a run: true if a job is good by the measure, `None` if the measure does not apply to the job.
+/// Measures of the quality of an analysis, with their names: true if the job's findings are good by the measure, `None` if it does not
+/// apply to the job.
 const MEASURES: [Named<Option<bool>>; 9] = [
     ("first finding right", |score| (!score.healthy()).then(|| score.right())),
     ("healthy, nothing over info", |score| score.healthy().then(|| score.right())),
@@ -27,7 +28,7 @@ const MEASURES: [Named<Option<bool>>; 9] = [
     ("combined, nothing twice", |score| score.combined().then_some(score.twice.is_empty())),
 ];
 
-/// Parts of a job's score whose changes are listed.
+/// Parts of a job's score whose changes between the runs are listed, with their names and as text.
 const PARTS: [Named<String>; 7] = [
     ("verdict", |score| if score.right() { "right".into() } else { "wrong".into() }),
     ("first", |score| score.first.as_ref().map_or_else(|| "none".into(), |first| first.code.clone())),
@@ -46,7 +47,8 @@ fn codes(findings: &[Finding]) -> String {
     findings.iter().map(|finding| finding.code.as_str()).collect::<Vec<&str>>().join(",")
 }
 
-/// Compares the jobs of the run `now` with the same jobs of the run `before`; returns counts by measure and a list of changes.
+/// Compares the scores of jobs in the run `now` with those of the same jobs in the run `before`. Returns a text: numbers of good jobs by
+/// measure, and a list of changes.
 pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     let earlier: BTreeMap<_, &Frozen> = before.iter().map(|job| (job.key(), job)).collect();
     let (mut pairs, mut others, mut unknown) = (Vec::new(), Vec::new(), 0);
@@ -85,7 +87,7 @@ pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     out
 }
 
-/// Returns a job's name with its seed, and its generation unless that is 1.
+/// Returns a job's name with its seed, and with its generation (number of lists of faults that were drawn from) unless that is 1.
 fn name(job: &Frozen) -> String {
     let generation = if job.generation > 1 { format!("generation {} ", job.generation) } else { String::new() };
     format!("{generation}seed {} {}", job.seed, job.score.truth.name)
@@ -139,7 +141,7 @@ fn mcnemar(better: usize, worse: usize) -> f64 {
     (2.0_f64 * sum).min(1.0)
 }
 
-/// Returns the differences between two scores of a job. Facts are compared only if both first findings have the same code.
+/// Returns the differences between two scores of a job. The facts that first findings state are compared only if both have the same code.
 fn changes(before: &Score, now: &Score) -> Vec<String> {
     let part = |(name, of): &Named<String>| {
         let (before, now) = (of(before), of(now));

@@ -26,7 +26,7 @@ pub(super) struct Done {
     pub(super) end: u64,
 }
 
-/// Recorded activity of one thread: I/O calls, and synchronizations (MPI call, start, end).
+/// Recorded activity of one thread: I/O calls, synchronizations as (MPI call, start, end), and its use of the processors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doings {
     pub(super) calls: Vec<Done>,
@@ -48,7 +48,7 @@ struct Agent {
     who: Who,
     phase: u32,
     todo: VecDeque<Step>,
-    /// Number of calls in the current phase, by operation.
+    /// Number of calls by operation in the current phase (computing, I/O, synchronization).
     counts: HashMap<Op, u64>,
     now: u64,
     inside: Vec<(Call, u64)>,
@@ -106,7 +106,7 @@ pub(super) fn run(job: &Job) -> Outcome {
 }
 
 impl Engine<'_> {
-    /// Executes the next step of thread `number`, if any.
+    /// Executes the next step of the thread with index `number`, if it has one left.
     fn advance(&mut self, number: usize) {
         let Some(step) = self.next(number) else { return };
         let now = self.agents[number].now;

@@ -14,15 +14,15 @@ const SAME_RUN: f64 = 1e-3;
 /// Score of a simulated job, with the parameters needed to simulate the job again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Frozen {
-    /// Generation of faults from which the job was drawn.
+    /// Number of generations (lists of fault types) from which the job's faults were drawn.
     pub(super) generation: u64,
-    /// Number that was added to all seeds.
+    /// Number that was added to the seeds of all jobs (option `--seed`).
     pub(super) seed: u64,
     /// True if the job has no fault. Like `right`, stored only for readers of the file.
     healthy: bool,
-    /// True if the first finding names the strongest fault, or if a healthy job has no finding above severity `info`.
+    /// True if the first finding names the strongest fault, or if a healthy job (one without faults) has no finding above severity `info`.
     right: bool,
-    /// True faults and findings, without the criteria for right findings.
+    /// True faults of the job and findings of the analyzer, without the criteria by which findings count as right.
     pub(super) score: Score,
 }
 
@@ -73,7 +73,8 @@ pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Returns a job of 1 s that loses 400 ms to a slow rank, with `findings` as its first findings: (code, rank, saving in ms).
+    /// Returns the score of a job of 1 s that loses 400 ms to a slow rank; `findings` are the analyzer's findings, as (code, rank, saving
+    /// in ms).
     pub(in crate::faults) fn job(name: &str, findings: &[(&str, u32, u32)]) -> Frozen {
         let finding = |&(code, rank, ms): &(&str, u32, u32)| Finding {
             code: code.into(),

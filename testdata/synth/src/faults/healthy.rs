@@ -40,7 +40,7 @@ fn collective(job: Job) -> Job {
     Job { interface: Interface::Collective, place: Placement::Turns, headroom: 8.0, aggregators: 16, ..job }
 }
 
-/// Returns jobs with different numbers of ranks, nodes and OSTs.
+/// Returns healthy jobs (without faults) with different numbers of ranks, nodes and OSTs.
 fn shapes() -> Vec<Named> {
     let of = |ranks: u32, nodes: u32, osts: u32| {
         let bytes = if ranks > 200 { 32 << 20 } else { 64 << 20 };
@@ -62,7 +62,7 @@ fn shapes() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with different random variations of service times.
+/// Returns healthy jobs (without faults) with different random variations of the durations of calls.
 fn spreads() -> Vec<Named> {
     vec![
         ("spread-0.1", Job { sigma: 0.1, ..usual() }),
@@ -111,7 +111,7 @@ fn interfaces() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with different alternations of computing and I/O.
+/// Returns healthy jobs (without faults) that alternate between computing and I/O in different ways.
 fn rhythms() -> Vec<Named> {
     vec![
         ("compute-bound", Job { compute_ns: 7e9, ..usual() }),
@@ -129,7 +129,7 @@ fn rhythms() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with moderate numbers of additional calls (opens, stats, syncs, locks).
+/// Returns healthy jobs (without faults) with moderate numbers of additional calls (opens, stats, syncs, locks).
 fn habits() -> Vec<Named> {
     let header = Some(Header { by_all: false, bulk_ranks: 64, ost_ns: 1e4 });
     vec![
@@ -142,7 +142,7 @@ fn habits() -> Vec<Named> {
     ]
 }
 
-/// Returns jobs with very little I/O, done in different ways.
+/// Returns healthy jobs with so little I/O that no inefficiency in it matters.
 fn hardly_any() -> Vec<Named> {
     let little = Job { compute_ns: 5e9, bytes: 64 << 10, transfer: 4096, ..usual() };
     vec![
@@ -154,7 +154,7 @@ fn hardly_any() -> Vec<Named> {
     ]
 }
 
-/// Returns cases with a slow rank, node or OST that costs almost nothing.
+/// Returns cases with a slow rank, node or OST that costs almost nothing, so that they count as healthy.
 fn not_worth_it() -> Vec<Case> {
     let long = |seed| Job { seed, compute_ns: 20e9, ..usual() };
     let mut cases = vec![

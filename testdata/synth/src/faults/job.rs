@@ -1,4 +1,4 @@
-//! Parallel job, described by parameters. A fault changes one parameter; the unchanged job is the fault-free twin.
+//! Simulated parallel job, described by parameters. A fault changes one parameter; the unchanged job shows what the fault costs.
 
 /// Interface through which the program does its I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) enum Interface {
     Collective,
 }
 
-/// Direction of the phases.
+/// Direction of the transfers in a job's phases (each computes, does I/O and synchronizes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Write,
@@ -32,11 +32,11 @@ pub(super) enum Placement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Accesses in ascending order of offsets.
+    /// Each rank accesses its data in ascending order of file offsets.
     Forward,
-    /// Offsets at random multiples of the transfer size, anywhere in the file.
+    /// Accesses at random multiples of the transfer size, anywhere in the file.
     Random,
-    /// All bytes of the phase, the given number of times.
+    /// All bytes of the phase in ascending order, the given number of times.
     Again(u32),
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Job {
     // Parameters of phases and computing.
     pub(super) phases: u32,
     pub(super) compute_ns: f64,
-    /// True if all ranks synchronize after each phase.
+    /// True if all ranks synchronize after each phase (computing, then I/O).
     pub(super) meet: bool,
     /// True if the trace records the synchronizations as MPI calls.
     pub(super) shown: bool,
@@ -79,7 +79,7 @@ pub(super) struct Job {
     pub(super) order: Order,
     pub(super) bytes: u64,
     pub(super) transfer: u64,
-    /// Number of bytes by which all offsets are shifted.
+    /// Number of bytes added to the file offsets of all accesses.
     pub(super) shift: u64,
     /// Gap between the ranks' parts of a shared file, in bytes.
     pub(super) gap: u64,
@@ -87,7 +87,7 @@ pub(super) struct Job {
     pub(super) stripe_count: u32,
     /// True if every file begins on OST 0; otherwise file k begins on OST k.
     pub(super) crowded: bool,
-    /// True if each phase uses new files (POSIX and C streams only).
+    /// True if each phase (computing, then I/O) uses new files; POSIX and C streams only.
     pub(super) file_per_phase: bool,
 
     // Parameters of additional calls and coordination.
@@ -105,9 +105,9 @@ pub(super) struct Job {
     pub(super) sieve: Sieve,
     /// Block of 4 KiB that every rank, or only rank 0, reads in each phase; `None` without such a block.
     pub(super) header: Option<Header>,
-    /// Ranks with more data than others, as (rank, factor).
+    /// Ranks with more data than others, as (rank, factor on the bytes).
     pub(super) shares: Vec<(u32, u64)>,
-    /// Ranks that compute longer than others, as (rank, factor).
+    /// Ranks that compute longer than others, as (rank, factor on the time).
     pub(super) late: Vec<(u32, f64)>,
 
     // Parameters of faults outside the program.
@@ -145,12 +145,12 @@ pub(super) struct Job {
     pub(super) handover_ns: f64,
 }
 
-/// Parameters of a block that a job reads in each phase.
+/// Parameters of a block of 4 KiB that a job reads in each phase, before the other I/O.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     /// True if all ranks read the block, false if only rank 0 reads it.
     pub(super) by_all: bool,
-    /// Number of ranks that do the other I/O of a phase.
+    /// Number of ranks, from rank 0 on, that also do the other I/O of a phase.
     pub(super) bulk_ranks: u32,
     /// Time that the OST needs for one read of the block, in ns.
     pub(super) ost_ns: f64,
@@ -159,8 +159,9 @@ pub(super) struct Header {
 /// Time window in which all calls are slower by a factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Start and end of the window as fractions of the run time without faults.
+    /// Start of the window, as a fraction of the job's run time without faults.
     pub(super) from: f64,
+    /// End of the window, as a fraction of the job's run time without faults.
     pub(super) to: f64,
     pub(super) factor: f64,
 }
@@ -264,7 +265,7 @@ impl Job {
         self.shares.iter().find(|share| share.0 == rank).map_or(1, |share| share.1)
     }
 
-    /// Returns the largest data factor ([`Self::share`]) of all ranks.
+    /// Returns the largest factor by which a rank has more data than others ([`Self::share`]).
     pub(super) fn largest_share(&self) -> u64 {
         self.shares.iter().map(|share| share.1).max().unwrap_or(1)
     }

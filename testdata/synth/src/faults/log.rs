@@ -21,7 +21,7 @@ use trace_format::{Segment, StreamId};
 
 use crate::process::EPOCH_UNIX_NS;
 
-/// Writes the trace of `outcome` to `path`; returns the size of the trace in bytes.
+/// Writes the trace of the simulated job, whose calls are in `outcome`, to `path`; returns the size of the trace in bytes.
 pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result<u64> {
     let mut encoder = Encoder::new()?;
     let mut out = preamble(&mut encoder, &job_block(job), job.ranks)?;
@@ -81,7 +81,7 @@ fn job_block(job: &Job) -> JobBlock {
     }
 }
 
-/// Tables of a process, which grow while calls are added.
+/// Files, layouts and streams of a process for its metadata block; they grow while calls are added.
 #[derive(Default)]
 struct Tables {
     files: Vec<FileDef>,
@@ -133,7 +133,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     (process, threads)
 }
 
-/// Returns the samples of the threads with the kernel ids `tids`, and the CPUs of their node.
+/// Returns the samples of the use of the processors by the threads with the kernel ids `tids`, and the CPUs of their node.
 fn processor(job: &Job, tids: &[u32], doings: &[Doings]) -> ProcessorDef {
     let Some(share) = job.cpu_share else { return ProcessorDef::default() };
     let threads = tids.iter().zip(doings).take(job.threads as usize);

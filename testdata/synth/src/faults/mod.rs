@@ -72,7 +72,7 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// True if a case called `name` is selected; `short` states if the case is on the short list.
+    /// True if the case called `name` is selected; `short` is true if the case is on the short list of cases.
     fn has(&self, name: &str, short: bool) -> bool {
         (short || !self.short) && self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }

@@ -5,14 +5,16 @@ use trace_format::meta::CpuSample;
 
 /// Time for which a thread keeps its CPU while others wait for it, in ns.
 const SLICE_NS: f64 = 4e6;
-/// Time of a system call on the CPU besides copying, in ns; next constant: time to copy a byte.
+/// Time that a system call takes on the CPU besides copying its bytes, in ns.
 const CALL_NS: f64 = 5e3;
+/// Time to copy one byte, in ns.
 const COPY_NS: f64 = 0.25;
-/// Part of a turn of the others that a thread waits when storage has served its call.
+/// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take before
+/// its next turn.
 const WAKING: f64 = 0.25;
 /// Random variation of waits: standard deviation (sigma) of their logarithm.
 const SIGMA: f64 = 0.5;
-/// Number of calls between two samples, besides those after synchronizations.
+/// Number of calls between two samples of the use of the processors; further samples are taken after synchronizations.
 const CALLS: u64 = 64;
 
 /// Use of the processors by a simulated thread; without effect for a job without `share`.
@@ -33,7 +35,7 @@ impl Processor {
         Self { share, seed, ..Self::default() }
     }
 
-    /// Returns the wait, in ns, that is added to `ns` on the CPU.
+    /// Returns how long a thread waits for its CPU while it uses `ns` ns of CPU time, in ns.
     pub(super) fn runs(&mut self, ns: f64) -> f64 {
         let Some(share) = self.share else { return 0.0 };
         self.sums.run_ns += ns as u64;
@@ -45,7 +47,7 @@ impl Processor {
         self.waits(wait)
     }
 
-    /// Returns the wait, in ns, that is added to a call that moves `bytes`.
+    /// Returns how long a thread waits for its CPU in a call that moves `bytes` bytes, in ns.
     pub(super) fn calls(&mut self, bytes: u64) -> f64 {
         let Some(share) = self.share else { return 0.0 };
         self.sums.voluntary += 1;
@@ -65,7 +67,7 @@ impl Processor {
         SLICE_NS * (1.0 / share - 1.0) * lognormal(SIGMA, &[self.seed[0], 2, self.seed[1], self.turns])
     }
 
-    /// Takes a sample after a call that ends at `now`, if one is due.
+    /// Takes a sample of the use of the processors after a call that ends at `now` (ns since the epoch), if a sample is due.
     pub(super) fn after_call(&mut self, now: u64) {
         if self.calls.is_multiple_of(CALLS) {
             self.sample(now);

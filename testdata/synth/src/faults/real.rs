@@ -18,7 +18,7 @@ struct Real {
     args: &'static str,
     /// Additional delays, additional arguments and the fault of the faulty run; `None` for a healthy case.
     sick: Option<(&'static str, &'static str, Fault)>,
-    /// Contents of a file for the analyzer's option `--layout`.
+    /// Contents of a file for the analyzer's option `--layout`; `None` to run without that option.
     layout: Option<&'static str>,
 }
 
@@ -145,8 +145,8 @@ fn cases() -> Vec<Real> {
     ]
 }
 
-/// Runs the selected cases. The directory `built` contains `phases.mpich`, `phases.openmpi`, `delays.so` and `libdxt_tracer.so`. Cases of a
-/// missing MPI are skipped with a message.
+/// Runs the selected cases and returns their true faults. The directory `built` contains `phases.mpich`, `phases.openmpi`, `delays.so` and
+/// `libdxt_tracer.so`. Cases of a missing MPI are skipped with a message.
 pub(super) fn run(built: &Path, folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     let built = built.canonicalize().with_context(|| format!("failed to find {}", built.display()))?;
     let folder = folder.canonicalize().with_context(|| format!("failed to find {}", folder.display()))?;

@@ -5,51 +5,54 @@ use super::verdict::{Finding, KINDS, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Minimum time lost for severity `high`, as a share of the run time.
+/// Minimum time lost to a fault for severity `high`, as a share of the run time.
 const HIGH: f64 = 0.10;
-/// Minimum time lost for severity `warn`, as a share of the run time.
+/// Minimum time lost to a fault for severity `warn`, as a share of the run time.
 const WARN: f64 = 0.02;
 /// Factor around a severity threshold within which either severity is accepted.
 const NEAR: f64 = 1.25;
-/// Maximum factor between promised and true savings that counts as a good promise.
+/// Maximum factor between the saving that a finding promises and the true cost of its fault, with which the promise counts as good.
 const WITHIN: f64 = 2.0;
-/// Maximum factor between promised and true savings of all faults together that counts as a good promise.
+/// Maximum factor between the savings promised for all findings together and the true cost of all faults, with which the promise counts as
+/// good.
 const SUM_WITHIN: f64 = 1.5;
-/// Minimum ratio of the costs of two faults whose order counts.
+/// Minimum ratio of the costs of two faults for the order of their findings to be scored.
 const CLEARLY: f64 = 1.25;
 
-/// Scores of the analyzer's findings on one case.
+/// Scores of the analyzer's findings on one case (simulated job).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Score {
-    /// Case, with its true faults and their costs.
+    /// Case (simulated job), with its true faults and their costs.
     pub truth: Truth,
     /// Code of the finding that the first sentence of the analyzer's report states.
     pub states: Option<String>,
     /// First finding of the analyzer; `None` without findings.
     pub first: Option<Finding>,
-    /// Index of the first finding that names the fault, for each fault, strongest fault first.
+    /// For each fault, strongest first: index of the first finding that names it; `None` without such a finding.
     pub found: Vec<Option<usize>>,
-    /// Savings promised by the finding on the strongest fault, divided by the true cost of that fault.
+    /// Saving promised by the finding on the strongest fault, divided by the true cost of that fault; `None` if not found or not promised.
     pub ratio: Option<f64>,
-    /// True if the severity of the finding on the strongest fault fits the time lost.
+    /// True if the severity of the finding on the strongest fault fits the time lost to that fault; `None` without such a finding.
     pub severity: Option<bool>,
     /// Findings of severity `high` that name no fault of the case.
     pub misleading: Vec<Finding>,
-    /// Findings above severity `info`.
+    /// Findings of the analyzer above severity `info`.
     pub loud: Vec<Finding>,
-    /// Savings promised by the finding on each fault, divided by the true cost of that fault.
+    /// For each fault, strongest first: saving promised by the finding on it, divided by its true cost; `None` if not found or not
+    /// promised.
     #[serde(default)]
     pub ratios: Vec<Option<f64>>,
-    /// Savings promised for all findings together, divided by the true cost of all faults together.
+    /// Savings promised for all findings together, divided by the true cost of all faults together; `None` for a healthy case.
     #[serde(default)]
     pub together: Option<f64>,
-    /// Findings above severity `info` that name a fault which an earlier one names, and the fault's whole cost again; or that name none.
+    /// Findings above severity `info` that name no fault, or only faults that earlier findings name too, if the savings promised on such a
+    /// fault sum to more than 1.5 times its cost.
     #[serde(default)]
     pub twice: Vec<Finding>,
 }
 
 impl Score {
-    /// True if the case has no fault.
+    /// True if the case (simulated job) has no fault.
     #[must_use]
     pub fn healthy(&self) -> bool {
         self.truth.faults.is_empty()
@@ -73,13 +76,13 @@ impl Score {
         self.ratio.map(|ratio| is_within(ratio, WITHIN))
     }
 
-    /// True if the case has several faults.
+    /// True if the case (simulated job) has several faults.
     #[must_use]
     pub fn combined(&self) -> bool {
         self.truth.faults.len() > 1
     }
 
-    /// True if a finding names each fault.
+    /// True if each fault of the case is named by some finding.
     #[must_use]
     pub fn names_all(&self) -> bool {
         self.found.iter().all(Option::is_some)
@@ -159,7 +162,7 @@ pub fn score(truth: &Truth, verdict: &Verdict) -> Score {
     }
 }
 
-/// True if the finding meets one of the fault's criteria.
+/// True if the finding counts as naming the fault, because it meets one of the fault's criteria.
 fn names(fault: &Injected, finding: &Finding) -> bool {
     fault.right.iter().any(|right| is_right(right, finding))
 }
@@ -200,7 +203,7 @@ fn is_one_of(name: &str, of: &[String]) -> bool {
     of.iter().any(|one| name == one || (one.bytes().all(|b| b.is_ascii_digit()) && number(name) == number(one)))
 }
 
-/// True if `severity` fits the time lost, `part`, as a share of the run time.
+/// True if `severity` fits a loss of `part` (0 to 1) of the run time.
 fn fits(severity: &str, part: f64) -> bool {
     let is = |part: f64| {
         if part >= HIGH {

@@ -38,7 +38,7 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Returns the time when a call that is made at `by.now` ends.
+    /// Returns the time when a call that is made at `by.now` ends, in ns since the epoch.
     pub(super) fn serve(&mut self, by: Request, call: &Call) -> f64 {
         let job = self.job;
         let worker = u64::from(by.rank) << 16 | u64::from(by.thread);
@@ -84,7 +84,8 @@ impl<'a> Storage<'a> {
         self.metadata_free.max(now + own_ns)
     }
 
-    /// Returns the time when a read or write ends, which the caller's transfer rate or the slowest OST involved determines.
+    /// Returns the time when a read or write ends, in ns since the epoch: the later of the end at the caller's transfer rate and the end on
+    /// the last OST involved.
     fn data(&mut self, by: Request, call: &Call, luck: f64) -> f64 {
         let job = self.job;
         let (offset, length) = (call.offset.unwrap_or(0), call.length.max(1));
@@ -122,7 +123,7 @@ impl<'a> Storage<'a> {
         end
     }
 
-    /// Returns the time when the caller's node holds the locks of all stripes of the write.
+    /// Returns the time when the caller's node holds the locks of all stripes of the write, in ns since the epoch.
     fn locks(&self, by: Request, call: &Call, offset: u64, length: u64) -> f64 {
         let (first, last) = (offset / self.job.stripe_size, (offset + length - 1) / self.job.stripe_size);
         let node = self.job.node_of(by.rank);

@@ -3,10 +3,10 @@
 use super::score::Score;
 use super::truth::Named;
 
-/// Totals of the scores of all cases.
+/// Totals of the scores of all cases (simulated jobs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Number of cases with a fault.
+    /// Number of cases (simulated jobs) with at least one fault.
     pub sick: usize,
     /// Number of faulty cases whose first finding names the strongest fault.
     pub first_right: usize,
@@ -18,15 +18,15 @@ pub struct Totals {
     pub further: usize,
     /// Number of faults, other than the strongest of each case, that a finding names.
     pub further_found: usize,
-    /// Number of healthy cases.
+    /// Number of healthy cases (without faults).
     pub healthy: usize,
     /// Number of healthy cases without findings above severity `info`.
     pub quiet: usize,
-    /// Number of right findings that promise savings.
+    /// Number of findings on the strongest fault of their case that promise a saving.
     pub promised: usize,
-    /// Number of right findings whose promised savings are within a factor of 2 of the fault's true cost.
+    /// Number of findings on the strongest fault whose promised saving is within a factor of 2 of the fault's true cost.
     pub promised_well: usize,
-    /// Number of right findings whose severity fits the time lost.
+    /// Number of findings on the strongest fault whose severity fits the time lost to it.
     pub severity_fits: usize,
     /// Number of cases with a `high` finding that names no fault of the case.
     pub misleading: usize,
@@ -157,7 +157,7 @@ fn lines(score: &Score) -> Vec<[String; 8]> {
     rows
 }
 
-/// Formats the position of the finding that names a fault, counted from 1; empty if the case has no such fault.
+/// Formats the position in the report of the finding that names a fault, counted from 1; empty if the case has no such fault.
 pub(super) fn place(found: Option<&Option<usize>>) -> String {
     match found {
         Some(Some(place)) => (place + 1).to_string(),

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Trace of a case, with the true faults and their costs.
+/// Trace of a case (simulated job), with the true faults and their costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
     /// Name of the case; the trace is `NAME.dxt` unless `log` states another path.
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if the case is on the short list of cases.
+    /// True if the case is on the short list of cases (option `--short`).
     pub short: bool,
     /// True if the trace records the job's barriers.
     pub barriers: bool,
@@ -24,14 +24,14 @@ pub struct Truth {
     pub faults: Vec<Injected>,
 }
 
-/// Fault injected into a job.
+/// Fault injected into a simulated job, with its cost and the findings that name it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Injected {
     /// Description of the fault in words.
     pub cause: String,
     /// True cost of the fault, in ns: run time of the faulty job minus run time of the same job without this fault.
     pub truth_ns: u64,
-    /// Criteria for right findings; a finding must meet one of them.
+    /// Criteria by which a finding counts as naming the fault; it must meet one of them.
     pub right: Vec<Right>,
 }
 
@@ -46,15 +46,15 @@ impl Injected {
 /// Criterion for findings that name a fault, by code and facts; titles do not count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Right {
-    /// Codes of right findings, most likely code first.
+    /// Codes of findings that name the fault, most likely code first.
     pub codes: Vec<String>,
     /// Word in the fact `operation`, such as `read`. Findings that state no operation are accepted.
     pub operation: Option<String>,
-    /// Names of facts that the finding must have.
+    /// Names of facts that the finding must state to count as right.
     pub has: Vec<String>,
-    /// Names of facts that the finding must not have.
+    /// Names of facts that the finding must not state to count as right.
     pub lacks: Vec<String>,
-    /// Rank, node or OST that the finding must or may accuse.
+    /// Ranks, nodes or OSTs that the finding must or may accuse of being slow.
     pub unit: Named,
 }
 
@@ -70,7 +70,7 @@ pub enum Named {
     May(Unit),
 }
 
-/// Set of ranks, nodes or OSTs.
+/// Set of units (ranks, nodes or OSTs) that a finding may accuse of being slow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
     /// Kind of the units: `rank`, `node` or `ost`.

@@ -20,7 +20,7 @@ pub struct Verdict {
     pub together: Option<Together>,
 }
 
-/// Saving of all findings together.
+/// Run time that the remedies of all findings together would save.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Together {
     /// Run time that the remedies of all findings together would save, in ns.
@@ -40,7 +40,7 @@ pub struct Finding {
     pub title: String,
     /// JSON object with the facts of the finding, such as `rank`, `node`, `ost`, `operation`, `span_ns`.
     pub about: Value,
-    /// Run time that the remedy would save, in ns.
+    /// Run time that the remedy of the finding would save, in ns; `None` if not known.
     pub saves_ns: Option<f64>,
     /// Lower bound of the saved run time, in ns, if it is known only as a range.
     pub saves_low_ns: Option<f64>,
@@ -48,7 +48,7 @@ pub struct Finding {
     pub saves_high_ns: Option<f64>,
 }
 
-/// Kinds of units that a finding can accuse.
+/// Kinds of units that a finding can accuse of being slow.
 pub(super) const KINDS: [&str; 3] = ["rank", "node", "ost"];
 
 impl Finding {

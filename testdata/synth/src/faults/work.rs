@@ -4,7 +4,7 @@ use super::calls::{Call, Op, Step};
 use super::chance::{lognormal, shuffled};
 use super::job::{Direction, Interface, Job, Order, Placement, Sieve, factor};
 
-/// Size of the header block (read by all ranks), and of the blocks at both ends of an access, in bytes.
+/// Size, in bytes, of the header block (read in each phase) and of the blocks at both ends of a write that are read first.
 const SMALL_BLOCK: u64 = 4096;
 /// Size of ROMIO's data sieving buffer for reads, in bytes.
 const READ_SIEVE: u64 = 4 << 20;
@@ -14,17 +14,17 @@ const WRITE_SIEVE: u64 = 512 << 10;
 const AGGREGATOR_BUFFER: u64 = 16 << 20;
 /// Random variation of compute times: standard deviation (sigma) of their logarithm.
 const COMPUTE_SIGMA: f64 = 0.01;
-/// Number (id) of the file that contains the header block, which all ranks read.
+/// Number (id) of the file that contains the header block, a small block that all ranks, or only rank 0, read in each phase.
 const HEADER_FILE: u32 = u32::MAX;
 
-/// Simulated thread of the job.
+/// Rank and thread number of a simulated thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) rank: u32,
     pub(super) thread: u32,
 }
 
-/// True for the file that contains only the header block, which all ranks read.
+/// True for the file that contains only the header block, a small block that all ranks, or only rank 0, read in each phase.
 pub(super) fn is_header(file: u32) -> bool {
     file == HEADER_FILE
 }
@@ -57,7 +57,7 @@ fn takes_part(job: &Job, who: Who) -> bool {
     (!job.only_rank_0 || who.rank == 0) && job.header.is_none_or(|header| who.rank < header.bulk_ranks)
 }
 
-/// Appends the I/O steps of a thread in a phase to `out`.
+/// Appends the I/O steps of a thread in a phase (after computing, before synchronization) to `out`.
 fn part(job: &Job, who: Who, phase: u32, out: &mut Vec<Step>) {
     let file = file_of(job, who, phase);
     let turn = job.serial.then_some(phase * job.ranks + who.rank);
@@ -103,15 +103,16 @@ fn of_the_file(job: &Job, outer: Op, call: Call, out: &mut Vec<Step>) {
     }
 }
 
-/// Returns the number of a thread's file in a phase: 0 if all ranks share one file, else the rank, plus an offset if each phase has its own files.
+/// Returns the number of the file that a thread uses in a phase: 0 if all ranks share one file, else the rank, plus an offset if each phase
+/// has its own files.
 pub(super) fn file_of(job: &Job, who: Who, phase: u32) -> u32 {
     let own = if job.place == Placement::Own { who.rank } else { 0 };
     let each = if job.place == Placement::Own { job.ranks } else { 1 };
     own + if job.file_per_phase { phase * each } else { 0 }
 }
 
-/// Returns the index of the data that a rank accesses in `phase`. Each phase continues after the last phase of its direction; data that is
-/// read existed before the job.
+/// Returns the index of the part of its data (the bytes of one phase) that a rank accesses in `phase`. If phases alternate between writing
+/// and reading, all parts that are read follow all parts that are written. With a file per phase the index is 0.
 fn step_of(job: &Job, phase: u32) -> u64 {
     match job.direction {
         Direction::Both if job.writes(phase) => (phase / 2).into(),

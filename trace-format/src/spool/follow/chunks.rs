@@ -11,23 +11,23 @@ use crate::spool::place::SpoolReader;
 use crate::spool::{Part, chunk};
 
 const SLOT: usize = size_of::<Segment>();
-/// Number of slots per read in a chunk that is still being filled.
+/// Number of slots per read in a chunk (segment buffer) that is still being filled.
 const STEP: usize = 64;
 
-/// Chunk found by an earlier call of [`Follower::look`]; chunks never move.
+/// Chunk (segment buffer) found by an earlier call of [`Follower::look`]; chunks never move.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     at: usize,
     bytes: usize,
-    /// Number of leading bytes of the chunk's packed blocks that need not be read again.
+    /// Number of leading bytes of the chunk's packed blocks (compressed segments) that need not be read again.
     taken: usize,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of chunks at the start of `known` whose segments were all delivered, so that they are read again only after chunks may have
-    /// been packed.
+    /// Number of chunks (segment buffers) at the start of `known` whose segments were all delivered, so that they are read again only after
+    /// chunks may have been packed.
     settled: usize,
 }
 
@@ -51,7 +51,7 @@ impl Header {
     }
 }
 
-/// Region of a spool that contains chunks; the region's file offset is read only once.
+/// Region of a spool that contains chunks (segment buffers); the region's file offset is read only once.
 struct Arena<'a, S: ?Sized> {
     place: SpoolReader<'a, S>,
     offset: u64,
@@ -77,12 +77,12 @@ impl<S: Source + ?Sized> Arena<'_, S> {
 }
 
 impl Chunks {
-    /// Returns the memory used by the list of chunks, in bytes.
+    /// Returns the memory used by the list of chunks (segment buffers), in bytes.
     pub(super) const fn weight(&self) -> usize {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// Delivers new segments from slots and packed blocks, except slots of chunks that are being packed.
+    /// Delivers new segments from slots and packed blocks (compressed segments), except slots of chunks that are being packed.
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
         part: Part,
@@ -118,7 +118,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks do not exist.
+    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks (compressed segments) do not exist.
     pub(super) fn look_at_packing<S: Source + ?Sized>(
         &self,
         part: Part,
@@ -136,7 +136,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Finds chunks allocated since the previous call: after the last known chunk, and at positions that had no chunk header yet.
+    /// Finds chunks (segment buffers) allocated since the previous call: after the last known chunk, and at positions that had no chunk
+    /// header yet.
     fn find<S: Source + ?Sized>(&mut self, arena: &Arena<'_, S>, used: usize) -> Result<()> {
         let (mut found, mut at, mut next) = (Vec::new(), 0, 0);
         let mut room = limits::SPOOL_SEARCH_BYTES;
@@ -169,7 +170,8 @@ impl Chunks {
     }
 }
 
-/// Finds the first chunk that begins between `at` and `end`. `room` is the number of bytes that may still be searched; it is reduced accordingly.
+/// Finds the first chunk (segment buffer) that begins between `at` and `end`. `room` is the number of bytes that may still be searched; it
+/// is reduced accordingly.
 fn first_in<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     at: usize,
@@ -203,7 +205,7 @@ fn first_in<S: Source + ?Sized>(
     Ok(None)
 }
 
-/// Delivers new packed blocks of a chunk; returns the number of leading bytes of blocks that need not be read again.
+/// Delivers new packed blocks (compressed segments) of a chunk; returns the number of leading bytes of blocks that need not be read again.
 fn take_blocks<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -231,7 +233,7 @@ fn take_blocks<S: Source + ?Sized>(
     Ok(known.taken + follower.take_blocks(&bytes, to))
 }
 
-/// Delivers new segments in the slots of a chunk; returns true if the chunk will deliver no more segments.
+/// Delivers new segments in the slots of a chunk (segment buffer); returns true if the chunk will deliver no more segments.
 fn take_slots<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,

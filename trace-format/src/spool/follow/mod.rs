@@ -31,12 +31,12 @@ use crate::segment::{MARKS, Segment, StreamId, pack};
 use chunks::Chunks;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First sequence number used for scratch buffers (segments that wait to be folded into counters). Scratch buffers follow all chunks of
-/// their thread, as in a recovered trace.
+/// First sequence number used for scratch buffers (segments that wait to be folded into counters). Scratch buffers follow all chunks
+/// (segment buffers) of their thread, as in a recovered trace.
 const BEHIND_CHUNKS: u32 = 1 << 31;
-/// Tolerance, in ns, for comparing the end of a call with the time since which a data set has its shape: a packed block has times at the
-/// clock rate known when it was packed, so the call that opened the data set may seem to end before the shape's time. No HDF5 open is
-/// shorter than this.
+/// Tolerance, in ns, with which the end of a call is compared with the time from which a data set has a shape. The times in a packed block
+/// (compressed segments) use the clock rate known when it was packed, so the call that opened the data set may seem to end slightly before
+/// that time. No HDF5 open is shorter than this.
 const ROUNDED_NS: u64 = 100;
 /// Number of attempts to read an unfinished journal record before the record is skipped.
 const MOST_WAITS: u32 = 100;
@@ -48,7 +48,8 @@ pub struct Seen {
     pub thread: u32,
     /// Sequence number of the thread's chunk (segment buffer) that held the segment.
     pub sequence: u32,
-    /// Slot number in the chunk. With `DXT_MIN_SIZE`: index among the chunk's segments, without reads and writes below the minimum size.
+    /// Slot number in the chunk (segment buffer). With `DXT_MIN_SIZE`: index among the chunk's segments, without reads and writes below the
+    /// minimum size.
     pub slot: u32,
     /// The segment itself, with times in ns since the process's epoch.
     pub segment: Segment,
@@ -56,10 +57,10 @@ pub struct Seen {
     pub is_counted: bool,
 }
 
-/// Segments returned by one call of [`Follower::look`].
+/// Result of one call of [`Follower::look`]: the segments (recorded calls) read by it.
 #[derive(Debug, Default)]
 pub struct Look {
-    /// Segments not delivered before; in order within each chunk, but chunks are in any order.
+    /// Segments not delivered before; in order within each chunk (segment buffer), but chunks are in any order.
     pub segments: Vec<Seen>,
     /// True if more data is available already: call [`Follower::look`] again.
     pub more: bool,
@@ -86,14 +87,14 @@ pub struct Follower {
     damaged: u64,
 }
 
-/// State of one call of [`Follower::look`].
+/// State of one call of [`Follower::look`], which reads the new data of a spool.
 struct Looking<'a, S: ?Sized> {
     spool: &'a S,
     head: Head,
     scale: TickScale,
     last: bool,
     most: usize,
-    /// Number of segments in the packed blocks decoded during this call.
+    /// Number of segments in the packed blocks (compressed segments) decoded during this call.
     decoded: usize,
     out: Look,
 }
@@ -106,7 +107,7 @@ impl<S: ?Sized> Looking<'_, S> {
 }
 
 impl Follower {
-    /// Creates a reader that follows a spool from its beginning and skips the segments in `shown`.
+    /// Creates a reader that follows a spool (a process's recordings) from its beginning and skips the segments in `shown`.
     #[must_use]
     pub fn new(shown: Shown) -> Self {
         Self { shown, ..Self::default() }
@@ -114,8 +115,8 @@ impl Follower {
 
     /// Reads new segments; returns at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of both clocks if the spool is from this machine
-    /// and boot. `last` is true once the owner has ended or its recordings are in its trace.
+    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of the process's clock and of CLOCK_MONOTONIC;
+    /// `None` if the spool is from another machine or boot. `last` is true once the owner has ended or its recordings are in its trace.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`] if a limit is exceeded, and [`Error::Io`] if reading fails.
@@ -222,7 +223,7 @@ impl Follower {
         self.taken_back
     }
 
-    /// Returns the number of packed blocks that could not be decoded.
+    /// Returns the number of packed blocks (compressed segments) that could not be decoded.
     #[must_use]
     pub const fn damaged(&self) -> u64 {
         self.damaged
@@ -252,8 +253,8 @@ impl Follower {
         Ok(whole > 0 && length < left)
     }
 
-    /// True if a segment is a successful read or write of less than `least` bytes. The tracer removes such segments from their chunk and
-    /// eventually folds them into counters.
+    /// True if a segment is a successful read or write of less than `least` bytes. The tracer removes such segments from their chunk
+    /// (segment buffer) and eventually folds them into counters.
     fn is_short(&self, least: u64, segment: &Segment) -> bool {
         let stream = self.names.streams.get(&segment.stream().0);
         let succeeded = stream.filter(|stream| stream.flags & stream_flags::FAILED == 0);
@@ -267,7 +268,7 @@ impl Follower {
         counters.fold_alone(segment.offset, segment.length(), segment.start, segment.end);
     }
 
-    /// Delivers the segments of a packed block; returns false if the block is incomplete.
+    /// Delivers the segments of a packed block (compressed segments); returns false if the block is incomplete.
     fn take_block<S: ?Sized>(&mut self, block: &blocks::Block<'_>, looking: &mut Looking<'_, S>) -> bool {
         if self.shown.is_done(block.thread, block.sequence) {
             return true;
@@ -327,7 +328,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Delivers the packed blocks in `bytes`; returns the number of leading bytes that need not be read again.
+    /// Delivers the packed blocks (compressed segments) in `bytes`; returns the number of leading bytes that need not be read again.
     fn take_blocks<S: ?Sized>(&mut self, bytes: &[u8], looking: &mut Looking<'_, S>) -> usize {
         let (mut whole, mut at) = (true, 0);
         for (place, block) in blocks::placed(bytes) {
@@ -347,8 +348,8 @@ impl Follower {
         at
     }
 
-    /// Delivers packed blocks that a killed process left in staging slots. Blocks that had already been copied to their destination were
-    /// delivered from there.
+    /// Delivers packed blocks (compressed segments) that a killed process left in staging slots. Blocks that had already been copied to
+    /// their destination were delivered from there.
     fn look_at_staging<S: Source + ?Sized>(
         &mut self,
         place: &SpoolReader<'_, S>,

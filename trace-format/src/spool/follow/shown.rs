@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Set of a spool's segments that were already delivered, by thread, chunk and slot. The set stays small, because slots are stored only for
-/// chunks that are still being filled.
+/// Set of a spool's segments that were already delivered, by thread, chunk (segment buffer) and slot. The set stays small, because slots
+/// are stored only for chunks that are still being filled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     threads: BTreeMap<u32, Thread>,
@@ -10,11 +10,11 @@ pub struct Shown {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Thread {
-    /// Sequence number below which all chunks were delivered completely.
+    /// Sequence number below which all chunks (segment buffers) were delivered completely.
     below: u32,
-    /// Sequence numbers at or above `below` of chunks that were delivered completely.
+    /// Sequence numbers at or above `below` of chunks (segment buffers) that were delivered completely.
     done: BTreeSet<u32>,
-    /// Bit mask of the slots whose segments were delivered, for each chunk not delivered completely.
+    /// Bit mask of the slots whose segments were delivered, for each chunk (segment buffer) not delivered completely.
     slots: BTreeMap<u32, Vec<u64>>,
 }
 
@@ -25,19 +25,19 @@ impl Shown {
         self.threads.values().map(|one| 128 + one.done.len() * 16 + of_slots(one)).sum()
     }
 
-    /// True if all segments of the chunk were delivered.
+    /// True if all segments of the chunk (segment buffer) were delivered.
     pub(super) fn is_done(&self, thread: u32, sequence: u32) -> bool {
         self.threads.get(&thread).is_some_and(|one| sequence < one.below || one.done.contains(&sequence))
     }
 
-    /// True if the segment in slot `slot` of the chunk was delivered.
+    /// True if the segment in slot `slot` of the chunk (segment buffer) was delivered.
     pub(super) fn has(&self, thread: u32, sequence: u32, slot: u32) -> bool {
         let Some(one) = self.threads.get(&thread) else { return false };
         let bits = one.slots.get(&sequence).and_then(|bits| bits.get(slot as usize / 64));
         self.is_done(thread, sequence) || bits.is_some_and(|bits| bits >> (slot % 64) & 1 != 0)
     }
 
-    /// Marks the segment in slot `slot` of the chunk as delivered; returns false if it was delivered already.
+    /// Marks the segment in slot `slot` of the chunk (segment buffer) as delivered; returns false if it was delivered already.
     pub(super) fn mark(&mut self, thread: u32, sequence: u32, slot: u32) -> bool {
         if self.has(thread, sequence, slot) {
             return false;
@@ -62,7 +62,7 @@ impl Shown {
         }
     }
 
-    /// Returns the first slot of the chunk whose segment may not have been delivered.
+    /// Returns the first slot of the chunk (segment buffer) whose segment may not have been delivered.
     pub(super) fn first_unknown(&self, thread: u32, sequence: u32) -> usize {
         let bits = self.threads.get(&thread).and_then(|one| one.slots.get(&sequence));
         let Some(bits) = bits else { return 0 };

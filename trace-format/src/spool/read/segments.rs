@@ -1,4 +1,4 @@
-//! Segments of a spool, from chunks, packed blocks and scratch buffers, merged per thread in the order of recording.
+//! Segments of a spool, from chunks, packed blocks (compressed segments) and scratch buffers, merged per thread in the order of recording.
 
 use crate::columns::TickScale;
 use crate::error::Result;
@@ -74,7 +74,7 @@ impl Part {
     }
 }
 
-/// Piece of segments in memory, or packed block in the spill file.
+/// Piece of segments in memory, or packed block (compressed segments) in the spill file.
 enum Either<'a> {
     Kept(&'a Piece),
     Spilled(Place),
@@ -83,7 +83,8 @@ enum Either<'a> {
 type Threads = BTreeMap<u32, Pieces>;
 
 impl Pieces {
-    /// Collects the segments of all threads from chunks, staging slots and spill file, except data already in a trace (`gone`).
+    /// Collects the segments of all threads from chunks (segment buffers), staging slots and spill file, except data already in a trace
+    /// (`gone`).
     pub(super) fn of_chunks(arenas: &[&Arena], staged: &Sparse, spilled: Places, gone: Gone) -> Threads {
         let of_thread = |(thread, spilled)| (thread, Self { spilled, ..Self::default() });
         let mut threads: Threads = spilled.into_iter().map(of_thread).collect();
@@ -112,7 +113,7 @@ impl Pieces {
         threads
     }
 
-    /// True if the spill file contains the packed block of the chunk with sequence number `sequence`.
+    /// True if the spill file contains the packed block (compressed segments) of the chunk with sequence number `sequence`.
     fn has_spilled(&self, sequence: u32) -> bool {
         self.spilled.binary_search_by_key(&sequence, |place| place.sequence).is_ok()
     }
@@ -271,7 +272,8 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     }
 }
 
-/// First sequence number used for scratch buffers. A thread uses scratch buffers when no more chunks are available, so they follow its chunks.
+/// First sequence number used for scratch buffers. A thread uses scratch buffers when no more chunks (segment buffers) are available, so
+/// they follow its chunks.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments in scratch buffers, which wait to be folded into counters; returns the number of these segments that may already be in

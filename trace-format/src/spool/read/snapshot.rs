@@ -1,9 +1,9 @@
 //! Copies of a spool's regions, taken while the spool's owner may still be running.
 //!
-//! While the owner runs, data moves in one direction only: from slots through a staging slot to packed blocks, and from scratch buffers to
-//! counters. Regions are copied in this order, so that every segment is seen at least once; thread and sequence number identify duplicates.
-//! The journal is copied last, because it defines an id before the id is used elsewhere. `chunks.rs` in the tracer's models checks this
-//! protocol for one chunk.
+//! While the owner runs, data moves in one direction only: from slots (one segment each) through a staging slot to packed blocks
+//! (compressed segments), and from scratch buffers (segments to be counted only) to counters. Regions are copied in this order, so that
+//! every segment is seen at least once; thread and sequence number identify duplicates. The journal is copied last, because it defines an
+//! id before the id is used elsewhere. `chunks.rs` in the tracer's models checks this protocol for one chunk.
 
 use crate::error::Result;
 use crate::read::Source;
@@ -29,7 +29,7 @@ pub(super) struct Snapshot {
     pub(super) scratches: Sparse,
     pub(super) folded: Sparse,
     pub(super) staging: Sparse,
-    /// Number of segments in the copied scratch buffers that may have been folded before the counters were copied.
+    /// Number of segments in the copied scratch buffers that may have been folded (added to the counters) before the counters were copied.
     pub(super) folded_meanwhile: u64,
     /// Number of bytes that are in use according to the header but beyond the end of the file.
     pub(super) missing_bytes: u64,
@@ -37,20 +37,20 @@ pub(super) struct Snapshot {
 
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Copy of the chunks, of which only raw slots are used; packed blocks are in `blocks`.
+    /// Copy of the chunks, of which only raw slots are used; packed blocks (compressed segments) are in `blocks`.
     part: Sparse,
-    /// Byte ranges of the chunks whose raw slots are valid.
+    /// Byte ranges of the chunks (segment buffers) whose raw slots are valid.
     slots: Vec<Range<usize>>,
-    /// Contents of the chunks that hold packed blocks, copied after the slots.
+    /// Contents of the chunks that hold packed blocks (compressed segments), copied after the slots.
     blocks: Vec<Vec<u8>>,
 }
 
-/// Returns the index of the thread that owns the chunk, and the chunk's sequence number within that thread.
+/// Returns the index of the thread that owns the chunk (segment buffer), and the chunk's sequence number within that thread.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }
 
-/// Returns an iterator over the byte ranges of chunks. A chunk never moves once it is allocated.
+/// Returns an iterator over the byte ranges of chunks (segment buffers). A chunk never moves once it is allocated.
 fn chunks(part: &Sparse) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -89,7 +89,8 @@ impl Arena {
         Ok(Self { part: copy, slots, blocks: Vec::new() })
     }
 
-    /// Copies the packed blocks. Slots and staging slots, from which blocks are encoded, must have been copied before.
+    /// Copies the packed blocks (compressed segments). Slots and staging slots, from which blocks are encoded, must have been copied
+    /// before.
     fn add_blocks<S: Source + ?Sized>(&mut self, spool: &SpoolReader<'_, S>, part: Part) -> Result<()> {
         let copy = spool.copy(part)?;
         for place in chunks(&copy) {
@@ -102,7 +103,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Builds a copy of chunks from bytes that no process modifies.
+    /// Builds a copy of chunks (segment buffers) from bytes that no process modifies.
     #[cfg(test)]
     pub(super) fn at_rest(bytes: &[u8]) -> Self {
         let mut arena = Self { part: bytes.into(), ..Self::default() };
@@ -116,7 +117,7 @@ impl Arena {
         arena
     }
 
-    /// Returns an iterator over (header, slots) of the chunks that hold raw segments.
+    /// Returns an iterator over (header, slots) of the chunks (segment buffers) that hold raw segments.
     pub(super) fn slots(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.slots.iter().map(|place| self.part.bytes[place.clone()].split_at(chunk::HEADER_BYTES))
     }
@@ -127,8 +128,8 @@ impl Arena {
 }
 
 impl Snapshot {
-    /// Copies all regions of a spool. Returns [`Error::Malformed`] if the regions cannot belong to one file, [`Error::Limit`] if a region
-    /// is too long, and [`Error::Io`] if reading fails.
+    /// Copies all regions of a spool (a process's recordings). Returns [`Error::Malformed`] if the regions cannot belong to one file,
+    /// [`Error::Limit`] if a region is too long, and [`Error::Io`] if reading fails.
     pub(super) fn of<S: Source + ?Sized>(source: &S) -> Result<Self> {
         let spool = SpoolReader(source);
         spool.check()?;
@@ -146,8 +147,8 @@ impl Snapshot {
     }
 }
 
-/// Returns the number of segments in `before` that changed or vanished in `after`. If a fold progressed between the two copies of a scratch
-/// buffer, all its segments count.
+/// Returns the number of segments in `before` that changed or vanished in `after`. If segments of a scratch buffer were added to the
+/// counters between the two copies, all segments of that buffer count.
 fn touched_since(before: &Sparse, after: &Sparse) -> u64 {
     let ends = |scratch: &[u8]| -> Vec<u64> {
         let slots = scratch.get(scratch::FIRST..).unwrap_or_default();
@@ -196,7 +197,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Copies the staging slots and empties those that changed during the copy: their packed blocks have reached their destination.
+    /// Copies the staging slots and empties those that changed during the copy: their packed blocks (compressed segments) have reached
+    /// their destination.
     fn staging(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Staging)?;
         let second = self.copy(Part::Staging)?;

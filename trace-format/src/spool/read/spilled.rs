@@ -1,4 +1,5 @@
-//! Packed blocks in a spill file, which may be far larger than memory: only locations are held in memory, and blocks are read on demand.
+//! Packed blocks (compressed segments) in a spill file, which may be far larger than memory: only locations are held in memory, and blocks
+//! are read on demand.
 
 use crate::error::{Error, Result};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES, FrameHeader};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Sequence number of the chunk whose segments are in the block.
+    /// Sequence number of the chunk (segment buffer) whose segments are in the block.
     pub(super) sequence: u32,
     /// Size of the block's segment frame, in bytes.
     bytes: u32,
@@ -19,10 +20,12 @@ pub(super) struct Place {
     at: u64,
 }
 
-/// Locations of packed blocks by thread, in the order of the thread's chunks; of two blocks of one chunk, the last is valid.
+/// Locations of packed blocks (compressed segments) by thread, in the order of the thread's chunks; of two blocks of one chunk, the last is
+/// valid.
 pub(super) type Places = BTreeMap<u32, Vec<Place>>;
 
-/// Locates the packed blocks from file offset `from` on, except blocks already in a trace: those for whose mark `is_gone` returns true.
+/// Locates the packed blocks (compressed segments) from file offset `from` on, except blocks already in a trace: those for whose mark
+/// `is_gone` returns true.
 pub(super) fn places(spill: &dyn Source, from: u64, is_gone: impl Fn(u32) -> bool) -> Result<Places> {
     let mut places = Places::new();
     let mut reading = Reading { spill, end: size(spill)?, offset: from, window: Vec::new(), at: 0 };
@@ -64,7 +67,7 @@ struct Reading<'a> {
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
-    /// Returns thread, mark and location of the next packed block in the file.
+    /// Returns thread, mark and location of the next packed block (compressed segments) in the file.
     fn next(&mut self) -> Result<Option<(u32, u32, Place)>> {
         loop {
             if self.window.len() - self.at < HEADER_BYTES + limits::SPILLED_BYTES {
@@ -100,7 +103,8 @@ impl Reading<'_> {
 }
 
 impl Place {
-    /// Reads the packed block into `buffer`; returns the clock rate with which the block was encoded, and its segment frame.
+    /// Reads the packed block (compressed segments) into `buffer`; returns the clock rate with which the block was encoded, and its segment
+    /// frame.
     pub(super) fn read<'a>(&self, spill: &dyn Source, buffer: &'a mut Vec<u8>) -> Result<(u64, &'a [u8])> {
         buffer.resize(HEADER_BYTES + self.bytes as usize, 0);
         fill(spill, self.at, buffer)?;
@@ -114,7 +118,7 @@ impl Place {
     }
 }
 
-/// Clock rate, block head and stream ids of a packed block; no stream ids if the segments cannot be decoded.
+/// Clock rate, block head and stream ids of a packed block (compressed segments); no stream ids if the segments cannot be decoded.
 pub(super) struct Look<'a> {
     pub(super) mult: u64,
     pub(super) head: BlockHead,

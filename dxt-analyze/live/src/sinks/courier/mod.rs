@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 4096;
 /// Maximum number of parts into which a refused batch is split to find the permanently refused items.
 const MOST_PIECES: usize = 64;
-/// Pauses before a retry: the first one, and the longest.
+/// First and longest pause before refused items are sent again; each pause is twice as long as the one before.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// Maximum time that a flush waits for queued items to arrive.
+/// Maximum time that a flush waits for queued items to arrive at the destination.
 const SHORT: Duration = Duration::from_millis(200);
-/// Maximum time without progress that an agent's shutdown waits for queued items.
+/// Maximum time that an agent's shutdown waits for queued items while none arrives at the destination.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Reason why a destination refused items.
+/// Reason why a destination refused items: temporarily, or for ever.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// Temporary refusal: the destination may accept the items later.
@@ -64,15 +64,16 @@ struct Queue<T> {
     waiting: VecDeque<T>,
     /// Number of items that the thread has taken from the queue but that have not arrived yet.
     under_way: usize,
-    /// True if the carrier was asked to send its own messages; next field: true while it sends them.
+    /// True if the carrier (sender to the destination) was asked to send its own messages and has not begun to.
     nudged: bool,
+    /// True while the carrier sends its own messages.
     telling: bool,
     lost: u64,
     /// Counter that changes whenever items arrive at the destination.
     arrived: u64,
     failing: bool,
     said: Vec<String>,
-    /// True if no more items will be queued.
+    /// True if no more items will be queued or sent, so that the sending thread ends.
     closed: bool,
 }
 
@@ -155,7 +156,7 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.lock().lost
     }
 
-    /// Takes the pending messages for the user.
+    /// Returns the messages for the user since the last call.
     pub(crate) fn messages(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().said)
     }

@@ -1,4 +1,5 @@
-//! Lines in InfluxDB's line protocol: one point for each group and interval, and one for the gaps in the agent's observations.
+//! Lines in InfluxDB's line protocol: one point for each group and interval, and one for the numbers of calls that the agent missed or
+//! lost.
 //!
 //! A point overwrites an earlier point with equal tags and time. But an interval is delivered in several parts if calls arrive late, and
 //! all parts must count. So all points get different times: an offset below 2 ms, which depends on the agent and on the number of earlier

@@ -37,7 +37,7 @@ const COLUMNS: [(&str, &str, &str); 26] = [
 
 /// SQL statement that limits how long creating the view waits for users who read it.
 const PATIENCE: &str = "SET LOCAL lock_timeout = '3s'";
-/// SQL query that is true if the view is as this version creates it.
+/// SQL query that is true if the view has the columns with which this version of the software creates it.
 const IS_NEW: &str = "SELECT coalesce(pg_get_viewdef(to_regclass('dxt_connector')) LIKE '%AS data_set%', false)";
 /// SQL query for names and types of the view's existing columns.
 const THERE: &str = "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute

@@ -26,7 +26,8 @@ pub(in super::super) fn slow_osts(osts: &[u32], factor: f64) -> Fault {
     })
 }
 
-/// Returns the fault "overloaded OST": all files have one stripe, on OST 0. In the fault-free twin, files are distributed over the OSTs.
+/// Returns the fault "overloaded OST": all files have one stripe, on OST 0. In the same job without the fault, files are distributed over
+/// the OSTs.
 pub(in super::super) fn ost_queue() -> Fault {
     let right = Right::codes(&[FEW_TARGETS]).or_about("ost", &numbers(&[0]));
     fault("all files lie on one OST", vec![right], |job| job.crowded = true)

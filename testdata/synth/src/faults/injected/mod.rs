@@ -18,7 +18,7 @@ pub(super) struct Fault {
     /// Description of the fault in words.
     pub(super) cause: String,
     pub(super) inject: Box<dyn Fn(&mut Job)>,
-    /// Criteria for findings that name the fault; a finding must meet one of them.
+    /// Criteria by which a finding counts as naming the fault; it must meet one of them.
     pub(super) right: Vec<Right>,
 }
 

@@ -14,7 +14,7 @@ use super::{Fault, fault, numbers};
 use crate::faults::job::{Header, Interface, Order, Placement, Sieve};
 use crate::faults::truth::Right;
 
-/// Returns the fault "shared stripes": transfers of ranks on several nodes are in the same stripe.
+/// Returns the fault "shared stripes": ranks on several nodes access the same stripe.
 pub(in super::super) fn shared_stripes() -> Fault {
     let right = Right::codes(&[FALSE_SHARING, LOCAL_SHARING, CROSSING]);
     fault("nodes take stripes' locks from each other", vec![right], |job| job.place = Placement::Turns)
@@ -25,7 +25,7 @@ pub(in super::super) fn misaligned(shift: u64) -> Fault {
     fault(format!("writes begin {shift} bytes behind stripes"), vec![right], move |job| job.shift = shift)
 }
 
-/// Returns the criterion that accepts findings on small writes of any form.
+/// Returns the criterion for right findings that accepts any finding on small writes.
 fn small_writing() -> Right {
     Right::codes(&[
         WRITE_RUNS,
@@ -40,7 +40,7 @@ fn small_writing() -> Right {
     .of("write")
 }
 
-/// Returns the criterion that accepts findings on small reads of any form.
+/// Returns the criterion for right findings that accepts any finding on small reads.
 fn small_reading() -> Right {
     Right::codes(&[READ_RUNS, SMALL_READS, SMALL_SHARED_READS, INDEPENDENT, READ_AHEAD, ONE_CALL, STRIDED_READS])
         .of("read")
@@ -62,7 +62,7 @@ pub(in super::super) fn random_reads(transfer: u64) -> Fault {
     })
 }
 
-/// Returns the fault "strided": independent requests instead of the collective calls of the fault-free twin.
+/// Returns the fault "strided": independent requests instead of the collective calls of the job without the fault.
 pub(in super::super) fn strided(transfer: u64) -> Fault {
     let apart = Right::codes(&[SHARED_INDEPENDENT, NO_COLLECTIVE_WRITES, NO_COLLECTIVE_READS, FALSE_SHARING]);
     let right = vec![Right::codes(&[INDEPENDENT]), small_writing(), small_reading(), apart];
@@ -139,7 +139,7 @@ pub(in super::super) fn serial() -> Fault {
     fault("ranks write one after another", vec![right], |job| job.serial = true)
 }
 
-/// Returns the fault "hot block": all ranks read a block that only rank 0 reads in the fault-free twin.
+/// Returns the fault "hot block": all ranks read a block that only rank 0 reads in the job without the fault.
 pub(in super::super) fn hot_block(bulk_ranks: u32, ost_ns: f64) -> Fault {
     fault("all ranks read the same block", vec![Right::codes(&[COMMON_READS, SAME_BYTES])], move |job| {
         job.header = Some(Header { by_all: true, bulk_ranks, ost_ns });

@@ -22,12 +22,12 @@ const HEALTHY: u64 = 4;
 /// Minimum ratio between the costs of the strongest and the second strongest fault, which makes their order clear.
 const CLEARLY: f64 = 1.6;
 
-/// Draws `count` cases with seed `seed` and faults of generations 1 to `generation`.
+/// Draws up to `count` cases with seed `seed`, with faults of generations (lists of fault types) 1 to `generation`.
 pub(super) fn cases(count: u64, seed: u64, generation: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed, generation)).collect()
 }
 
-/// Draws `count` cases with seed `seed` and two or three faults each.
+/// Draws up to `count` cases with seed `seed` and two or three faults each.
 pub(super) fn combined(count: u64, seed: u64) -> Vec<Case> {
     (0..count).filter_map(|number| combined::case(number, seed)).collect()
 }
@@ -163,7 +163,8 @@ mod tests {
         }
     }
 
-    /// Digest of the jobs drawn by `generation_1_draws_the_jobs_of_all_frozen_runs`.
+    /// Digest of the jobs that the test `generation_1_draws_the_jobs_of_all_frozen_runs` draws: it changes if stored scores of earlier runs
+    /// no longer fit.
     const DRAWN: u64 = 730_094_482_870_543_519;
 
     #[test]
@@ -175,7 +176,8 @@ mod tests {
         assert_eq!(digest, DRAWN, "{advice}; drawn:\n{}", lines.join("\n"));
     }
 
-    /// Describes a case by its faults and calls. Times have four digits, because the last digits of a logarithm depend on the processor.
+    /// Describes a case by its faults and calls, for the digest of all drawn jobs. Times have four digits, because the last digits of a
+    /// logarithm depend on the processor.
     fn line(case: &mut Case) -> String {
         let (_, outcome, truth) = case.truth();
         let faults = truth.faults.iter().map(|fault| format!("{} {:.3e}", fault.rounded(), fault.truth_ns as f64));

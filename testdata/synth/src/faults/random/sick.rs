@@ -41,8 +41,9 @@ const FIRST: [Kind; 31] = [
     ("edges", edges),
 ];
 
-/// Types of faults by generation. The number of types decides which fault a job gets, so a list with frozen runs must never change: new
-/// types belong in the last list, or in a new list after it, and new second faults must be limited to these generations.
+/// Types of faults, in lists called generations. The number of types decides which fault a job gets, so a list for which frozen runs
+/// (stored scores) exist must never change: new types belong in the last list, or in a new list after it, and new second faults must be
+/// limited to these generations.
 pub(super) const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
 pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
 
@@ -136,7 +137,7 @@ fn narrow(draw: &mut Draw, osts: &[u32]) -> Job {
     }
 }
 
-/// Returns the fault "slow OSTs". A finding may name any OST that requests access together with the slow OSTs.
+/// Returns the fault "slow OSTs". A finding counts as right even if it names OSTs that requests access together with the slow OSTs.
 fn slow_osts(job: &Job, osts: &[u32], times: f64) -> Fault {
     let reached = if job.place == Placement::Own { 1 } else { job.transfer.div_ceil(job.stripe_size) as u32 };
     let group = |ost: &u32| (ost / reached * reached)..(ost / reached + 1) * reached;
@@ -179,7 +180,8 @@ fn window(draw: &mut Draw) -> (Job, Fault) {
     (Job { phases: draw.number(15, 41), ..job }, fault::window(from, from + length, draw.between(3.0, 10.0)))
 }
 
-/// Minimum expected number of calls with the fault "tail", because one or two slow calls look like single events.
+/// Minimum expected number of slow calls of a job with the fault "tail" (a small fraction of calls is slow), because one or two slow calls
+/// look like single events.
 const HIT: f64 = 10.0;
 
 fn tail(draw: &mut Draw) -> (Job, Fault) {

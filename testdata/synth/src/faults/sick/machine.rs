@@ -105,7 +105,7 @@ fn storage() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with faults that are limited in time.
+/// Returns cases with faults that last for a part of the run only, or hit single calls.
 fn moments() -> Vec<Case> {
     let long = |seed| Job { phases: 30, ..usual(seed) };
     vec![
