@@ -18,8 +18,8 @@ pub struct Claim {
     pub waiting_ns: f64,
     /// Time explained in MPI-IO and HDF5 calls, without the system calls inside them, ns, summed over processes.
     pub outside_ns: f64,
-    /// True if this finding explains why calls are long; false if it describes only how calls are made, as other findings with the same
-    /// code do.
+    /// True if the finding explains why its calls are long; false if it only describes how they are made. (A code can have findings of both
+    /// kinds.)
     pub says_why: bool,
     /// True if the cause is load: calls wait for each other at storage targets.
     pub is_load: bool,
@@ -27,7 +27,7 @@ pub struct Claim {
     pub range: Option<(f64, f64)>,
     /// Upper bound of the finding's severity: `Warn` if the program may need the calls.
     pub at_most: Severity,
-    /// Severity and saving of the finding if no other is fixed before, once known.
+    /// Severity and saving of the finding if only its cause were fixed; `None` until they are computed.
     pub alone: Option<(Severity, Option<Saving>)>,
 }
 

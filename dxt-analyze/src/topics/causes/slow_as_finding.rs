@@ -66,7 +66,7 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
-/// Returns the slowdown of a class of calls.
+/// Returns by how much a class of calls of the slow unit is slower than its peers.
 fn of_class(cube: &Cube<'_>, slow: &Effect, (class, odd, among, calls): &By) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);

@@ -77,7 +77,7 @@ fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
-/// True if the process makes enough such calls on another file.
+/// True if the process makes at least [`FEWEST`] calls of the slow classes, of the same sizes, on other files than `file`.
 fn has_others(cube: &Cube<'_>, slow: &Effect, file: FileId, process: ProcessId) -> bool {
     let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);

@@ -44,7 +44,7 @@ impl ReadsFirst {
 /// Result of the first pass: division of the run into time windows, usual durations, and what waits and polls show.
 #[derive(Debug)]
 pub struct Frame {
-    /// Time windows.
+    /// Time windows into which the run is divided.
     pub slots: crate::cube::reading::slots::Slots,
     /// Usual duration, ns, by kind of calls.
     pub usual: FxHashMap<usual::Kind, Usual>,

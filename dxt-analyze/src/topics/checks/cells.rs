@@ -89,7 +89,7 @@ impl Cells {
         }
     }
 
-    /// Adds the cells that other processes read.
+    /// Adds the cells (file regions with their readers) that another thread of the analyzer collected.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }

@@ -87,7 +87,8 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
-    /// Number of processes active before per window, as differences: count of the window minus count of the window before.
+    /// Number of processes active per window, of those completed before the current one. Stored as differences: count of the window minus
+    /// count of the window before.
     changes: Vec<i32>,
 }
 

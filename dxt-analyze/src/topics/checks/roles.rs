@@ -10,7 +10,7 @@ pub(super) enum Caller {
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Call whose inner reads cannot be attributed to a single call.
+    /// Nonblocking, split or other call: system reads inside it cannot be attributed to a single call.
     Other,
 }
 
@@ -22,11 +22,11 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// True if Darshan counted the order of these calls (sequential, consecutive).
+        /// True if Darshan counted the order of these calls (sequential, consecutive): then the pass does not count it again.
         reported: bool,
     },
     Sync,
-    /// Call that gives the file new content or a new name.
+    /// Call that gives the file new content or a new name: bytes accessed before do not count as repeated later.
     Replace,
     Caller(Caller),
 }

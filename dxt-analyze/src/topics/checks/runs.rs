@@ -5,7 +5,7 @@ use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
 use crate::scan::Stretch;
 
-/// Run of small requests that is in progress.
+/// Run of contiguous small requests that is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     calls: Calls,

@@ -172,9 +172,9 @@ pub struct FileSums {
     pub reads: Direction,
     /// Writes at the layer that reaches storage, except on C streams.
     pub writes: Direction,
-    /// Reads with segments at the layer that reaches storage.
+    /// Reads that were recorded singly (with segments), at the layer that reaches storage.
     pub read: Calls,
-    /// Writes with segments at the layer that reaches storage.
+    /// Writes that were recorded singly (with segments), at the layer that reaches storage.
     pub written: Calls,
     /// Bytes that a process read more than once without writing them in between.
     pub reread: Repeated,

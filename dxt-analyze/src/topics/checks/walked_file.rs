@@ -60,8 +60,8 @@ pub(super) struct WalkedFile {
 }
 
 impl WalkedFile {
-    /// Adds reads, or writes, to the totals; `alone` provides their sums if known. Each call is also passed to [`Self::bytes`], and to
-    /// [`Self::request`] if `requests` is true.
+    /// Adds reads, or writes, to the totals. `alone`: their total bytes and time, if known. Each call is also passed to [`Self::bytes`],
+    /// and to [`Self::request`] if `requests` is true.
     pub(super) fn all(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, writes: bool, requests: bool) {
         let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
         match alone {

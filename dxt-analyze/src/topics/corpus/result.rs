@@ -165,13 +165,13 @@ pub struct Corpus {
     pub programs: Vec<GroupRow>,
     /// Use of each I/O interface, summed over jobs.
     pub interfaces: Vec<InterfaceRow>,
-    /// Files by size class.
+    /// Number of files, and bytes moved, by size class of the files.
     pub file_sizes: Vec<SizeRow>,
     /// Number of files without data transfer.
     pub files_without_data: u64,
     /// Jobs by number of files used.
     pub files_per_job: Vec<NumberRow>,
-    /// Files of multi-rank jobs by number of ranks that used them: one, some or all.
+    /// Number of files, and bytes moved, by number of ranks that used the file (one, some or all), for multi-rank jobs.
     pub sharing: Vec<SharingRow>,
     /// Jobs by share of the run time spent in I/O.
     pub io_shares: Vec<ShareRow>,

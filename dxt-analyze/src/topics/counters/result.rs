@@ -33,11 +33,11 @@ pub struct AccessRow {
     pub direction: &'static str,
     /// Number of reads or writes.
     pub calls: u64,
-    /// Number of these calls that another layer made.
+    /// Number of the reads or writes that another layer made (such as POSIX calls inside MPI-IO).
     pub nested: u64,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in the reads or writes, summed over processes, ns.
     pub time_ns: u64,
     /// Duration of the longest call, ns; `None` if not known.
     pub max_ns: Option<u64>,

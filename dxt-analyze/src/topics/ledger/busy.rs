@@ -33,7 +33,7 @@ pub fn goes_on(run: &Run, stream: &Stream) -> bool {
     stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
 }
 
-/// Choice of the times to compute for one process.
+/// Choice of the times that the pass computes for one process. For all other processes, sums over calls suffice.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
     /// True to compute the time with at least one thread in a call.

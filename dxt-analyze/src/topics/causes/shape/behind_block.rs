@@ -34,7 +34,7 @@ impl Reads {
     }
 }
 
-/// Kind of calls: file, class, size octave.
+/// Kind of calls: file, class (reads, writes, ...), size octave (bit length of the bytes).
 type Kind = (FileId, Class, u8);
 
 /// Returns how long other calls wait for reads of a block, per cell, ns. `block`: indices of the cells with the block's reads.

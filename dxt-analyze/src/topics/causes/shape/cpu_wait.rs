@@ -18,7 +18,7 @@ struct Waits {
     taken: u64,
     spans: Vec<(u64, u64)>,
     nodes: BTreeSet<u32>,
-    /// CPUs on which any of the processes may run; `None` if unknown of one.
+    /// CPUs on which any of the processes may run; `None` if unknown for at least one process.
     cpus: Option<Vec<u8>>,
 }
 
@@ -53,7 +53,7 @@ impl Waits {
         crate::shared::ratio::share(self.waits_ns, self.length_ns)
     }
 
-    /// Returns the time with any of the intervals, ns.
+    /// Returns the length of the union of all intervals, ns.
     fn covered_ns(&mut self) -> u64 {
         self.spans.sort_unstable();
         let (mut covered, mut until) = (0_u64, 0_u64);
@@ -65,7 +65,7 @@ impl Waits {
     }
 }
 
-/// Returns the claim about all processes that wait for at least `cpu_wait_share` of their time.
+/// Returns the claim about all processes that wait for a processor for at least `cpu_wait_share` of their time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = cube.run.thresholds.cpu_wait_share;

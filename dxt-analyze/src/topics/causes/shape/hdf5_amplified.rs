@@ -28,15 +28,18 @@ impl Traffic {
 /// Reads or writes of a file through HDF5.
 #[derive(Debug, Default)]
 struct Way {
-    /// Transfers of data set elements by the program, requests of HDF5 to MPI-IO, and system calls inside HDF5.
+    /// Transfers of data set elements by the program.
     asked: Traffic,
+    /// Requests of HDF5 to MPI-IO.
     of_mpi: Traffic,
+    /// System calls inside HDF5.
     moved: Traffic,
     savings: Savings,
 }
 
 impl Way {
-    /// Returns what HDF5 moves. Bytes that MPI-IO adds have findings of their own.
+    /// Returns the calls and bytes that HDF5 moves: its MPI-IO calls if it makes any, else its system calls. (Bytes that MPI-IO adds have
+    /// findings of their own.)
     const fn through(&self) -> Traffic {
         if self.of_mpi.bytes > 0 { self.of_mpi } else { self.moved }
     }
@@ -75,7 +78,8 @@ impl Chunks<'_> {
         self.touched.saturating_mul(self.bytes).checked_next_power_of_two().unwrap_or(u64::MAX)
     }
 
-    /// Returns the dimension along which calls run: the call's elements are all of that dimension's, and its chunks are those touched.
+    /// Returns the dimension along which the calls run: its extent equals the elements per call, and its number of chunks the chunks
+    /// touched per call. `None` if no dimension fits.
     pub(crate) fn along(&self) -> Option<usize> {
         let calls = self.set.reads.selections.iter().chain(&self.set.writes.selections).sum::<u64>();
         let each = self.set.reads.elements.saturating_add(self.set.writes.elements).checked_div(calls)?;
@@ -85,7 +89,7 @@ impl Chunks<'_> {
     }
 }
 
-/// Returns one claim (finding with its saving) per file.
+/// Returns one claim (finding with its saving) per file of which HDF5 moves far more bytes than the program requests.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     by_file(cube, |_| true).into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()
@@ -137,7 +141,7 @@ fn volume(shape: &[u64], element_bytes: u32) -> u64 {
     shape.iter().fold(element_bytes.into(), |all: u64, n| all.saturating_mul(*n))
 }
 
-/// Returns the bytes of all chunks of a data set.
+/// Returns the bytes of all chunks of a data set, with chunks at the edges counted as whole.
 fn in_chunks(set: &DataSet) -> u64 {
     let whole = |(extent, chunk): (&u64, &u64)| extent.div_ceil((*chunk).max(1)).saturating_mul(*chunk);
     volume(&set.extent.iter().zip(&set.chunk).map(whole).collect::<Vec<_>>(), set.element_bytes)

@@ -12,9 +12,9 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Fewest flushes of a file by a process.
+/// Fewest flushes of a file by a process for a finding.
 const AGAIN: u64 = 8;
-/// Most dataset writes per flush.
+/// Most dataset writes per flush for flushes to be too many.
 const WRITES: u64 = 2;
 /// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
 const SMALL: u8 = 17;
@@ -32,7 +32,7 @@ struct Use {
     moved: u64,
     /// Time in flushes, ns.
     flushing_ns: f64,
-    /// Time in the system calls inside HDF5 that flushes cause, ns.
+    /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
     changing_ns: f64,
 }
 

@@ -17,9 +17,9 @@ use trace_format::op::Layer;
 
 /// Largest size octave of calls for metadata: below 16 KiB.
 const SMALL: u8 = 14;
-/// Fewest ranks that make small calls on the file.
+/// Fewest ranks that make small calls on the file, for a finding.
 const RANKS: usize = 4;
-/// Fewest metadata calls per rank, mean over ranks.
+/// Fewest metadata calls per rank, mean over ranks, for a finding.
 const CALLS: u64 = 4;
 /// Least part of the small calls that must be for metadata.
 const SHARE: f64 = 0.5;

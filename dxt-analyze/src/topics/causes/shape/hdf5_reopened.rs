@@ -10,7 +10,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest opens of a file by a process.
+/// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 10;
 /// Largest size octave of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;

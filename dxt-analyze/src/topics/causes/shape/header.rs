@@ -10,9 +10,9 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest writes of the header.
+/// Fewest writes of the header for a finding.
 const AGAIN: u64 = 8;
-/// Least ratio of bytes written there to the header's size: how often the header is written.
+/// Least ratio of all bytes written to the header to its size: how often the header is written.
 const TIMES: f64 = 4.0;
 /// Largest header, bytes.
 const SMALL: u64 = 64 << 10;
@@ -28,7 +28,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes of one process to one file, by size octave; one entry per cell.
+/// Writes of one process to one file, by size octave (bit length of the bytes); one entry per cell of the cube.
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {

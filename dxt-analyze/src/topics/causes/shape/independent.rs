@@ -13,7 +13,7 @@ use trace_format::op::Layer;
 
 /// Largest size octave of a small call: below 256 KiB.
 const SMALL: u8 = 18;
-/// Fewest calls on a file per rank, mean over the ranks that make such calls.
+/// Fewest calls on a file per rank, mean over the ranks that make small independent calls, for a finding.
 const CALLS: u64 = 8;
 
 #[derive(Debug, Default)]

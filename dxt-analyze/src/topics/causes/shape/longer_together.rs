@@ -13,7 +13,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks with about the same work (calls and bytes).
+/// Fewest ranks with about the same work (calls and bytes) for their times to be compared.
 const FEWEST: usize = 8;
 /// Largest part of the ranks with the same work that can be slow.
 const AT_MOST: f64 = 0.34;

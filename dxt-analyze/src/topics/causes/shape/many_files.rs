@@ -32,7 +32,7 @@ const SLOW_OPEN_NS: f64 = 600_000.0;
 const VERY_MANY: usize = 1000;
 /// Least part of the time in closes from which the finding is left to the one about slow closes, which is more specific.
 const IN_CLOSES: f64 = 0.6;
-/// Least mean duration of these closes, ns.
+/// Least mean duration of closes, ns, for them to count as slow.
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;
 /// Most bytes moved per open for which the transfer's time is due to the number of requests, not to the bytes.
 const TINY: u64 = 64 << 10;

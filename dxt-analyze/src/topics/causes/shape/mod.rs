@@ -82,7 +82,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     out
 }
 
-/// Functions that need only the cube.
+/// Functions of this folder that find their claims in the cube (totals of calls by process, time window, stream and size) alone.
 const APART: [fn(&Cube<'_>) -> Vec<Claim>; 35] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const SMALL: u8 = 18;
 /// Time per call through the page cache, ns, used if the run has no such calls to compare with.
 const NS_PER_CALL: f64 = 2_000.0;
-/// Time per byte through the page cache, ns, for the same case.
+/// Time per byte through the page cache, ns, used if the run has no such calls to compare with.
 const NS_PER_BYTE: f64 = 1.0;
 /// Fewest calls through the page cache for their mean duration to be used.
 const ENOUGH: u64 = 10;

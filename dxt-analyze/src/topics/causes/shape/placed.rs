@@ -30,7 +30,7 @@ pub(super) struct Placed {
     /// True if each file is used by one process only.
     own: bool,
     files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Number of targets that calls of any class reach.
+    /// Number of targets that calls of any class reach in the run.
     known: usize,
 }
 

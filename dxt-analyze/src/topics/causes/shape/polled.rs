@@ -60,12 +60,12 @@ struct Asked {
     found: BTreeSet<u16>,
     /// Time windows with calls that may end a wait.
     ends: BTreeSet<u16>,
-    /// True if the process makes or writes the file itself.
+    /// True if the process itself creates or writes the file that it waits for.
     makes: bool,
     indices: Vec<(u32, u16)>,
 }
 
-/// Waiting time, ns, by file and by process.
+/// Time that processes wait, ns, by awaited file and by waiting process.
 #[derive(Debug, Default)]
 struct Waited {
     by_file: BTreeMap<FileId, f64>,
@@ -163,14 +163,14 @@ fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
 
 /// Calls of each process that show if it does other work between its polls.
 pub(super) struct Others {
-    /// Time windows of a process with at least the part [`WORKS`] in reads and writes.
+    /// Time windows of a process that spends at least the part [`WORKS`] of the window in reads and writes.
     moves: BTreeSet<(ProcessId, u16)>,
     /// Time windows of a process with successful calls: the file that they are on, or `None` for several files.
     calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
 }
 
 impl Others {
-    /// Collects the calls of all processes.
+    /// Collects, for all processes, the time windows with much time in reads and writes, and those with successful calls.
     pub(super) fn of(cube: &Cube<'_>) -> Self {
         let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
         let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();

@@ -20,14 +20,15 @@ const MANY: f64 = 8.0;
 /// Distance of the fastest call below the median that shows a queue, in units of the spread of the faster half: then only the fastest calls
 /// found no queue.
 const FAR_BELOW: f64 = 6.0;
-/// Least spread of log durations that is used as such a unit.
+/// Least spread of log durations that is used as the unit of [`FAR_BELOW`].
 const LEAST_SPREAD: f64 = 0.1;
 /// Least skew of log durations to the fast side that shows a queue.
 pub const LEANS: f64 = 0.35;
 
 /// Least ratio of the median duration to that of the fastest call.
 const SLOWER: f64 = 2.0;
-/// Least such ratio if durations grow with the number of calls in flight: then half of the calls may meet few others.
+/// Least ratio of the median duration to that of the fastest call (instead of [`SLOWER`]) if durations grow with the number of calls in
+/// flight: then half of the calls may meet few others.
 const SLOWER_IF_GROWS: f64 = 1.5;
 
 /// Least part of the calls' time that is waiting for other calls, where throughput by calls in flight is known.
@@ -40,7 +41,7 @@ const SIMILAR: f64 = 1.35;
 const ALONE: f64 = 0.03;
 /// Least part of the time in calls of one size, for these calls to show how targets serve them.
 const MOST: f64 = 0.8;
-/// Fewest calls of that size.
+/// Fewest calls of one size, for them to show how targets serve calls.
 const MANY_CALLS: f64 = 32.0;
 
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest opens of a file by a process.
+/// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 4;
 /// Least part of the cost that is on one file, for the finding to be about that file alone.
 const MOST: f64 = 0.8;

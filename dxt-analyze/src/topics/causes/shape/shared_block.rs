@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const SMALL: u8 = 17;
 /// Fewest processes that read the block; also at least half of all processes.
 const FEWEST: usize = 8;
-/// Largest block, as a multiple of the mean read.
+/// Largest block, as a multiple of the mean length of its reads.
 const BLOCKS: u64 = 8;
 /// Largest block, bytes, if each process reads nearly all of it, in several pieces or in one.
 const LARGEST: u64 = 4 << 20;
-/// Least part of such a block that a process reads, mean over processes.
+/// Least part of a block of up to [`LARGEST`] bytes that a process reads, mean over processes.
 const WHOLE: f64 = 0.8;
 
 /// A block that many processes read.

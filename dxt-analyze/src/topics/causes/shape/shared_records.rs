@@ -26,7 +26,7 @@ pub struct Apart<'a> {
     pub file: FileId,
     /// True if the calls are made inside MPI-IO.
     pub inside: bool,
-    /// Spread over the file's ranks.
+    /// Statistics over the file's ranks: slowest and fastest rank, means and variances of time and bytes.
     pub spread: &'a Spread,
 }
 

@@ -12,9 +12,9 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Closes of C streams up to which they count as writes of the buffer.
+/// Fewest closes of C streams in the run for them to count as metadata calls: fewer count as writes of the stream's buffer.
 const FEW_CLOSES: u64 = 16;
-/// Number of metadata calls of a process from which fewer calls are possible, so that all of their time can be saved.
+/// Number of metadata calls of a process from which fewer calls would probably do, so that the estimate saves all of their time.
 pub const MANY_METADATA: u64 = 200;
 
 /// Least part of the time that an operation must have to be named among others.

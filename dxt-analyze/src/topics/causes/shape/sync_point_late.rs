@@ -66,8 +66,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, for the straggler perhaps to wait for that rank's
-/// messages.
+/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, at which the straggler may only be waiting for
+/// that rank's messages.
 const SIMILAR: f64 = 0.7;
 /// Largest wait of a rank that arrives last: its wait above the least wait, as a part of the mean wait above the least.
 const LITTLE: f64 = 0.5;
@@ -82,7 +82,8 @@ fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId)
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
-/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait, after the excess time of its I/O calls is added to that.
+/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait. A rank's excess time in I/O calls is added to its wait
+/// first.
 fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     if waits.len() < FEWEST_RANKS {
         return SyncPoint::new();

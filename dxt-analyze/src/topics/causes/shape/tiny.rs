@@ -102,8 +102,8 @@ fn appended(cube: &Cube<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// True if the fastest of `calls` calls is further below the mean (`times` as long) than the least of that many would be by chance, judged
-/// by the spread of log durations and their skew to the fast side.
+/// True if chance does not explain the fastest of `calls` calls: the mean is `times` as long, more than the `spread` of log durations gives
+/// for so many calls; or log durations are skewed to the fast side (`leans`).
 fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
     times.ln() >= spread * (least + 1.0) || leans >= LEANS

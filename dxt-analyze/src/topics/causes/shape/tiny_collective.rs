@@ -15,7 +15,7 @@ use trace_format::op::Layer;
 const FEW_BYTES: u64 = 64 << 10;
 /// Largest size octave (bit length of the bytes) of the system calls inside such a collective call: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest collective calls of each rank on a file.
+/// Fewest collective calls of each rank on a file for a finding.
 const CALLS: u64 = 16;
 
 #[derive(Debug, Default)]

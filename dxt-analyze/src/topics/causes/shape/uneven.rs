@@ -20,7 +20,7 @@ const EXPLAINED: f64 = 0.5;
 /// Least part of the bytes on one rank for the finding to say that it does all I/O.
 const ALL: f64 = 0.95;
 
-/// Processes with more than an even share.
+/// Processes that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 struct Uneven {
     share: words::Share,
@@ -33,7 +33,7 @@ struct Uneven {
 
 /// Fewest processes that together do nearly all I/O for the others: then their work is even, and there is no finding.
 const SERVERS: usize = 3;
-/// Least bytes of each of these processes, as a part of the largest.
+/// Least bytes of a process that does I/O for others, as a part of the largest such process's bytes.
 const AS_MUCH: f64 = 0.8;
 
 /// Least saving of reads relative to that of writes (or the reverse) for both to be reported: a small input that one rank reads for all
@@ -189,7 +189,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { share, most: most.0, like, savings })
 }
 
-/// Fewest processes of one parent that can share work.
+/// Fewest processes started by one parent for them to count as sharing a job's work.
 pub const SIBLINGS: usize = 3;
 /// Least time in which all processes of one parent live, as a part of the longest lifetime.
 const TOGETHER: f64 = 0.1;

@@ -28,7 +28,8 @@ pub type SyncPoint = Vec<(ProcessId, f64)>;
 pub struct Late {
     /// Stragglers as indices into [`crate::model::Run::processes`], ascending; at most half of all ranks.
     pub processes: Vec<ProcessId>,
-    /// Synchronization points at which a straggler arrives last by far: number of the point, time of the last rank, ns, and usual time, ns.
+    /// Synchronization points at which a straggler arrives last by far: number of the point, time before the last rank arrives, and usual
+    /// time before a rank arrives, ns.
     pub last: Vec<(usize, f64, f64)>,
     /// Run time saved if the stragglers arrived with the last of the others, ns.
     pub saves_ns: f64,
