@@ -12,7 +12,7 @@ use crate::shared::totals::{self, StreamTotal};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of rows in lists of analyses that only provide findings for no page; equals the page's default.
+/// Maximum number of rows in lists if only findings are computed and no page is made; equals the page's default.
 pub(crate) const TOP: usize = 50;
 
 /// Options of a report.
@@ -64,9 +64,9 @@ impl<'a> Job<'a> {
 /// Totals from the first pass, shared by all topics.
 #[derive(Debug)]
 pub(crate) struct Sums {
-    /// Totals per process and stream, from segments only.
+    /// Totals per process and stream (one operation, file and caller), from segments only.
     pub(crate) totals: totals::Partial,
-    /// Totals per process and stream, including calls without segments.
+    /// Totals per process and stream (one operation, file and caller), including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
     /// Number of segments that could not be read.
     pub(crate) lost: Lost,
@@ -110,7 +110,7 @@ pub(crate) trait Found {
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// Sentence that describes the section.
+    /// Sentence that says what the section shows.
     pub(crate) about: &'static str,
     /// Contents of the section without its findings.
     pub(crate) view: View,

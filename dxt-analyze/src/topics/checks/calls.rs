@@ -72,7 +72,7 @@ fn calls(counters: &Counters) -> Calls {
     Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
 }
 
-/// Sums up the totals of streams; `totals` must be grouped by process.
+/// Sums up the totals of streams (calls of one operation and caller on one file); `totals` must be grouped by process.
 #[must_use]
 pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();

@@ -1,4 +1,4 @@
-//! Roles of streams in the pass in call order: effects of a stream's calls on the checks.
+//! Roles of streams (calls of one operation and caller on one file) in the pass in call order: effects of their calls on the checks.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
@@ -14,7 +14,7 @@ pub(super) enum Caller {
     Other,
 }
 
-/// Effect of a stream's calls on the checks.
+/// Effect of the calls of a stream (one operation, file and caller) on the checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
     None,

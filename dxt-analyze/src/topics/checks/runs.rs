@@ -1,5 +1,5 @@
-//! Finds runs of small requests: each begins where the same thread's previous request on the stream ended. One larger request could replace
-//! a run. A sync ends a run, since the program needed the bytes on storage at that point.
+//! Finds runs of small requests: each begins where the previous request of the same thread, operation and file ended. One larger request
+//! could replace a run. A sync ends a run, since the program needed the bytes on storage at that point.
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;

@@ -125,7 +125,8 @@ impl Paces {
 
 pub(super) struct Pace {
     length_ns: u64,
-    /// Type of call of each stream of each process; `None` for streams that are not compared, such as calls made inside libraries.
+    /// Type of call (read, write or sync) of each stream (one operation, file and caller) of each process; `None` for streams that are not
+    /// compared, such as calls made inside libraries.
     does: Vec<Vec<Option<Does>>>,
 }
 

@@ -27,7 +27,8 @@ impl Value for Calls {
 /// Analysis that computes waiting times from the ranks' arrivals at collective calls.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// File and operation of a stream's collective calls, by process and stream; `None` for streams without collective calls.
+    /// File and operation of collective calls, by process and stream (one operation, file and caller); `None` for streams without
+    /// collective calls.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
     /// True for each process that has MPI synchronization calls.
     meet: Vec<bool>,

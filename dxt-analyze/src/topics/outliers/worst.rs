@@ -114,7 +114,7 @@ impl Analysis for Worst<'_> {
 }
 
 impl Worst<'_> {
-    /// Adds those calls of a stretch (consecutive calls of one stream) that lie beyond the fence.
+    /// Adds those calls of a stretch (consecutive calls of one operation on one file) that lie beyond the fence.
     fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
         // After a call within the fence, calls of equal length and no longer duration are also within, and need no division.
         let mut within = (u64::MAX, 0);

@@ -1,5 +1,5 @@
-//! Signatures of all processes together: one row per access pattern, with the processes that share it. The signatures that are merged are
-//! the members of a group, and are numbered.
+//! Signatures of all processes together: one row per access pattern, with the processes that share the pattern. The merged signatures are
+//! the numbered members of a group.
 
 use super::args::Options;
 use super::axes::{Axes, columns};
@@ -144,8 +144,8 @@ impl<'a> Grouped<'a> {
         out
     }
 
-    /// Returns the pattern within one file of a series: without the direction along files if all files are accessed equally, and with the
-    /// first rank relative to the file.
+    /// Converts a pattern over a series of files to the pattern within one file: without the direction along files if all files are
+    /// accessed equally, and with the first member number relative to the file.
     fn in_file(&self, line: &Line) -> Line {
         let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
         let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
@@ -267,7 +267,7 @@ impl<'a> Grouped<'a> {
         [direction.rank_step / per_file, in_file / each, in_file % each]
     }
 
-    /// Returns the rows for accesses without a pattern, one per spatial order.
+    /// Returns the rows for accesses without a pattern (residue), one per spatial order.
     fn residue(&self, options: &Options) -> Vec<GlobalRow> {
         let by = self.by_order();
         by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()

@@ -91,15 +91,15 @@ struct Current {
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
-    /// Totals of the thread's calls, by stream.
+    /// Totals of the thread's calls, by stream (one operation, file and caller).
     times: Vec<Calls>,
     followed: usize,
     reading: Reading,
 }
 
 impl Current {
-    /// Fast path, since processes mostly repeat themselves: adds the first calls of `calls` that continue the current loop of their stream,
-    /// and returns their number.
+    /// Fast path, since processes mostly repeat themselves: adds the first calls of `calls` that continue the current loop of their
+    /// signature, and returns their number.
     fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
         let place = self.places.plain(calls.stream);
         let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());

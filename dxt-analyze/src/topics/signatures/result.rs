@@ -31,7 +31,7 @@ pub struct LayerRow {
     pub covered: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// Bytes of reads and writes that belong to a pattern.
+    /// Number of patterns (loop nests) found.
     pub covered_bytes: u64,
     /// Number of patterns found.
     pub patterns: u64,

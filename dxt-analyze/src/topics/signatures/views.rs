@@ -10,18 +10,19 @@ use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Returns the number that encodes operation `op` under the view shape with index `at`; `None` if the number exceeds `u16`.
+/// Returns the number that encodes operation `op` under the MPI file view whose shape (blocks and strides) has index `at`; `None` if the
+/// number exceeds `u16`.
 fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     let number = (u64::from(at) + 1).checked_mul(run.ops.len() as u64)?.checked_add(u64::from(op))?;
     u16::try_from(number).ok()
 }
 
-/// Returns the operation that an operation number encodes, with or without a view shape.
+/// Returns the operation that an operation number encodes, with or without the shape of an MPI file view.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }
 
-/// Returns the view shape that an operation number encodes; `None` if there is none.
+/// Returns the shape (blocks and strides) of the MPI file view that an operation number encodes; `None` if there is none.
 pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
     run.shapes.get(usize::from(op).checked_div(run.ops.len())?.checked_sub(1)?)
 }

@@ -126,7 +126,7 @@ struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Totals over calls that lie within one or two stripes and one time bin, by the key that [`of_bin`] makes.
+    /// Totals over calls that lie within one or two stripes and one time bin, by storage target and time bin (packed by [`of_bin`]).
     within: InTurn<u64, TargetSum>,
 }
 
@@ -250,7 +250,7 @@ impl Analysis for Audit<'_> {
     }
 }
 
-/// Properties common to all segments of a stream.
+/// Properties common to all segments of a stream (calls of one operation and caller on one file).
 struct Common<'a> {
     placed: Placed<'a>,
     is_write: bool,
@@ -258,7 +258,8 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Totals over successive segments of a stream that each lie within one stripe (the usual case), before they are added to the file's totals.
+/// Totals over successive segments of one operation on one file that each lie within one stripe (the usual case), before they are added to
+/// the file's totals.
 struct Calm {
     is_write: bool,
     unaligned_start: u64,

@@ -41,14 +41,15 @@ impl Kind {
     }
 }
 
-/// Writes of one size class to the contested stripes of a file, with and without a lock handover.
+/// Writes of one size class to the contested stripes (partly written by several processes) of a file, with and without a lock handover.
 #[derive(Clone, Copy, Debug, Default)]
 struct OfSize {
     passed: Kind,
     kept: Kind,
 }
 
-/// Totals over the writes to contested stripes, by file and by size class (base-2 logarithm of the length).
+/// Totals over the writes to contested stripes (partly written by several processes), by file and by size class (base-2 logarithm of the
+/// length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 

@@ -14,17 +14,18 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
 
-/// Division of contested stripes into batches, and stripes that are not examined.
+/// Division of contested stripes (partly written by several processes) into batches, and stripes that are not examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Stripes of each batch; one pass over the trace per batch.
     pub batches: Vec<Vec<StripeKey>>,
-    /// Stripes that are not examined because there are too many.
+    /// Contested stripes that are not examined because there are too many, with their writers.
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Divides `contested`, sorted by importance, into one batch per pass, each of at most [`HELD_WRITES`] writes. All writes of a stripe are
-/// in one batch, so there can be more than [`SHARING_PASSES`] batches, but fewer than twice as many.
+/// Divides the contested stripes (partly written by several processes) `contested`, sorted by importance, into one batch per pass, each of
+/// at most [`HELD_WRITES`] writes. All writes of a stripe are in one batch, so there can be more than [`SHARING_PASSES`] batches, but fewer
+/// than twice as many.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)
@@ -58,7 +59,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
     plan
 }
 
-/// Write to a part of a contested stripe; its start and end are in ns since the job's start.
+/// Write to a part of a contested stripe (partly written by several processes); its start and end are in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
     /// Index of the stripe in the batch.
@@ -70,7 +71,7 @@ pub struct Write {
     pub(super) size: u8,
 }
 
-/// Pass over the segments that collects the writes to the stripes of one batch.
+/// Pass over the segments that collects the writes to the contested stripes of one batch.
 #[derive(Debug)]
 pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],

@@ -18,15 +18,16 @@ pub struct Found {
     pub contested: Vec<(StripeKey, Writers)>,
     /// Contested stripes that were not examined because there were too many, with their writers.
     pub left_over: Vec<(StripeKey, Writers)>,
-    /// Writes to contested stripes that overlap in time.
+    /// Writes to contested stripes (partly written by several processes) that overlap in time.
     pub conflicts: Vec<Conflict>,
-    /// Durations of writes to contested stripes, separately for writes whose preceding write came from another node.
+    /// Durations of writes to contested stripes (partly written by several processes), separately for writes whose preceding write came
+    /// from another node.
     pub handovers: Handovers,
     /// Sampling factor n: one in n partly written stripes was tracked.
     pub followed_one_in: u64,
 }
 
-/// Builds the result of each file, with its `top` shared stripes with most write time.
+/// Builds the result of each file, with the `top` stripes that several processes wrote at overlapping times and with most write time.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
     let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();

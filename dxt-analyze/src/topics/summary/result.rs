@@ -144,7 +144,8 @@ pub struct Summary {
     pub hints: Vec<HintRow>,
     /// MPI datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Access profiles of the listed files, longest time first; of a full trace only if the user requests them.
+    /// Access profiles (common sizes, strides, alignment) of the listed files, longest time first; of a full trace only if the user
+    /// requests them.
     pub profiles: Vec<FileProfile>,
     /// Completeness of the trace.
     pub missing: Completeness,

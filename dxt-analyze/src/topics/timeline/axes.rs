@@ -1,4 +1,5 @@
-//! Axes of the grids: assignment of ranks, nodes, storage targets or files to rows. If there are many, several share a row.
+//! Axes of the timeline's grids (rows by time bins): assignment of ranks, nodes, storage targets or files to rows. If there are many,
+//! several share a row.
 
 use super::slices::{Slices, files_by_time};
 use crate::model::{FileId, FileLayout, Process, Run};
@@ -6,7 +7,7 @@ use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum number of rows of a grid.
+/// Maximum number of rows of a grid (rows by time bins).
 pub const ROWS: usize = 256;
 /// Maximum number of files with a row of their own.
 const FILE_ROWS: usize = 63;

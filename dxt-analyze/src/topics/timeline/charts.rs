@@ -69,7 +69,7 @@ pub(crate) struct PageData {
     pub(crate) tiles: bool,
 }
 
-/// Computes the totals of all streams, from which the slices of the charts are chosen.
+/// Computes the totals of all streams (one operation, file and caller), from which the slices (sets of calls) of the charts are chosen.
 pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     with_missing(run, partial)

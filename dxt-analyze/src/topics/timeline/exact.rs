@@ -10,7 +10,7 @@ use trace_format::frame::BlockHead;
 /// Maximum number of single calls that are drawn.
 pub const MOST: usize = 20_000;
 
-/// Analysis that collects the calls in a time span, or none if there are too many.
+/// Slices (sets of calls of one file, layer, operation and caller) to collect.
 #[derive(Debug)]
 pub struct Exact<'a> {
     /// Slices whose calls are collected.
@@ -32,7 +32,7 @@ pub struct Call {
     pub start_ns: u64,
     /// End of the call, ns since the job's start.
     pub end_ns: u64,
-    /// Index of the call's slice.
+    /// Index of the call's slice (file, layer, operation and caller).
     pub slice: u16,
     /// File of the call, as an index into [`Run::files`].
     pub file: FileId,
@@ -107,7 +107,7 @@ pub struct CallColumns {
     pub process: Vec<ProcessId>,
     /// Names of the processes that have calls.
     pub names: Vec<(ProcessId, String)>,
-    /// Slice index of each call.
+    /// Index of each call's slice (file, layer, operation and caller).
     pub slice: Vec<u16>,
     /// File of each call, as an index into `files`.
     pub file: Vec<u32>,

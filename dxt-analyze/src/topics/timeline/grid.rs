@@ -49,7 +49,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Creates an empty grid with the given numbers of slices, rows and time bins.
+    /// Creates an empty grid with the given numbers of slices (sets of calls), rows and time bins.
     #[must_use]
     pub fn new(slices: usize, rows: usize, bins: u32) -> Self {
         Self { rows, bins: bins as usize, lines: vec![None; slices.saturating_mul(rows)] }
@@ -94,7 +94,7 @@ impl Grid {
         }
     }
 
-    /// Iterates over (slice, row, cells by time bin) of all slices and rows with calls.
+    /// Iterates over (slice, row, cells by time bin) of all slices (sets of calls) and rows with calls.
     pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &[Cell])> {
         let rows = self.rows.max(1);
         let lines = self.lines.iter().enumerate();
@@ -122,7 +122,7 @@ impl Grid {
         Self { rows: self.rows, bins, lines: self.lines.into_iter().map(|line| line.map(halve)).collect() }
     }
 
-    /// Returns the rows of all slices, without empty cells, in the form that the page's scripts read.
+    /// Returns the rows of all slices (sets of calls), without empty cells, in the form that the page's scripts read.
     #[must_use]
     pub fn packed(&self) -> Vec<Packed> {
         let pack = |(slice, row, line): (usize, usize, &[Cell])| {
@@ -137,12 +137,12 @@ impl Grid {
     }
 }
 
-/// Row of a slice without empty cells, in the form that the page's scripts read.
+/// Row of a slice (calls of one file, layer, operation and caller) without empty cells, in the form that the page's scripts read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
-    /// Index of the slice.
+    /// Index of the slice (file, layer, operation and caller).
     pub slice: u32,
-    /// Index of the row.
+    /// Index of the row in its grid.
     pub row: u32,
     /// Four numbers per cell: distance from the previous cell in time bins, calls, bytes, time in calls (ns).
     pub cells: Vec<u64>,

@@ -25,7 +25,7 @@ pub struct GridView {
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
-    /// Non-empty cells, by slice and row.
+    /// Non-empty cells, by slice (file, layer, operation and caller) and row.
     pub lines: Vec<Packed>,
     /// Time ranges with calls but without segments, for each row that has any.
     pub unseen: Vec<UnseenRow>,
@@ -75,7 +75,7 @@ pub struct OffsetView {
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
-    /// Non-empty cells, by slice and row.
+    /// Non-empty cells, by slice (reads, writes) and row.
     pub lines: Vec<Packed>,
     /// Time range in which calls used the file but have no segments; `None` if all have segments.
     pub unseen: Option<UnseenRow>,

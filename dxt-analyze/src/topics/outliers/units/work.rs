@@ -37,7 +37,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Adds the totals of another cell.
+    /// Adds the totals of other operations.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -107,7 +107,8 @@ pub struct Work<'a> {
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
-    /// Returns the key of the unit to which all operations of a stream belong; `None` if no unit does. Not for storage targets.
+    /// Returns the key of the unit (rank, node or file) to which all operations of `stream` belong; `None` if no unit does. Not for storage
+    /// targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
@@ -249,31 +250,32 @@ fn merge(into: &mut Partial, other: Partial) {
     }
 }
 
-/// Calls of one stream that have only counters, no segments.
+/// Calls of one operation on one file by one caller (a stream) that have only counters, no segments.
 pub(super) struct Counted<'a> {
     pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
-    /// Index of the group of these operations, see [`crate::shared::groups::group_index`].
+    /// Index of the group of the operations, see [`crate::shared::groups::group_index`].
     pub(super) group: usize,
-    /// Time window that contains all of the operations; `None` if they may lie in several windows.
+    /// Time window that contains all of the operations; `None` if the operations may lie in several windows.
     pub(super) window: Option<u32>,
-    /// Request size class of the mean size of these operations.
+    /// Request size class of the operations' mean size.
     pub(super) class: u8,
-    /// Totals of these operations.
+    /// Totals of the operations.
     pub(super) cell: Cell,
-    /// Counters of these operations.
+    /// Counters of the operations, as recorded.
     pub(super) all: &'a Counters,
 }
 
 impl Counted<'_> {
-    /// Returns the storage target that served all of these operations; `None` if the file's layout does not determine one target.
+    /// Returns the storage target that served all operations that have only counters; `None` if the file's layout does not determine one
+    /// target.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
         one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
-/// Iterates over the operations that have only counters, one item per stream.
+/// Iterates over the operations that have only counters, one item per stream (one operation, file and caller).
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
     let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
@@ -316,7 +318,7 @@ fn reported_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTr
 }
 
 /// Returns the totals by group, time window and unit, including operations without segments, and the numbers of operations that no total
-/// includes. Operations without segments count in the size class of their stream's mean request size.
+/// includes. Operations without segments count in the size class of the mean request size of their kind of call on their file.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();

@@ -68,7 +68,8 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     out
 }
 
-/// Merges adjacent cells of a row of one look into boxes, and calls `each` with look, left end and width of each box.
+/// Merges adjacent cells of a figure's row that look the same (`look` returns equal values) into boxes, and calls `each` with look, left
+/// end and width of each box. Cells with look `None` are not drawn.
 fn runs<L: PartialEq + Copy>(bins: usize, look: impl Fn(usize) -> Option<L>, mut each: impl FnMut(L, u32, u32)) {
     let mut bin = 0;
     while bin < bins {

@@ -69,9 +69,9 @@ pub struct Call {
 /// Reads, or writes, of the drawn file in bins.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Bit mask of the ranks' colours in each cell, sorted by row of offsets, then by time bin.
+    /// Bit mask of the ranks' colours in each cell of the figure of offsets, sorted by row of offsets, then by time bin.
     pub places: Vec<u8>,
-    /// Number of calls in each cell, sorted by row of request sizes, then by time bin.
+    /// Number of calls in each cell of the figure of request sizes, sorted by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
     /// Totals of the calls per time bin.
     pub bins: Vec<Bin>,
