@@ -48,7 +48,7 @@ impl Claim {
         }
     }
 
-    /// Creates a claim whose sentence names the file with most of the time saved.
+    /// Creates a claim (finding with its saving) whose sentence names the file with most of the time saved.
     pub(super) fn on_files(
         cube: &Cube<'_>,
         code: Code,

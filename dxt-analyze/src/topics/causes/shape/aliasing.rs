@@ -323,8 +323,8 @@ pub struct Aliased {
     pub at_once: f64,
 }
 
-/// Returns one claim (finding with its saving) per file. Saving: time of calls much longer than the fastest of their kind, less the wait
-/// that remains if requests were spread over all targets.
+/// Returns one claim (finding with its saving) per file with stripe aliasing. Saving: time of calls much longer than the fastest of their
+/// kind, less the wait that remains if requests were spread over all targets.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, found: &[Aliased]) -> Vec<Claim> {
     found.iter().filter_map(|aliased| claim(cube, aliased)).collect()

@@ -65,7 +65,7 @@ impl Waits {
     }
 }
 
-/// Returns the claim about all processes that wait for a processor for at least `cpu_wait_share` of their time.
+/// Returns the claim (finding with its saving) about all processes that wait for a processor for at least `cpu_wait_share` of their time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = cube.run.thresholds.cpu_wait_share;

@@ -28,7 +28,7 @@ struct Filling {
     reads: u64,
     /// Number of writes by the same processes to the same files as the small reads.
     writes: u64,
-    /// Time saved if whole blocks were written and the reads dropped, ns by cell.
+    /// Time saved if whole blocks were written and the reads dropped, ns by cell (group of similar calls).
     savings: Savings,
 }
 

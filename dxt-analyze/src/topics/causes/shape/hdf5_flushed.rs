@@ -53,7 +53,7 @@ impl Use {
     }
 }
 
-/// Returns one claim about all files that are flushed too often.
+/// Returns one claim (finding with its saving) about all files that are flushed too often.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let inside = |cell: &&Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.in_hdf5);

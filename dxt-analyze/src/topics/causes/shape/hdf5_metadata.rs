@@ -67,7 +67,8 @@ fn is_small(cell: &Cell) -> bool {
     matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.size <= SMALL
 }
 
-/// Returns claims (findings with their savings) per file, separately for reads and writes.
+/// Returns claims (findings with their savings) about HDF5 metadata that many ranks read or write separately, per file, and separately for
+/// reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();

@@ -15,7 +15,7 @@ const AGAIN: u64 = 10;
 /// Largest size octave of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;
 
-/// Returns one claim, about the file with the largest saving.
+/// Returns one claim (finding with its saving), about the file whose repeated HDF5 opens cost most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();

@@ -85,7 +85,7 @@ fn header(sizes: &Sizes) -> Option<Header> {
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
-/// Returns one claim about the headers in all files.
+/// Returns one claim (finding with its saving) about the headers in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

@@ -26,7 +26,7 @@ struct Found {
     ranks: BTreeSet<ProcessId>,
 }
 
-/// Returns one claim for reads and one for writes, each over all files.
+/// Returns one claim (finding with its saving) about small independent reads and one about small independent writes, each over all files.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

@@ -19,7 +19,7 @@ const FEWEST: usize = 2;
 /// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Returns the claim about the stragglers whose lateness costs most.
+/// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let ranks = usize::try_from(cube.run.ranks()).unwrap_or(usize::MAX);

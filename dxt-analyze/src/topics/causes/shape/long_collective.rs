@@ -62,7 +62,7 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
-/// Returns a claim per long call.
+/// Returns a claim (finding with its saving) per collective call that is far longer than the others on its file.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     held(cube).iter().map(|held| claim(cube, held)).collect()
@@ -94,8 +94,8 @@ fn claim(cube: &Cube<'_>, held: &Held) -> Claim {
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 
-/// Returns the system calls inside MPI-IO on the file during a long collective call, ns by cell, and the bytes that they read and write.
-/// Time is at window resolution.
+/// Returns the system calls inside MPI-IO on the file during a long collective call, ns by cell (group of similar calls), and the bytes
+/// that they read and write. Time is at window resolution.
 fn meanwhile(cube: &Cube<'_>, held: &Held) -> (Savings, u64, u64) {
     let slots = cube.slots.of(held.at)..=cube.slots.of(held.at.saturating_add(held.took_ns as u64));
     let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);

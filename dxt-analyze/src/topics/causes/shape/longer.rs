@@ -14,7 +14,8 @@ const LONGER: f64 = 2.0;
 /// Fewest ranks in the run for a finding.
 const FEWEST: u64 = 3;
 
-/// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs).
+/// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs) in which one rank spends far
+/// longer than the others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let ranks = cube.run.ranks();

@@ -32,7 +32,7 @@ const IN_MOST: f64 = 0.6;
 /// Least part of the other ranks that a rank must exceed in a phase to be longer than nearly all.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) for reads and one for writes, about several ranks that spend longer in calls than all others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     if cube.run.ranks() < FEWEST as u64 || cube.run.reduced_ranks() > 0 {

@@ -37,7 +37,7 @@ struct Piece {
     began: Option<u64>,
 }
 
-/// Returns one claim (finding with its saving) per file, separately for reads and writes.
+/// Returns one claim (finding with its saving) per file whose aggregators are served one after another, separately for reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let callers = collective_callers(cube.run);

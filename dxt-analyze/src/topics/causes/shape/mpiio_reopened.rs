@@ -23,7 +23,7 @@ struct Use {
     inside_ns: f64,
 }
 
-/// Returns one claim, about the file with the largest cost.
+/// Returns one claim (finding with its saving), about the file whose repeated MPI-IO opens cost most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let name = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());

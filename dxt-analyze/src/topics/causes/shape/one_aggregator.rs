@@ -21,7 +21,7 @@ const LITTLE: u64 = 20;
 /// Hints that set the number of aggregators: MPI's own, and Open MPI's parameter.
 const KEYS: [&str; 2] = ["cb_nodes", "io_ompio_num_aggregators"];
 
-/// Returns a claim per file.
+/// Returns a claim (finding with its saving) per file whose collective calls go through too few aggregators.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let is = |hint: &&HintOf| hint.origin == HintOrigin::Asked && KEYS.contains(&hint.key.as_str());

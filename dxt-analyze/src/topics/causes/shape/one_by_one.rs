@@ -36,7 +36,7 @@ struct Turns {
     reads: bool,
 }
 
-/// Returns one claim about all phases in which ranks are serialized.
+/// Returns one claim (finding with its saving) about all phases in which ranks are serialized.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {

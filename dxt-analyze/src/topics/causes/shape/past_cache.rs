@@ -18,7 +18,7 @@ const NS_PER_BYTE: f64 = 1.0;
 /// Fewest calls through the page cache for their mean duration to be used.
 const ENOUGH: u64 = 10;
 
-/// Returns claims about synchronous writes, and about reads and writes that bypass the cache.
+/// Returns claims (findings with their savings) about synchronous writes, and about reads and writes that bypass the cache.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let plain = plain(cube);

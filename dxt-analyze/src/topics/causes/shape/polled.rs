@@ -74,7 +74,7 @@ struct Waited {
     savings: Savings,
 }
 
-/// Returns one claim about lock files, one about file locks, and one about files that do not exist yet.
+/// Returns one claim (finding with its saving) about lock files, one about file locks, and one about files that do not exist yet.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let asked = asked(cube);

@@ -58,7 +58,7 @@ struct OfSize {
 pub struct Queue {
     /// Facts for the finding's words.
     pub(crate) facts: words::Queued,
-    /// Time saved with more targets, ns by cell.
+    /// Time saved with more targets, ns by cell (group of similar calls).
     pub savings: Savings,
 }
 
@@ -66,8 +66,8 @@ pub struct Queue {
 /// to the fast side.
 type Kind = (u64, f64, f64, (f64, f64));
 
-/// Returns one claim for reads and one for writes. A queue that consists of reads of one of `blocks` (read by all ranks) adds its savings
-/// to the block instead.
+/// Returns one claim (finding with its saving) for reads and one for writes. A queue that consists of reads of one of `blocks` (read by all
+/// ranks) adds its savings to the block instead.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(cube).into_iter();

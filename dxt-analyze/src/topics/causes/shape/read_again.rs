@@ -27,7 +27,7 @@ impl Reads {
     }
 }
 
-/// Returns one claim about repeated reads in all files.
+/// Returns one claim (finding with its saving) about repeated reads in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;

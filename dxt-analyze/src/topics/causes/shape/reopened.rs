@@ -16,7 +16,7 @@ const MOST: f64 = 0.8;
 /// Least part of the time that is in opens (or in closes), for the finding to mention them.
 const TELLS: f64 = 0.25;
 
-/// Returns one claim about all files that are opened repeatedly.
+/// Returns one claim (finding with its saving) about all files that are opened repeatedly.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

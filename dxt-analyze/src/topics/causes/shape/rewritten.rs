@@ -27,7 +27,7 @@ struct Use {
     until: u64,
 }
 
-/// Returns one claim, about the file with the largest cost.
+/// Returns one claim (finding with its saving), about the rewritten file with the largest cost.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);

@@ -32,7 +32,7 @@ pub struct SharedBlock {
     pub processes: usize,
     /// Number of reads of the block.
     pub calls: u64,
-    /// Time saved if one process reads the block and passes it on, ns by cell.
+    /// Time saved if one process reads the block and passes it on, ns by cell (group of similar calls).
     pub savings: Savings,
 }
 

@@ -27,7 +27,7 @@ const ALONE: f64 = 0.8;
 /// Fewest ranks in the run for one of them to be named.
 const SEVERAL: u64 = 3;
 
-/// Returns one claim about all slow metadata calls.
+/// Returns one claim (finding with its saving) about all slow metadata calls.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = slow_metadata(cube)?;
@@ -59,7 +59,7 @@ struct Slow {
     several: Vec<String>,
     /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Time saved, ns by cell: if calls took [`MEMORY_NS`] or, in processes with many, were not made.
+    /// Time saved, ns by cell (group of similar calls): if calls took [`MEMORY_NS`] or, in processes with many, were not made.
     savings: Savings,
 }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Least part of the processes with several threads in which the thread at the same position is slow.
 const MOST: f64 = 0.5;
 
-/// Returns one claim, about the same thread of most processes or about threads of single processes.
+/// Returns one claim (finding with its saving), about the same thread of most processes or about threads of single processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;

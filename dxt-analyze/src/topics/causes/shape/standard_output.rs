@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// Names of the pseudo-files on which the tracer records such writes, and of what each stands for.
 const STANDARD: [(&str, &str); 2] = [("<stdout>", "standard output"), ("<stderr>", "standard error")];
 
-/// Returns a claim about writes to standard output and one about writes to standard error.
+/// Returns a claim (finding with its saving) about writes to standard output and one about writes to standard error.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     STANDARD.iter().filter_map(|(file, name)| claim(cube, file, name)).collect()

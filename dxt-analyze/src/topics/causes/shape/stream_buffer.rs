@@ -22,7 +22,7 @@ const SIMILAR: f64 = 1.0 / 16.0;
 /// Largest size octave of requests that fit a stream's buffer.
 const BUFFERED: u8 = 16;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about small buffers of C streams for reads and one for writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| claim(cube, class)).collect()

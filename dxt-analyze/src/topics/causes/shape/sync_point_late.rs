@@ -21,7 +21,7 @@ const MOSTLY: f64 = 0.7;
 /// Least median wait of the other ranks, as a part of the stragglers' lateness.
 const MAY_BE: f64 = 0.5;
 
-/// Returns the claim about the stragglers whose lateness costs most.
+/// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let work = Work::of(cube, false);

@@ -15,7 +15,7 @@ const PER_SYNC: u64 = 4;
 /// Fewest syncs of a file without recorded writes for them to be too many (mapped files are written without calls).
 const MANY: u64 = 16;
 
-/// Returns claims about many syncs and about long ones.
+/// Returns claims (findings with their savings) about many syncs and about long ones.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     after_writes(cube).into_iter().chain(that_are_long(cube)).collect()
@@ -41,7 +41,7 @@ struct Syncs {
     syncs: u64,
     writes: u64,
     files: usize,
-    /// Time saved if each process synced each file once, ns by cell.
+    /// Time saved if each process synced each file once, ns by cell (group of similar calls).
     savings: Savings,
 }
 

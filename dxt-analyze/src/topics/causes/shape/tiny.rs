@@ -29,7 +29,7 @@ const QUEUED: f64 = 3.0;
 /// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.
 const BEFORE: f64 = 2.0;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about tiny reads and one about tiny writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

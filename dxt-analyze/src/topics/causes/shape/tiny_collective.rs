@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about collective reads of few bytes and one about collective writes of few bytes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

@@ -27,7 +27,7 @@ struct Uneven {
     most: ProcessId,
     /// All processes with about as many bytes as `most`, including it.
     like: Vec<ProcessId>,
-    /// Time saved if all processes moved the same bytes, ns by cell.
+    /// Time saved if all processes moved the same bytes, ns by cell (group of similar calls).
     savings: Savings,
 }
 
@@ -40,7 +40,8 @@ const AS_MUCH: f64 = 0.8;
 /// does not matter beside its output.
 const A_MATTER: f64 = 0.05;
 
-/// Returns a claim for reads and one for writes, or one for both if the same processes move more than their share of both.
+/// Returns a claim (finding with its saving) for reads and one for writes, or one for both if the same processes move more than their share
+/// of both.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut found = uneven(cube);
