@@ -60,7 +60,7 @@ impl Claim {
     }
 }
 
-/// Returns the file with most of the time saved, and its share, %.
+/// Returns the file with most of the time saved, and its share of that time, %; `None` if `savings` has no file.
 pub(super) fn lost_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in savings {

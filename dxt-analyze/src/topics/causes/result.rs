@@ -68,8 +68,8 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     shapes
 }
 
-/// Limits the savings of a claim about slow storage targets to the time for which they are busy longer than the other targets: ranks wait
-/// no longer than that for them.
+/// Limits the savings of a claim about slow storage targets to the time for which the targets are busy longer than others: ranks wait for a
+/// target no longer than that.
 fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Effect, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };

@@ -128,7 +128,7 @@ fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
     with.into_iter().collect()
 }
 
-/// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
+/// Returns the operation of nearly all slow calls of a class; `None` if they are of several operations, or no metadata calls.
 fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {

@@ -59,7 +59,8 @@ pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     }
 }
 
-/// Returns the process that alone has calls of the slow classes on a storage target, and on no other target.
+/// Returns the process that alone has calls of the slow classes on a storage target, and on no other target; `None` if there is no such
+/// process.
 fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     let is = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let all = || cube.cells.iter().filter(is);

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Minimum number of runs to compare: with two, either could be the slow one.
 pub(super) const FEWEST: usize = 3;
-/// Minimum number of calls per piece of a run.
+/// Minimum number of calls per piece of a run (consecutive calls of one kind).
 const CALLS_OF_PART: u64 = 4;
 /// Maximum number of pieces into which a run's calls of one kind are divided.
 const PARTS: usize = 16;
@@ -243,7 +243,7 @@ impl Usual {
         Self(values)
     }
 
-    /// Returns the median over all runs except the run with this value.
+    /// Returns the median over all runs except the run with this value; `None` if there is no other run.
     fn without(&self, value: f64) -> Option<f64> {
         let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
         let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
@@ -277,8 +277,8 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`). Other
-/// runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
+/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`);
+/// `None` if no sum is positive. Other runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -311,7 +311,7 @@ fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
 }
 
-/// Returns the first index at which the running sum of `values` exceeds `bound`.
+/// Returns the first index at which the running sum of `values` exceeds `bound`; `None` if it never does.
 fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
     let mut sum = 0.0;
     let found = values.find(|(_, value)| {

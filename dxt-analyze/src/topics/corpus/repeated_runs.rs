@@ -126,7 +126,7 @@ fn cell(paces: &Paces, ranks: u64) -> Cell {
 }
 
 impl OfProgram {
-    /// Returns the index of the first group whose work matches a run with these `paces`.
+    /// Returns the index of the first group whose work (calls and bytes) matches a run with these `paces`; `None` if no group's does.
     fn find(&self, paces: &Paces, ranks: u64) -> Option<usize> {
         let [calls, bytes] = cell(paces, ranks);
         let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));

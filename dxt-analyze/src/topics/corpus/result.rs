@@ -125,9 +125,9 @@ pub struct DirectionRow {
     pub direction: &'static str,
     /// Number of jobs with this direction.
     pub jobs: u64,
-    /// Bytes read by these jobs.
+    /// Bytes read by the jobs with this direction.
     pub bytes_read: u64,
-    /// Bytes written by these jobs.
+    /// Bytes written by the jobs with this direction.
     pub bytes_written: u64,
 }
 

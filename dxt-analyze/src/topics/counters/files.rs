@@ -146,7 +146,7 @@ pub struct SizeBin {
     pub bin: usize,
     /// Number of files in the bin.
     pub files: u64,
-    /// Bytes that the program read and wrote on these files.
+    /// Bytes that the program read from and wrote to the files of the bin.
     pub bytes: u64,
 }
 

@@ -123,11 +123,11 @@ pub struct SharingRow {
     pub shared: bool,
     /// Class of calls: `read`, `write` or `metadata`.
     pub kind: &'static str,
-    /// Number of calls that the program itself made on these files.
+    /// Number of calls that the program itself made on the shared (or unshared) files.
     pub calls: u64,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Time in calls on these files divided by the number of processes of the job, ns.
+    /// Time in calls on the shared (or unshared) files divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
 }
 

@@ -33,7 +33,7 @@ pub struct Concurrency {
     pub shares: Vec<f64>,
     /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower bound.
     pub exact: bool,
-    /// Mean number of calls in flight in each time bin; the bins are those of [`Series`].
+    /// Mean number of calls in flight in each time bin; start and width of the bins are in [`Series`].
     pub series: Vec<f64>,
 }
 

@@ -105,7 +105,7 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
 }
 
 impl RunRow {
-    /// Returns the totals of a layer's reads or writes, regardless of the caller; `op` is `read` or `write`.
+    /// Returns the totals of a layer's reads or writes, regardless of the caller; `op` is `read` or `write`. `None` if there were none.
     #[must_use]
     pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
         self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)

@@ -286,7 +286,7 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class.
+    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class. `None` without such accesses.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;

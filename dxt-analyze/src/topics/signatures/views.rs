@@ -17,7 +17,8 @@ fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// Returns the operation that an operation number encodes, with or without the shape of an MPI file view.
+/// Returns the operation that an operation number encodes, with or without the shape of an MPI file view; `None` in a run without
+/// operations.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }

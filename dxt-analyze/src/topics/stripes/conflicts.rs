@@ -40,7 +40,7 @@ pub struct Conflict {
 pub struct BetweenNodes {
     /// Number of writes that overlap in time with a write from another node.
     pub writes: u64,
-    /// Sum of the durations of these writes that overlap between nodes, ns.
+    /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_ns: u64,

@@ -128,8 +128,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// Returns the batch index of the stripe that begins at file offset `start`. `near` is the position of the last lookup: a process
-    /// mostly writes in order, so the next stripe is usually shortly after it.
+    /// Returns the batch index of the stripe that begins at file offset `start`; `None` if it is not in the batch. `near` is the position
+    /// of the last lookup: a process mostly writes in order, so the next stripe is usually shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {

@@ -146,7 +146,8 @@ fn file_part(
     }
 }
 
-/// Returns bytes on the busiest target / mean bytes over all targets of active components, whether used or not.
+/// Returns bytes on the busiest target / mean bytes over all targets of active components, whether used or not; `None` if no bytes are on a
+/// known target.
 fn imbalance(layout: &FileLayout, targets: &[TargetPart]) -> Option<f64> {
     let mut all: Vec<u32> = layout
         .layout

@@ -29,7 +29,7 @@ pub struct UnseenRow {
     pub from_ns: u64,
     /// End of the last time range, ns since the job's start.
     pub until_ns: u64,
-    /// Number of processes with such a time range in the row.
+    /// Number of processes with calls but without segments in the row.
     pub processes: u64,
 }
 

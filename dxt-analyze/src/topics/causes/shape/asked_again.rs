@@ -14,7 +14,7 @@ const ASK: [&str; 2] = ["stat", "access"];
 const AGAIN: u64 = 4;
 /// Fewest queries of the run for a finding about repeated queries.
 const FEWEST: u64 = 100;
-/// Fewest failed queries of the run for a finding about them.
+/// Fewest failed queries of the run for a finding about failed queries.
 const FEWEST_IN_VAIN: u64 = 1000;
 
 /// Returns one claim (finding with its saving) about the repeated queries of all processes.

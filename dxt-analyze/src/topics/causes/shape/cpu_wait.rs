@@ -1,5 +1,6 @@
-//! Processes that were ready but waited for a processor. Threads that run or wait for most of an interval count; others wait for something else.
-//! Share = waits / length of these intervals; saving = share x time of the run in which there are any.
+//! Processes that were ready but waited for a processor. Only threads that run or wait for a processor during most of an interval between
+//! two samples count; all others wait for something else. Share = waits / length of these intervals; saving = share x time of the run in
+//! which there are any.
 
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};

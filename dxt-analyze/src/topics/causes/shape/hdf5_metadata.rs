@@ -31,7 +31,7 @@ const SAME_PLACES: f64 = 0.25;
 struct Found {
     /// Number of small independent MPI-IO calls inside HDF5.
     calls: u64,
-    /// Bytes of these small calls.
+    /// Bytes of the small independent MPI-IO calls inside HDF5.
     bytes: u64,
     /// Number of small reads or writes of datasets by the program.
     of_data: u64,

@@ -52,7 +52,7 @@ struct Header {
 }
 
 /// Merges the writes of one size octave that overlap its most frequently written short range. Also returns calls and bytes of the octave's
-/// other writes.
+/// other writes. `None` if no range is short.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
@@ -71,7 +71,7 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     Some((mine, elsewhere.0, elsewhere.1))
 }
 
-/// Returns the header that one process writes to one file, if there is one.
+/// Returns the header that one process writes to one file; `None` if no range is rewritten like a header.
 fn header(sizes: &Sizes) -> Option<Header> {
     let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
     let (size, (mine, mut calls, mut bytes)) =

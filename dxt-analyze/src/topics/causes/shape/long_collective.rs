@@ -23,8 +23,8 @@ struct Held {
     usual_ns: f64,
 }
 
-/// Returns the longest collective call of each class on each file, if at least half of the ranks that make such calls are in it at the same
-/// time.
+/// Returns the longest collective call of each class on each file, if at least half of the ranks that make collective calls of that class
+/// are in the call at the same time.
 fn held(cube: &Cube<'_>) -> Vec<Held> {
     let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
     let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! Several ranks that spend longer in calls than all others with as much work, which wait for them: ranks of one node, or of a part of the
-//! network. Found by the gap between their times and those of the others. Also finds slow ranks inside MPI-IO, if the ranks that move bytes
-//! there move about as many.
+//! Several ranks that spend longer in calls than all others with as much work, and for which the others wait: ranks of one node, or of a
+//! part of the network. Found by the gap between their times and those of the others. Also finds slow ranks inside MPI-IO, if the ranks
+//! that move bytes inside MPI-IO move about equally many.
 
 use super::uneven::several;
 use crate::cube::{Cell, Cube};
@@ -90,7 +90,8 @@ fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     (of.len() >= FEWEST && of.len() * 2 > all).then_some(())
 }
 
-/// Returns the processes, at least two, whose times in calls are above all others by a clear gap. `times`: ns.
+/// Returns the processes, at least two, whose times in calls are above all others by a clear gap; `None` if there is no such gap. `times`:
+/// ns.
 fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     let mut times = times.to_vec();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -133,7 +134,8 @@ impl Phases {
         all
     }
 
-    /// Returns the median time of all but the slow processes in a phase, ns, if there are several such processes.
+    /// Returns the median time in calls of all processes that are not slow, in a phase, ns; `None` if there are fewer than [`FEWEST`] / 2
+    /// such processes.
     fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
         all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)

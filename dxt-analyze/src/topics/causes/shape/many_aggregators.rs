@@ -88,7 +88,7 @@ fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     Some(Claim::on_files(cube, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
-/// Returns the service time, ns, if the durations show that the calls were served one after another.
+/// Returns the service time of a request, ns, if the durations show that the calls were served one after another; else `None`.
 fn service(pieces: &[Piece]) -> Option<f64> {
     let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
     times.sort_by(f64::total_cmp);

@@ -85,8 +85,8 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    /// Returns the kind of a small file, if each of its `processes` opens it at most `opens` times on average (temporary files: any number
-    /// of times).
+    /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small, or if a file that stays is opened
+    /// more than `opens` times per process on average.
     fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
         let seldom = file.opens as f64 <= opens * processes.max(1) as f64;

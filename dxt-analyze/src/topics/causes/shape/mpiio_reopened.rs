@@ -19,7 +19,7 @@ struct Use {
     opens: u64,
     /// Time in MPI-IO opens and closes, ns.
     library_ns: f64,
-    /// Time in system calls inside of these opens and closes, ns.
+    /// Time in system calls inside of MPI-IO opens and closes, ns.
     inside_ns: f64,
 }
 

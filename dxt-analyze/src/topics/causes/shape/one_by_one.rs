@@ -95,8 +95,8 @@ fn calls_of(cells: &[&Cell]) -> u64 {
     cells.iter().map(|cell| cell.sums.calls).fold(0, u64::saturating_add)
 }
 
-/// Checks if all ranks that read or write in a phase are serialized. If not, checks the ranks of each file; such groups run at the same
-/// time, so the longest wait counts.
+/// Checks if all ranks that read or write in a phase are serialized; else checks the ranks of each file. Groups of ranks on different files
+/// run at the same time, so the longest wait counts. `None` if no ranks are serialized.
 fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     if let Some(all) = of_group(cube, cells) {
         return Some(all);

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 /// Largest size octave (bit length of the bytes) of requests for which the wait, not the transfer, dominates: below 256 KiB.
 const SMALL: u8 = 18;
-/// Time per call through the page cache, ns, used if the run has no such calls to compare with.
+/// Time per call through the page cache, ns, used if the run has no calls through the page cache to compare with.
 const NS_PER_CALL: f64 = 2_000.0;
-/// Time per byte through the page cache, ns, used if the run has no such calls to compare with.
+/// Time per byte through the page cache, ns, used if the run has no calls through the page cache to compare with.
 const NS_PER_BYTE: f64 = 1.0;
 /// Fewest calls through the page cache for their mean duration to be used.
 const ENOUGH: u64 = 10;

@@ -23,7 +23,8 @@ const WORKS: f64 = 0.25;
 const MOST: f64 = 0.8;
 
 impl What {
-    /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`.
+    /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): lock file (`EEXIST`), file lock (`EAGAIN`
+    /// or `EACCES`), file (`ENOENT`); `None` for other failures.
     fn of(class: Class, errno: u16) -> Option<Self> {
         match (class, errno) {
             (Class::Open, 17) => Some(Self::LockFile),

@@ -80,7 +80,8 @@ fn similar(cell: &Cell) -> Option<Common> {
 /// Least part of a queue's savings that must be in cells of one block, for the queue to be the block's.
 const OF_BLOCK: f64 = 0.5;
 
-/// True if a queue consists mostly of reads of one of the blocks and of calls that wait behind them.
+/// True if a queue (calls that wait at few storage targets) consists mostly of reads of one of the blocks, and of calls that wait behind
+/// these reads.
 pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {

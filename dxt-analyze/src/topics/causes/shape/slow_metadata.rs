@@ -114,7 +114,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     (!savings.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, savings })
 }
 
-/// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it.
+/// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it; else `None`.
 fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
     for (index, ns) in savings {

@@ -10,7 +10,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeSet;
 
-/// Names of the pseudo-files on which the tracer records such writes, and of what each stands for.
+/// Names of the pseudo-files on which the tracer records writes to standard output and standard error, each with the name for users.
 const STANDARD: [(&str, &str); 2] = [("<stdout>", "standard output"), ("<stderr>", "standard error")];
 
 /// Returns a claim (finding with its saving) about writes to standard output and one about writes to standard error.

@@ -1,4 +1,4 @@
-//! Ranks that move far more bytes than others, which wait for them. Per phase, time is compared with that of an even share.
+//! Ranks that move far more bytes than others, and for which the others wait. Per phase, time is compared with that of an even share.
 
 use crate::cube::reading::callers::collective_callers;
 use crate::cube::{Cell, Cube};
@@ -79,7 +79,7 @@ fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
     Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
-/// Returns a name such as `ranks 0-7` if `like` are several ranks.
+/// Returns a name such as `ranks 0-7` if `like` are several ranks; else `None`.
 pub(in crate::topics::causes) fn several(cube: &Cube<'_>, like: &[ProcessId]) -> Option<String> {
     let rank = |process: &ProcessId| u64::try_from(cube.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;

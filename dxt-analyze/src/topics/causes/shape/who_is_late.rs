@@ -38,7 +38,8 @@ pub struct Late {
     pub all_ns: f64,
 }
 
-/// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others.
+/// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others. `None` without ranks to
+/// compare.
 #[must_use]
 pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let usual: Vec<f64> = sync_points.iter().map(usual).collect();
@@ -97,7 +98,7 @@ pub struct ByTurns {
     pub sync_points: u64,
     /// Number of different ranks that are late.
     pub ranks: usize,
-    /// Time that all others wait at these synchronization points, ns of run time.
+    /// Time that all others wait at the synchronization points at which one rank is late by far, ns of run time.
     pub waits_ns: f64,
 }
 
@@ -112,7 +113,7 @@ impl ByTurns {
     }
 }
 
-/// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far.
+/// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far; else `None`.
 #[must_use]
 pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
@@ -179,8 +180,8 @@ fn second(sync_point: &SyncPoint) -> f64 {
 }
 
 impl Late {
-    /// True if these ranks may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
-    /// points at which the last rank is about as late as they are.
+    /// True if the stragglers may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
+    /// points at which the last rank is about as late as the stragglers are.
     #[must_use]
     pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);

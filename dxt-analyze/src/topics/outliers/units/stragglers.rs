@@ -15,7 +15,7 @@ pub struct Straggler {
     pub from_ns: u64,
     /// End of the window, ns since the job's start.
     pub until_ns: u64,
-    /// Number of units that made such operations in the window.
+    /// Number of units (ranks, nodes, targets or files) that made operations of the group in the window.
     pub sample: u64,
     /// Name of the slowest unit, relative to the usual time of its operations.
     pub unit: String,

@@ -196,7 +196,7 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
     }
 }
 
-/// Pass over the segments that adds up totals by process; totals of ranks and nodes are derived from them.
+/// Pass over the segments that adds up totals by process, from which the totals of ranks and nodes are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProcess<'a> {
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].

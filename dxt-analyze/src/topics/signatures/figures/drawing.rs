@@ -102,7 +102,8 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// Returns the colour of a cell whose ranks have the colours in `mask`. Several colours alternate from cell to cell.
+/// Returns the colour of a cell whose ranks have the colours in `mask`; `None` if the mask is empty. Several colours alternate from cell to
+/// cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)

@@ -65,7 +65,7 @@ impl Met {
         out
     }
 
-    /// Returns the units of a group in a time window, each with its totals on slow targets and elsewhere.
+    /// Returns the units of a group in a time window, each with its totals on slow targets and elsewhere; `None` if there are none.
     pub(super) fn of_group(&self, group: &Group, window: u32) -> Option<&BTreeMap<u64, UnitMet>> {
         self.0.get(&(group.clone(), window))
     }
