@@ -20,7 +20,7 @@ pub(crate) const TOP: usize = 50;
 pub(crate) struct Options {
     /// File with stripe layouts (`--layout`).
     pub(crate) layout: Option<PathBuf>,
-    /// Maximum number of rows in lists.
+    /// Maximum number of rows in lists of the report.
     pub(crate) top: usize,
     /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Sums {
 pub(crate) trait Reported<'a>: Sized + Send + Sync {
     /// Analysis that runs in the first pass over the trace.
     type First: Analysis;
-    /// Result of the first pass.
+    /// Result of the topic's analysis in the first pass over the trace.
     type Read: Send;
     /// Analysis that runs in the second pass over the trace; [`crate::scan::Nothing`] if the topic never needs a second pass.
     type Second<'b>: Analysis<Partial = Self::More>

@@ -83,7 +83,7 @@ macro_rules! topics {
             Reading, Partials { totals, $($topic),+ }
         );
 
-        /// Results of all topics for one run.
+        /// Results of all topics (analyses) for one run.
         #[derive(Debug)]
         pub(crate) struct Whole<'a> {
             pub(crate) sums: Sums,

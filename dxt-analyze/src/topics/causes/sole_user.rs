@@ -20,7 +20,7 @@ const AS_FAR: f64 = 0.5;
 pub(super) enum SoleUser {
     /// These processes are slow, not their files.
     Theirs(Vec<ProcessId>),
-    /// Either this process or its file is slow.
+    /// Either this process or the file that only it uses is slow.
     Either(ProcessId),
     /// Either this process or its storage target (the second field) is slow.
     EitherOnTarget(ProcessId, u32),

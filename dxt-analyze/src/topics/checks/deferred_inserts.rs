@@ -34,7 +34,7 @@ impl PutOff {
         Some(Self { length, there, came: Vec::new() })
     }
 
-    /// Returns the number of deferred blocks.
+    /// Returns the number of blocks whose insertion is deferred.
     pub(super) fn len(&self) -> usize {
         self.came.len()
     }

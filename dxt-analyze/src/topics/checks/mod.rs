@@ -68,7 +68,7 @@ pub struct Measured<'a> {
     pub common: FxHashMap<FileId, Common>,
     /// Byte ranges that each process wrote in shared files.
     pub writers: Writers,
-    /// Gaps without I/O and other phases of the job.
+    /// Phases of the job: gaps without I/O, activity, and the peak of metadata calls.
     pub phases: Phases,
     /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by default).
     pub memory: (u64, u64),

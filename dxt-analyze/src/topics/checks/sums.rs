@@ -43,7 +43,7 @@ impl Calls {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
-    /// Adds the totals of other calls.
+    /// Adds the totals of other calls to these totals.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
@@ -55,7 +55,7 @@ impl Calls {
 /// Totals of a file's reads, or of its writes, at the layer that reaches storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
-    /// All reads or writes.
+    /// All reads (or writes) of the file.
     pub all: Calls,
     /// Small calls: at least one byte, and below the threshold for small requests. Excludes calls on C streams, whose buffers gather bytes.
     pub small: Calls,

@@ -42,7 +42,7 @@ struct Kind {
     all: fn(&FileSums) -> u64,
     /// Returns true if a file can be judged: no other process can have changed the bytes between two transfers.
     is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
-    /// Makes the words of the finding.
+    /// Makes the words of the finding about repeated transfers.
     words: fn(&words::Repeated<'_>) -> Words,
 }
 

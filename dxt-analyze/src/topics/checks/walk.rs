@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
 /// Data collected by one thread of the analyzer, for several processes.
 #[derive(Debug)]
 pub struct Partial {
-    /// Totals of calls per file.
+    /// Totals of the accesses to each file.
     pub files: FxHashMap<FileId, FileSums>,
     /// Cells (fixed-size regions of files) that several processes read.
     pub cells: Cells,

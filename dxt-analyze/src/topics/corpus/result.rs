@@ -134,7 +134,7 @@ pub struct DirectionRow {
 /// Number and cost of the findings with one code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CodeRow {
-    /// Code of the findings.
+    /// Code that the findings of this row have.
     pub code: Code,
     /// Meaning of the code, as text.
     pub meaning: &'static str,

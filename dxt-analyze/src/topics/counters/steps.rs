@@ -90,7 +90,7 @@ pub type FormKey = (Layer, Within, Option<Form>);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps;
 
-/// State and result of the pass [`Steps`].
+/// State and result of the pass [`Steps`], which relates consecutive calls.
 #[derive(Debug, Default)]
 pub struct Partial {
     /// Strides by layer; the flag is true for writes.

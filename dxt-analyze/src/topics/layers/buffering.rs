@@ -28,7 +28,7 @@ pub struct Aggregator {
 pub struct BufferingRow {
     /// Path of the file.
     pub file: String,
-    /// `read` or `write`.
+    /// Direction of the collective calls: `read` or `write`.
     pub op: &'static str,
     /// Collective calls of all ranks, and the calls made inside them.
     #[serde(flatten)]

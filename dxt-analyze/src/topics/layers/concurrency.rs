@@ -17,7 +17,7 @@ pub const CLASSES: usize = 20;
 /// Number of calls in flight over time, for one kind of calls such as POSIX reads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concurrency {
-    /// Kind of calls, such as POSIX reads.
+    /// Kind of calls that are counted, such as POSIX reads.
     pub what: What,
     /// Number of calls of this kind.
     pub calls: u64,

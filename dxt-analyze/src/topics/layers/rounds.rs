@@ -24,7 +24,7 @@ pub const LARGEST: u64 = 64 << 20;
 pub struct RoundsRow {
     /// Path of the file.
     pub file: String,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub op: &'static str,
     /// Form of the calls: collective or independent.
     pub form: Form,

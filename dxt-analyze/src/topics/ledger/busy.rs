@@ -68,7 +68,7 @@ impl Busy {
     }
 }
 
-/// Time of each process, ns.
+/// A time of each process, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
 /// Wall-clock times of each process in calls, and with asynchronous operations in flight.

@@ -134,7 +134,7 @@ impl Parts {
         self
     }
 
-    /// Adds the parts of another process.
+    /// Adds the parts of another process's run time.
     pub fn add(&mut self, other: &Self) {
         let mut theirs = *other;
         for (mine, theirs) in self.in_calls().into_iter().zip(theirs.in_calls()) {

@@ -38,7 +38,7 @@ pub struct OperationGroup {
     pub verdict: Verdict,
     /// Number of operations beyond the fence: below it for bandwidths, above it for durations.
     pub outliers: u64,
-    /// Time in the outliers, summed, ns.
+    /// Time in all outliers together, ns.
     pub time_ns: u64,
     /// Time that the outliers lost compared with the group's median, ns.
     pub extra_ns: u64,

@@ -20,7 +20,7 @@ pub struct Population {
     pub targets: u64,
     /// Number of files accessed by compared operations.
     pub files: u64,
-    /// Length of the run, ns.
+    /// Length of the run, ns, with which time spans of slow operations are compared.
     pub span_ns: u64,
 }
 

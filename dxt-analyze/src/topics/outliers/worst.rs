@@ -12,7 +12,7 @@ use trace_format::frame::BlockHead;
 pub struct Fence {
     /// Value beyond which an operation is an outlier: below it for bandwidth, above it for duration.
     pub limit: f64,
-    /// Median of the group's values.
+    /// Median of the bandwidths (bytes/s) or durations (ns) of the group's operations.
     pub usual: f64,
 }
 
@@ -34,13 +34,13 @@ pub struct Slow {
     pub badness: u64,
     /// Process, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Start, ns since the process's epoch.
+    /// Start of the operation, ns since the process's epoch.
     pub start: u64,
     /// Offset in the file, bytes; -1 if the operation has none.
     pub offset: i64,
     /// Size of the operation, bytes.
     pub length: u64,
-    /// End, ns since the process's epoch.
+    /// End of the operation, ns since the process's epoch.
     pub end: u64,
     /// Stream, as an index into the process's streams.
     pub stream: StreamIx,
@@ -49,7 +49,7 @@ pub struct Slow {
 /// Outliers of one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupWorst {
-    /// Number of outliers.
+    /// Number of outliers in the group.
     pub count: u64,
     /// Sum of the durations of all outliers, ns.
     pub time_ns: u64,

@@ -18,7 +18,7 @@ pub struct Whose {
     pub process: ProcessId,
     /// Index of the thread in the process's table.
     pub thread: u32,
-    /// Index into [`Run::files`].
+    /// File of the calls, as an index into [`Run::files`].
     pub file: FileId,
     /// I/O interface of the calls, e.g. MPI-IO.
     pub layer: Layer,
@@ -80,7 +80,7 @@ const IN_VAIN: usize = 8;
 /// Analysis that recognises the signatures of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Signing {
-    /// Memory limits of each recogniser.
+    /// Memory limits of each recogniser of loops.
     pub limits: Limits,
 }
 

@@ -31,9 +31,9 @@ pub struct LayerRow {
     pub covered: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// Number of patterns (loop nests) found.
+    /// Bytes of reads and writes that belong to a pattern.
     pub covered_bytes: u64,
-    /// Number of patterns found.
+    /// Number of patterns (loop nests) found.
     pub patterns: u64,
 }
 

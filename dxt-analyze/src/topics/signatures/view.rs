@@ -21,7 +21,7 @@ use serde::Serialize;
 /// Result of `signatures`, and the number of rows to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct SignaturesReport {
-    /// Signatures and advice.
+    /// Result of the command: signatures and advice.
     #[serde(flatten)]
     pub result: Signatures,
     /// Maximum number of rows per table.

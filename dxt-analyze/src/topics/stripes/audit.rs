@@ -44,13 +44,13 @@ impl TargetSum {
 /// Totals of one file over successful reads and writes of the I/O layer whose calls reach storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
-    /// Number of reads.
+    /// Number of reads of the file.
     pub reads: u64,
-    /// Number of writes.
+    /// Number of writes to the file.
     pub writes: u64,
     /// Bytes read from and written to the file.
     pub bytes: u64,
-    /// Time in reads and writes, ns.
+    /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
     /// Size of the largest read or write, in bytes.
     pub max_length: u64,
@@ -60,7 +60,7 @@ pub struct FileAudit {
     pub unaligned_end: u64,
     /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the unaligned operations.
+    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
     /// Number of operations that touch more than one stripe.
     pub crossing: u64,

@@ -18,7 +18,7 @@ const FEWEST_IN_RUNS: usize = 4;
 /// Stripe that several processes wrote at overlapping times, with totals over the overlapping writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Stripe on which the writes overlap.
+    /// Stripe on which the writes of several processes overlap in time.
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,

@@ -62,7 +62,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
 /// Write to a part of a contested stripe (partly written by several processes); its start and end are in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
-    /// Index of the stripe in the batch.
+    /// Index of the write's stripe in the batch.
     pub(super) slot: u32,
     pub(super) start: u64,
     pub(super) end: u64,

@@ -130,13 +130,13 @@ pub struct FilePart {
     pub writes: u64,
     /// Bytes read from and written to the file.
     pub bytes: u64,
-    /// Time in reads and writes, ns.
+    /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
     /// Size of the largest operation, in bytes.
     pub max_length: u64,
     /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the unaligned operations.
+    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
     /// Number of operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
@@ -150,7 +150,7 @@ pub struct FilePart {
     pub on_metadata: u64,
     /// Number of operations whose stripes are unknown: they have no offset or bytes, or no layout component covers them.
     pub not_placed: u64,
-    /// Load of each storage target.
+    /// Load of each storage target by accesses to the file.
     pub targets: Vec<TargetPart>,
     /// Bytes on the busiest target / mean bytes over the layout's targets; `None` if the layout names no targets.
     pub imbalance: Option<f64>,
@@ -164,7 +164,7 @@ pub struct FilePart {
     pub advice: Vec<String>,
 }
 
-/// Result of the stripe audit.
+/// Result of the stripe audit: per file, and over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
     /// Files, sorted by I/O time, longest first.

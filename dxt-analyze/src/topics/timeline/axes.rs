@@ -28,15 +28,15 @@ pub struct Row {
 /// Rows of a grid, and the row of each unit (rank, node, target or file).
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// Rows of the grid, in order.
+    /// Rows of the grid, from top to bottom.
     pub rows: Vec<Row>,
     /// Index of each unit's row; `u32::MAX` if the unit is not shown.
     pub row_of: Vec<u32>,
-    /// Index of the first unit shown.
+    /// Index of the first rank, node, target or file shown.
     pub first: u32,
-    /// Number of units that share a row.
+    /// Number of ranks, nodes, targets or files that share a row.
     pub per_row: u32,
-    /// Number of units in all rows together.
+    /// Number of ranks, nodes, targets or files in all rows together.
     pub units: u32,
 }
 
@@ -168,7 +168,7 @@ pub struct Offsets {
     pub file: FileId,
     /// Size of a row's offset range, bytes; a power of two.
     pub row_bytes: u64,
-    /// Number of rows of the axis.
+    /// Number of rows (offset ranges) of the axis.
     pub rows: u32,
 }
 

@@ -10,16 +10,16 @@ use trace_format::frame::BlockHead;
 /// Maximum number of single calls that are drawn.
 pub const MOST: usize = 20_000;
 
-/// Slices (sets of calls of one file, layer, operation and caller) to collect.
+/// Analysis that collects the calls in a time span, or none if there are too many.
 #[derive(Debug)]
 pub struct Exact<'a> {
-    /// Slices whose calls are collected.
+    /// Slices (sets of calls of one file, layer, operation and caller) to collect.
     pub slices: &'a Slices,
     /// Time span in which calls are collected.
     pub span: Span,
     /// First and last process whose calls are collected, as indices into [`Run::processes`].
     pub processes: (ProcessId, ProcessId),
-    /// Maximum number of calls to collect.
+    /// Maximum number of calls to collect; with more, none are collected.
     pub most: usize,
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Cell {
     /// Number of calls that start in the cell's time bin.
     pub calls: u64,
-    /// Bytes moved within the cell's time bin.
+    /// Bytes that calls of the slice moved within the cell's time bin.
     pub bytes: u64,
     /// Time in calls within the cell's time bin, summed over processes and threads, ns.
     pub busy_ns: u64,
@@ -24,7 +24,7 @@ impl Cell {
         *self == Self::default()
     }
 
-    /// Adds the sums of another cell.
+    /// Adds the sums of another cell of the grid.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -55,13 +55,13 @@ impl Grid {
         Self { rows, bins: bins as usize, lines: vec![None; slices.saturating_mul(rows)] }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the grid.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns the number of time bins.
+    /// Returns the number of time bins of the grid.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -101,7 +101,7 @@ impl Grid {
         lines.filter_map(move |(place, line)| line.as_deref().map(|line| (place / rows, place % rows, line)))
     }
 
-    /// Returns the number of non-empty cells.
+    /// Returns the number of cells of the grid that are not empty.
     #[must_use]
     pub fn filled(&self) -> usize {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()

@@ -17,7 +17,7 @@ pub struct GridView {
     pub first: u32,
     /// Number of units (ranks, nodes, targets or files) that share a row.
     pub per_row: u32,
-    /// Number of units in all rows together.
+    /// Number of units (ranks, nodes, targets or files) in all rows together.
     pub units: u32,
     /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
@@ -67,7 +67,7 @@ pub struct OffsetView {
     pub file: String,
     /// Size of a row's offset range, bytes.
     pub row_bytes: u64,
-    /// Number of rows.
+    /// Number of rows of the grid (offset ranges).
     pub rows: u32,
     /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,

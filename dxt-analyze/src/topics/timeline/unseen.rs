@@ -23,7 +23,7 @@ pub struct Unseen {
 /// Time ranges with calls but without segments in one row of a chart, merged from the first start to the last end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnseenRow {
-    /// Index of the row in the chart.
+    /// Index of the row in its chart.
     pub row: u32,
     /// Start of the first time range, ns since the job's start.
     pub from_ns: u64,

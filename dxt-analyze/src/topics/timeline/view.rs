@@ -27,7 +27,7 @@ pub struct TimelineReport {
     pub span: Span,
     /// I/O phases, in order of time.
     pub phases: Vec<Phase>,
-    /// Time bins of the job, in order of time.
+    /// Time bins of the job with bytes and calls, in order of time.
     pub bins: Vec<Bin>,
     /// Reason why there is nothing to show; `None` if there is something to show.
     pub nothing: Option<String>,

@@ -75,7 +75,7 @@ pub struct Begun {
     last: Option<ProcessId>,
     stripe: u64,
     votes: u32,
-    /// Number of requests.
+    /// Number of requests that begin on the targets of the group in the time window.
     calls: u32,
     /// Sum of the logarithms of the requests' durations, fixed point.
     logs: i64,
@@ -313,7 +313,7 @@ pub struct Found {
 /// A file whose requests hit one target after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
     /// Number of storage targets that the file lies on.
     pub targets: usize,

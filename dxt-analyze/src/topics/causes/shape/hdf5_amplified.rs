@@ -11,7 +11,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Calls and bytes of one direction.
+/// Calls of one direction (reads or writes), and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traffic {
     calls: u64,
@@ -25,7 +25,7 @@ impl Traffic {
     }
 }
 
-/// Reads or writes of a file through HDF5.
+/// Reads or writes of a file through HDF5, at three layers.
 #[derive(Debug, Default)]
 struct Way {
     /// Transfers of data set elements by the program.
@@ -51,7 +51,7 @@ struct Found {
     writes: Way,
     /// True if the run creates a data set in the file: its chunks need not be read before they are written.
     creates: bool,
-    /// End of the last byte that HDF5 moves.
+    /// End of the last byte of the file that HDF5 moves.
     until: u64,
 }
 
@@ -59,7 +59,7 @@ struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks<'a> {
     pub(crate) set: &'a DataSet,
-    /// Bytes of a chunk.
+    /// Bytes of one chunk of the data set.
     pub(crate) bytes: u64,
     /// Number of chunks that the cache holds; `None` if unknown.
     pub(crate) held: Option<u64>,

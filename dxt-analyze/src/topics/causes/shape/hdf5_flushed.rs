@@ -30,7 +30,7 @@ struct Use {
     bytes: u64,
     /// Bytes that system calls inside HDF5 write.
     moved: u64,
-    /// Time in flushes, ns.
+    /// Time that processes spend in flushes, ns.
     flushing_ns: f64,
     /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
     changing_ns: f64,

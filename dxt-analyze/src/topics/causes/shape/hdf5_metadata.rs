@@ -26,7 +26,7 @@ const SHARE: f64 = 0.5;
 /// Least mean length of a rank's byte range, as a part of the range of all ranks, to show that ranks use the same offsets.
 const SAME_PLACES: f64 = 0.25;
 
-/// Reads, or writes, of one file.
+/// Reads, or writes, of one file: small calls inside HDF5, and the program's dataset accesses.
 #[derive(Debug, Default)]
 struct Found {
     /// Number of small independent MPI-IO calls inside HDF5.

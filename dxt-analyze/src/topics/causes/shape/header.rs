@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const AGAIN: u64 = 8;
 /// Least ratio of all bytes written to the header to its size: how often the header is written.
 const TIMES: f64 = 4.0;
-/// Largest header, bytes.
+/// Largest byte range that counts as a header, bytes.
 const SMALL: u64 = 64 << 10;
 /// Largest header, as a part of the bytes of other writes.
 const PART: f64 = 0.25;

@@ -14,7 +14,7 @@ const CAME_LATE: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     class: Class,
-    /// Index into [`crate::model::Run::files`].
+    /// File of the collective call, as an index into [`crate::model::Run::files`].
     file: FileId,
     ranks: usize,
     /// Median begin over ranks, ns since the job's start.

@@ -21,7 +21,7 @@ const TOGETHER: f64 = 0.5;
 pub const SMALL_CALL: u64 = 512 << 10;
 /// Least part of the time of all pieces that is in phases with steps.
 const MOST: f64 = 0.6;
-/// Least service time of a request, ns.
+/// Least service time of a request for a finding, ns.
 const SERVICE_NS: f64 = 1e6;
 /// Least service time per byte, ns: if less, the time is due to the bytes, not to the number of requests.
 const NS_PER_BYTE: f64 = 10.0;

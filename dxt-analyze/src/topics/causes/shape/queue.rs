@@ -56,7 +56,7 @@ struct OfSize {
 /// Queue of reads or of writes at few storage targets.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Facts for the finding's words.
+    /// Facts about the queue, for the words of the finding.
     pub(crate) facts: words::Queued,
     /// Time saved with more targets, ns by cell (group of similar calls).
     pub savings: Savings,

@@ -24,7 +24,7 @@ const WHOLE: f64 = 0.8;
 /// A block that many processes read.
 #[derive(Clone, Debug)]
 pub struct SharedBlock {
-    /// Index into [`crate::model::Run::files`].
+    /// File with the block, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// First byte and end (exclusive) of the block.
     pub range: (u64, u64),

@@ -24,7 +24,7 @@ pub const WHOLE: u64 = 1 << 20;
 /// Totals over the operations of one unit (rank, node, file or storage target) in one request size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Number of operations.
+    /// Number of operations of one unit in one request size class.
     pub operations: u64,
     /// Bytes that the operations transferred.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! Findings derived from the advice.
+//! Findings derived from the advice on I/O signatures.
 
 use super::ahead::PLAIN_BYTES;
 use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};

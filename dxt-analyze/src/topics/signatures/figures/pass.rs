@@ -73,9 +73,9 @@ pub struct Kind {
     pub places: Vec<u8>,
     /// Number of calls in each cell of the figure of request sizes, sorted by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
-    /// Totals of the calls per time bin.
+    /// Totals of the calls in each time bin.
     pub bins: Vec<Bin>,
-    /// Number of calls without an offset.
+    /// Number of calls without a file offset.
     pub nowhere: u64,
     /// Single calls; `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,

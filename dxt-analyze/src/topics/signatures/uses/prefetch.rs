@@ -26,7 +26,7 @@ pub struct Read {
     pub offset: u64,
     /// Number of bytes to read.
     pub length: u64,
-    /// Start of the call, ns.
+    /// Start of the read, ns.
     pub start_ns: u64,
     /// End of the call, ns. If equal to `start_ns`, the time from this start to the next read's start counts as the program's own time.
     pub end_ns: u64,

@@ -33,7 +33,7 @@ pub struct Striping {
 /// Cost of a pattern's requests under one striping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// Stripe size and count.
+    /// Stripe size and count of which this is the cost.
     pub striping: Striping,
     /// Sum of the busiest client's network time over all rounds, ns.
     pub network_ns: f64,

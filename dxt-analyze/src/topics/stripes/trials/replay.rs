@@ -20,7 +20,7 @@ use trace_format::op::OpClass;
 /// Alignment of a file's segments (reads and writes) with stripes of one size.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Number of segments (reads and writes).
+    /// Number of segments (reads and writes) of the file.
     pub operations: Sum,
     /// Number of segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,

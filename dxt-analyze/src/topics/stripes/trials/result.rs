@@ -56,7 +56,7 @@ pub struct Trial {
 pub struct FileTrials {
     /// Path of the file.
     pub file: String,
-    /// True if the current layout is a guess.
+    /// True if the file's current layout is a guess.
     pub is_guess: bool,
     /// Number of processes that read or wrote the file.
     pub processes: u64,
