@@ -1,7 +1,8 @@
 //! Checks: rules of thumb about a job's I/O, and facts that only single recorded calls prove. All checks share one pass over the trace in
 //! call order. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its
+//!   state.
 //! * `gaps`: number of active processes over time.
 //! * `calls`, `file_calls`, `counted`: totals of calls, from counters.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the checks' verdicts.
@@ -70,7 +71,8 @@ pub struct Measured<'a> {
     pub writers: Writers,
     /// Phases of the job: gaps without I/O, activity, and the peak of metadata calls.
     pub phases: Phases,
-    /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by default).
+    /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by
+    /// default).
     pub memory: (u64, u64),
 }
 

@@ -173,7 +173,8 @@ impl Ranges {
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one strided pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one
+    /// strided pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)

@@ -182,7 +182,8 @@ pub struct FileSums {
     pub read_back: Repeated,
     /// Bytes that a process wrote more than once.
     pub overwritten: Repeated,
-    /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown order.
+    /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown
+    /// order.
     pub unordered: Sum,
     /// Bytes whose offsets were forgotten to limit memory.
     pub forgotten: Sum,

@@ -1,4 +1,5 @@
-//! State of a file while the calls of one process are read: end of the last access, bytes touched, and system reads inside an unfinished MPI-IO call.
+//! State of a file while the calls of one process are read: end of the last access, bytes touched, and system reads inside an unfinished
+//! MPI-IO call.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -176,7 +177,8 @@ impl WalkedFile {
         taken
     }
 
-    /// Compares the bytes of one read or write with all bytes that the process touched before, and counts reread, read back and overwritten bytes.
+    /// Compares the bytes of one read or write with all bytes that the process touched before, and counts reread, read back and overwritten
+    /// bytes.
     #[inline]
     pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };

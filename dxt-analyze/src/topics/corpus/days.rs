@@ -334,7 +334,8 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     Ok(std::fs::remove_dir_all(made)?)
 }
 
-/// Repairs the corpus after an interrupted run: moves back days that were being replaced and have no successor, and removes unfinished days.
+/// Repairs the corpus after an interrupted run: moves back days that were being replaced and have no successor, and removes unfinished
+/// days.
 fn repair(place: &Path) -> Result<()> {
     let old = place.join(OLD);
     for day in days(&old).unwrap_or_default() {

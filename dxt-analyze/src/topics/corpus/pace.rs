@@ -1,4 +1,5 @@
-//! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time windows.
+//! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time
+//! windows.
 
 use super::JobFile;
 use crate::cube::reading::parts::LOG_BITS;

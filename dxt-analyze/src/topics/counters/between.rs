@@ -82,7 +82,8 @@ pub(super) fn extremes(
     })
 }
 
-/// Returns the fastest and slowest ranks recorded for `layers`; if `layers` is empty, those of each file at the layer that the program called.
+/// Returns the fastest and slowest ranks recorded for `layers`; if `layers` is empty, those of each file at the layer that the program
+/// called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {

@@ -31,7 +31,8 @@ pub struct Concurrency {
     pub mean: f64,
     /// Shares of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
     pub shares: Vec<f64>,
-    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower bound.
+    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower
+    /// bound.
     pub exact: bool,
     /// Mean number of calls in flight in each time bin; start and width of the bins are in [`Series`].
     pub series: Vec<f64>,

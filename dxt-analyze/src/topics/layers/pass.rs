@@ -1,4 +1,5 @@
-//! Collects nesting of calls, collective operations and calls in flight in one pass over the segments. One thread reads all segments of a process.
+//! Collects nesting of calls, collective operations and calls in flight in one pass over the segments. One thread reads all segments of a
+//! process.
 
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};

@@ -124,8 +124,8 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
     process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
 }
 
-/// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over its
-/// threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
+/// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over
+/// its threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
 fn cpu_waits(process: &Process, (calls_ns, waits_ns): (u64, u64)) -> (f64, u64) {
     let (mut sampled, mut waits, mut longest) = (0_u64, 0_u64, 0_u64);
     for thread in process.cpu.threads() {

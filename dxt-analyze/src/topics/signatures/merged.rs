@@ -260,7 +260,8 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// Splits a direction's step in member numbers into three steps: over files of a series, over ranks, and over threads or files of a process.
+    /// Splits a direction's step in member numbers into three steps: over files of a series, over ranks, and over threads or files of a
+    /// process.
     pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
         let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
         let in_file = direction.rank_step % per_file;

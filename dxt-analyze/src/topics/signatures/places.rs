@@ -17,7 +17,8 @@ enum Member {
     None,
     /// Reads or writes that belong to the signature with this index.
     At(u32),
-    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see [`Views`]).
+    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see
+    /// [`Views`]).
     Viewed(u32, u32),
     /// Calls that change the MPI file view of the file with this index.
     Tells(u32, Reported),

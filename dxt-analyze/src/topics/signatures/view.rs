@@ -69,7 +69,8 @@ fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Opti
     SignaturesReport::of(result, options)
 }
 
-/// Returns all signatures, the numbers of calls that signatures omit or represent inexactly, and the parts of the trace that could not be read.
+/// Returns all signatures, the numbers of calls that signatures omit or represent inexactly, and the parts of the trace that could not be
+/// read.
 fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     let bar = Bar::new(run.segments(), "signatures");
     let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);

@@ -74,7 +74,8 @@ struct Now {
     calls: u64,
     /// Number of handles of the file that are open.
     open: u64,
-    /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a call.
+    /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a
+    /// call.
     several: bool,
     kind: As,
     origin: i128,

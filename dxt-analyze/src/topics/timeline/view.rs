@@ -1,4 +1,5 @@
-//! Command `timeline`: the job over time. The first pass finds the operations and files with most time, the second pass fills the time bins.
+//! Command `timeline`: the job over time. The first pass finds the operations and files with most time, the second pass fills the time
+//! bins.
 
 use super::args::Args;
 use crate::findings::Finding;

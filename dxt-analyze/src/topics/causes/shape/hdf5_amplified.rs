@@ -147,8 +147,8 @@ fn in_chunks(set: &DataSet) -> u64 {
     volume(&set.extent.iter().zip(&set.chunk).map(whole).collect::<Vec<_>>(), set.element_bytes)
 }
 
-/// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file; `None`
-/// if chunks are not on record.
+/// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file;
+/// `None` if chunks are not on record.
 fn once(run: &Run, file: FileId, found: &Found) -> Option<(u64, u64)> {
     let sets = || run.data_sets.iter().filter(|set| set.file == file && !set.chunk.is_empty());
     let all = sets().map(in_chunks).fold(0, u64::saturating_add);

@@ -1,5 +1,5 @@
-//! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short transfer,
-//! which one file or memory would avoid.
+//! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short
+//! transfer, which one file or memory would avoid.
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;

@@ -13,7 +13,8 @@ use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each step.
+/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each
+/// step.
 const SELDOM_NS: f64 = 1e9;
 /// Pause between failed calls, as a multiple of their usual interval, from which they belong to two waits.
 const PAUSE: f64 = 3.0;

@@ -1,5 +1,5 @@
-//! Writes to standard output or standard error that wait for their reader: a terminal, or a pipe to a launcher or another program. Storage has no
-//! part in them.
+//! Writes to standard output or standard error that wait for their reader: a terminal, or a pipe to a launcher or another program. Storage
+//! has no part in them.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};

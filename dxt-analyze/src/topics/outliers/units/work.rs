@@ -32,7 +32,8 @@ pub struct Cell {
     pub time_ns: u64,
     /// Sum of the squared durations of the operations, ns².
     pub squares: u128,
-    /// Weighted number of operations, in units of 1/[`WHOLE`]: an operation on several storage targets counts on each by its share of bytes.
+    /// Weighted number of operations, in units of 1/[`WHOLE`]: an operation on several storage targets counts on each by its share of
+    /// bytes.
     pub weight: u64,
 }
 

@@ -20,7 +20,8 @@ const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 /// Titles of the panels of reads and of writes.
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any call.
+/// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any
+/// call.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;

@@ -87,7 +87,8 @@ pub struct Partial {
     /// Binned reads, then binned writes.
     pub kinds: [Kind; 2],
     current: Option<(ProcessId, Vec<Option<bool>>)>,
-    /// Time bins of the previous call's start and end, and of the last part of a call: cache to find the next call's bins without a division.
+    /// Time bins of the previous call's start and end, and of the last part of a call: cache to find the next call's bins without a
+    /// division.
     near: [Near; 3],
 }
 
