@@ -53,11 +53,11 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     let middle = begin + took_ns / 2.0;
     let is_in_it = |call: &&(u64, u64)| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle;
     let in_it = of.values().filter(is_in_it).count();
-    // A rank without a call as long was in this one, too, but arrived late: the others waited for it, and the call is not long.
+    // A rank whose call was much shorter arrived late: the others waited for it, so the call itself was not long.
     if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
         return None;
     }
-    // An outlier, by the rule for single calls.
+    // The call is an outlier by the rule for single calls.
     let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::cube::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }

@@ -114,7 +114,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     }
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
-    // With more transfers per file, their number costs, not that of the files.
+    // With several transfers per open, the number of transfers costs time, not the number of files.
     let in_a_go = in_a_go(cube, &mine);
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cube, cell)) {
         if cell.class == Class::Open {
@@ -140,7 +140,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
-            // One large file needs as many syncs and locks.
+            // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
             _ if data => saved_ns(usual, cell.sums.bytes, cell.sums.calls),

@@ -75,7 +75,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     // A queue of reads of one block is attributed to the block.
     out.extend(queue::claims(cube, &mut blocks));
     out.extend(blocks.into_iter().map(|block| shared_block::claim(cube, block)));
-    // These do not depend on each other.
+    // These functions do not depend on each other, so they run in parallel.
     let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(cube)).collect();
     out.extend(apart.into_iter().flatten());
     out.extend(late::claim(cube, gaps));

@@ -120,7 +120,6 @@ fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
 fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
-    // By kind of calls.
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {
         for target in &cell.targets {
@@ -147,7 +146,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     }
     // Busy time of the class: a phase lasts as long as its slowest rank.
     let busy = Work::of_those(cube, |cell| cell.class == class).critical();
-    // Targets in use at a time: each step may use other targets.
+    // Mean number of targets in use at a time: calls may move from some targets to others over the run.
     let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
     let in_flight = all / busy.max(1.0) / count;
     let enough = (count * in_flight).min(MANY.max(count));
@@ -158,7 +157,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let served = cube.served.get(&class);
     let waits = served.and_then(Served::waits);
     let queued = waits.map_or(queued, |part| part >= WAITS);
-    // It also applies if no call ever had a target to itself.
+    // If targets complete as many calls with few in flight as with many, even the fastest call may have waited: its duration is no measure.
     let always = waits.is_some() && served.is_some_and(Served::is_busy_evenly);
     let least = match grows {
         _ if always => 0.0,

@@ -35,7 +35,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     let found = late(&sync_points)?;
     let times = found.last.len();
-    // A rank that arrives with one whose I/O calls are late, and as late, may wait for its messages.
+    // If another rank is about as late because of its I/O calls, the straggler may only wait for messages from that rank.
     let similar = |(number, ns, usual): &&(usize, f64, f64)| {
         let of_others =
             by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));

@@ -121,7 +121,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
-    // Several ranks that do the I/O for all share it: not a matter of one rank.
+    // Several ranks that do the I/O of all in equal parts are no uneven work.
     let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * AS_MUCH);
     let like: Vec<ProcessId> = as_much().map(|(process, _)| *process).collect();
     if like.len() >= SERVERS && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
@@ -137,7 +137,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
         let mine = by.get(&(phase, cell.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
             / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
-        // Over the run, too: ranks that alternate between phases share the work.
+        // The excess must exist over the whole run, too: ranks that alternate between phases share the work.
         let over_all =
             whole.get(&cell.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(cell.process).or_default();
@@ -158,7 +158,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
             }
         }
     }
-    // At most the wait of the others.
+    // Before each synchronization point, a process saves at most the time that the others wait for it.
     for (index, less) in &mut savings {
         let Some(cell) = cube.cells.get(*index as usize) else { continue };
         let end = cube.sync_points.wait_for(cell.process, cube.phase(cell)).map(|(end, _)| end);
