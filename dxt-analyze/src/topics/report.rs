@@ -72,7 +72,7 @@ pub(crate) struct Sums {
     pub(crate) lost: Lost,
 }
 
-/// Topic that is part of a report.
+/// Topic (analysis) whose result is a part of the report.
 pub(crate) trait Reported<'a>: Sized + Send + Sync {
     /// Analysis that runs in the first pass over the trace.
     type First: Analysis;
@@ -105,14 +105,14 @@ pub(crate) trait Found {
     fn findings(&self) -> Vec<&Finding>;
 }
 
-/// Section of the page: heading, view and findings of one topic.
+/// Section of the page: heading, tables and findings of one topic.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     /// Sentence that says what the section shows.
     pub(crate) about: &'static str,
-    /// Contents of the section without its findings.
+    /// Contents of the section (tables and figures) without its findings.
     pub(crate) view: View,
     pub(crate) findings: Vec<Finding>,
 }

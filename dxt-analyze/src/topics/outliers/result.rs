@@ -46,7 +46,8 @@ pub struct OperationGroup {
     pub rows: Vec<OutlierRow>,
 }
 
-/// Returns the fence of each group of operations; `None` if the group is too small to judge, or has no operation beyond its fence.
+/// Returns the fence (limit of the box-plot rule) of each group of operations; `None` if the group is too small to judge, or has no
+/// operation beyond its fence.
 #[must_use]
 pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
@@ -60,7 +61,7 @@ pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Ve
     samples.iter().map(fence).collect()
 }
 
-/// Builds a result row per group from its sample and its operations beyond the fence.
+/// Builds a result row per group from its sample and its operations beyond the fence (limit of the box-plot rule).
 #[must_use]
 pub fn operation_groups(
     run: &Run,

@@ -1,4 +1,5 @@
-//! Collects operations beyond a fence. The list of the slowest operations is bounded; counts and times include all operations.
+//! Collects operations beyond a fence (limit of the box-plot rule). The list of the slowest operations is bounded; counts and times include
+//! all operations.
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
@@ -16,10 +17,10 @@ pub struct Fence {
     pub usual: f64,
 }
 
-/// Pass that collects the operations beyond the fences.
+/// Pass that collects the operations beyond the fences (limits of the box-plot rule).
 #[derive(Clone, Debug)]
 pub struct Worst<'a> {
-    /// Fence of each group, indexed by [`crate::shared::groups::group_index`].
+    /// Fence (limit of the box-plot rule) of each group, indexed by [`crate::shared::groups::group_index`].
     pub fences: &'a [Option<Fence>],
     /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
@@ -27,7 +28,7 @@ pub struct Worst<'a> {
     pub keep: usize,
 }
 
-/// Operation beyond the fence; sorts worst first.
+/// Operation beyond the fence (limit of the box-plot rule); sorts worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slow {
     /// Bandwidth in bytes/s, or `u64::MAX` - duration in ns; lower is worse.

@@ -105,7 +105,7 @@ impl Places {
     }
 }
 
-/// State while the calls of one thread are read: sorting buffers and file views.
+/// State while the calls of one thread are read: sorting buffers and MPI file views in force.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) order: ByStart,

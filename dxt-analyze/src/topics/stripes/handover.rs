@@ -14,7 +14,7 @@ const FEWEST: u64 = 16;
 /// Minimum ratio of geometric mean durations (with / without handover) for which the difference is attributed to handovers.
 const LONGER: f64 = 1.5;
 
-/// Totals over the writes of one kind (with or without a lock handover).
+/// Totals over the writes of one kind: with a lock handover (the preceding write came from another node), or without.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     calls: u64,
@@ -41,7 +41,8 @@ impl Kind {
     }
 }
 
-/// Writes of one size class to the contested stripes (partly written by several processes) of a file, with and without a lock handover.
+/// Writes of one size class to the contested stripes (partly written by several processes) of a file, with and without a lock handover
+/// (preceding write from another node).
 #[derive(Clone, Copy, Debug, Default)]
 struct OfSize {
     passed: Kind,

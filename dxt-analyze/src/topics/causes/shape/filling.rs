@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Largest file, bytes, that is left out: its reads fetch the whole file, which is one block.
 const ONE_BLOCK: u64 = 4096;
-/// Largest size octave of reads that complete a block: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of reads that complete a block: below 128 KiB.
 const BLOCK: u8 = 17;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).

@@ -15,7 +15,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Largest size octave of calls for metadata: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of calls for metadata: below 16 KiB.
 const SMALL: u8 = 14;
 /// Fewest ranks that make small calls on the file, for a finding.
 const RANKS: usize = 4;

@@ -12,7 +12,7 @@ use trace_format::op::Layer;
 
 /// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 10;
-/// Largest size octave of metadata reads: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;
 
 /// Returns one claim (finding with its saving), about the file whose repeated HDF5 opens cost most.

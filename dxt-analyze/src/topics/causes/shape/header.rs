@@ -51,8 +51,8 @@ struct Header {
     others: u64,
 }
 
-/// Merges the writes of one size octave that overlap its most frequently written short range. Also returns calls and bytes of the octave's
-/// other writes. `None` if no range is short.
+/// Merges the writes of one size octave (bit length of the bytes) that overlap its most frequently written short range. Also returns calls
+/// and bytes of the octave's other writes. `None` if no range is short.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;

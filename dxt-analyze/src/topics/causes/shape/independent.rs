@@ -11,7 +11,7 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Largest size octave of a small call: below 256 KiB.
+/// Largest size octave (bit length of the bytes) of a small call: below 256 KiB.
 const SMALL: u8 = 18;
 /// Fewest calls on a file per rank, mean over the ranks that make small independent calls, for a finding.
 const CALLS: u64 = 8;

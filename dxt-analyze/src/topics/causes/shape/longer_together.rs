@@ -27,7 +27,8 @@ const GAP: f64 = 1.0;
 const FAST: f64 = 0.1;
 /// Fewest phases (from one synchronization to the next) that are compared.
 const PHASES: usize = 3;
-/// Least part of the phases in which each slow rank spends longer in calls than nearly all others: a single long call is not enough.
+/// Least part of the phases (from one synchronization to the next) in which each slow rank spends longer in calls than nearly all others: a
+/// single long call is not enough.
 const IN_MOST: f64 = 0.6;
 /// Least part of the other ranks that a rank must exceed in a phase to be longer than nearly all.
 const NEARLY_ALL: f64 = 0.9;
@@ -108,7 +109,7 @@ fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     Some(times.split_off(times.len() - found.1).into_iter().map(|(process, _)| process).collect())
 }
 
-/// Time of each process in calls by phase, ns.
+/// Time of each process in calls, ns, by phase (from one synchronization of the ranks to the next).
 #[derive(Debug, Default)]
 struct Phases(BTreeMap<usize, BTreeMap<ProcessId, f64>>);
 
@@ -126,7 +127,7 @@ impl Phases {
         self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the times of all but the slow processes in a phase, ns, ascending.
+    /// Returns the times in calls of all but the slow processes in a phase, ns, ascending.
     fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
         let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
         let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();

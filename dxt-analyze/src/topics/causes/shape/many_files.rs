@@ -30,7 +30,7 @@ const MOST: f64 = 0.8;
 const SLOW_OPEN_NS: f64 = 600_000.0;
 /// Number of small files from which they matter even if opens are fast.
 const VERY_MANY: usize = 1000;
-/// Least part of the time in closes from which the finding is left to the one about slow closes, which is more specific.
+/// Least part of the time in closes from which there is no finding about small files, since the finding about slow closes is more specific.
 const IN_CLOSES: f64 = 0.6;
 /// Least mean duration of closes, ns, for them to count as slow.
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;

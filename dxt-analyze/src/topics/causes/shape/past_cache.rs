@@ -38,7 +38,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     out
 }
 
-/// Returns the mean duration of calls through the page cache, ns, by class and size octave.
+/// Returns the mean duration of calls through the page cache, ns, by class (reads, writes, ...) and size octave (bit length of the bytes).
 fn plain(cube: &Cube<'_>) -> BTreeMap<(Class, u8), f64> {
     let mut of: BTreeMap<(Class, u8), (u64, f64)> = BTreeMap::new();
     let through_cache = |cell: &&Cell| {

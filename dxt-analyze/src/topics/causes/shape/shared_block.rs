@@ -10,7 +10,7 @@ use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest size octave of small reads: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of small reads: below 128 KiB.
 const SMALL: u8 = 17;
 /// Fewest processes that read the block; also at least half of all processes.
 const FEWEST: usize = 8;
@@ -64,7 +64,7 @@ pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-/// Key of reads that may be of one block: file, size octave, and, for longer reads, their byte range.
+/// Key of reads that may be of one block: file, size octave (bit length of the bytes), and, for longer reads, their byte range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
 fn similar(cell: &Cell) -> Option<Common> {

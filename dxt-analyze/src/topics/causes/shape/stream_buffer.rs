@@ -19,7 +19,7 @@ const SMALL: u64 = 64 << 10;
 const MOST: f64 = 0.8;
 /// Least mean duration of calls that fill or flush, as a part of the longest: else a few calls are long for another reason.
 const SIMILAR: f64 = 1.0 / 16.0;
-/// Largest size octave of requests that fit a stream's buffer.
+/// Largest size octave (bit length of the bytes) of requests that fit a C stream's buffer.
 const BUFFERED: u8 = 16;
 
 /// Returns a claim (finding with its saving) about small buffers of C streams for reads and one for writes.

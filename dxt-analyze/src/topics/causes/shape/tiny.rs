@@ -12,7 +12,7 @@ use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest size octave of a tiny request: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
 /// Fewest tiny calls of a process on a file, for them to count.
 const SEVERAL: u64 = 4;

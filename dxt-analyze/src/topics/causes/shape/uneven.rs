@@ -249,7 +249,8 @@ fn lag_ns(cube: &Cube<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
-/// Returns the number of processes alive in each phase: one run may contain several jobs, one after another.
+/// Returns the number of processes alive in each phase (from one synchronization or pause to the next): one run may contain several jobs,
+/// one after another.
 fn alive(cube: &Cube<'_>) -> Vec<u64> {
     let lives: Vec<(u64, u64)> = cube
         .run

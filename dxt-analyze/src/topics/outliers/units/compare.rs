@@ -183,7 +183,7 @@ pub(super) struct Score {
     p: Option<f64>,
 }
 
-/// Result for a unit, in the sort order of the rows.
+/// Result for a unit (outlier, slow only because of slow targets, or usual), in the sort order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
