@@ -32,7 +32,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Creates a claim from a finding and the time saved per cell; other fields get their defaults.
+    /// Creates a claim from a finding and the time saved per cell (group of similar calls of a process); other fields get their defaults.
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {

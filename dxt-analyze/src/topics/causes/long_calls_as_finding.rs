@@ -170,8 +170,8 @@ fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
     Claim::new(Finding::new(code, words.on(lost_on(cube, &tail.savings))), tail.savings.clone())
 }
 
-/// Adds claims about outliers (`tails`) of one process or node to the claim about that slow process or node among `slow`, if there is one;
-/// returns the other `tails`.
+/// Adds claims (findings with their savings) about outliers of one process or node (`tails`) to the claim about that slow process or node
+/// among `slow`, if there is one; returns the other `tails`.
 #[must_use]
 pub(super) fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {

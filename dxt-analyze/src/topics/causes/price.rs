@@ -6,8 +6,8 @@ use crate::findings::{Explains, Saving, Severity};
 use crate::replay::{Savings, Work, saved_alone};
 use crate::shared::ratio::share;
 
-/// Returns the run time saved if the calls of each cell take less time, by `savings` (index of the cell, ns), and ranks wait `waiting_ns`
-/// less.
+/// Returns the run time saved if the calls of each cell (group of similar calls of a process) take less time, by `savings` (index of the
+/// cell, ns), and ranks wait `waiting_ns` less.
 ///
 /// `phases`, `slots`: time of each process in calls, by phase and by time window.
 #[must_use]

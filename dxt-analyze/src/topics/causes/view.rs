@@ -80,7 +80,7 @@ pub struct Causes {
     pub findings: Vec<Finding>,
 }
 
-/// Result of `causes` with its claims and cells, from which the verdict is made.
+/// Result of `causes` with its claims (findings with savings) and cells (groups of similar calls), from which the verdict is made.
 #[derive(Debug)]
 pub struct CausesReport<'a> {
     /// Result of the command `causes`.

@@ -139,7 +139,7 @@ pub struct Outliers {
     pub nothing: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings on slow operations or slow units, and on the trace itself.
+    /// Findings on slow operations or slow units (ranks, nodes, targets or files), and on the trace itself.
     pub findings: Vec<Finding>,
 }
 
@@ -187,7 +187,8 @@ pub fn operation_findings(
     groups.iter().filter_map(finding).collect()
 }
 
-/// Returns findings on slow units; `io_ns` is the time that all processes spent in the compared operations.
+/// Returns findings on slow units (ranks, nodes, targets or files); `io_ns` is the time that all processes spent in the compared
+/// operations.
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     type Says = fn(&words::SlowUnit) -> Words;

@@ -147,7 +147,7 @@ impl LoadOverTime {
         }
     }
 
-    /// Returns the cells of a target's row, one per time bin.
+    /// Returns the bytes and time of a target's row, one cell per time bin.
     #[inline]
     fn of(&mut self, rows: &Rows, target: u32) -> &mut [Cell] {
         let bins = rows.timeline.bins;

@@ -30,7 +30,7 @@ pub struct Row {
 pub struct Axis {
     /// Rows of the grid, from top to bottom.
     pub rows: Vec<Row>,
-    /// Index of each unit's row; `u32::MAX` if the unit is not shown.
+    /// Index of the row of each unit (rank, node, target or file); `u32::MAX` if the unit is not shown.
     pub row_of: Vec<u32>,
     /// Index of the first rank, node, target or file shown.
     pub first: u32,
@@ -41,7 +41,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Returns the row of a unit; `None` if the unit is not shown.
+    /// Returns the row of a unit (rank, node, target or file); `None` if the unit is not shown.
     #[inline]
     #[must_use]
     pub fn row(&self, unit: u32) -> Option<usize> {

@@ -37,7 +37,8 @@ impl Reads {
 /// Kind of calls: file, class (reads, writes, ...), size octave (bit length of the bytes).
 type Kind = (FileId, Class, u8);
 
-/// Returns how long other calls wait for reads of a block, per cell, ns. `block`: indices of the cells with the block's reads.
+/// Returns how long other calls wait for reads of a block, ns by cell (group of similar calls of a process). `block`: indices of the cells
+/// with the block's reads.
 ///
 /// Wait = excess over the median of calls that meet no read of the block, at most the time until the reads that were under way at the
 /// call's begin have ended.

@@ -42,7 +42,7 @@ impl Use {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// True if flushes cause this cell's calls: syncs, small writes and, if chunks are rewritten, all writes.
+    /// True if flushes cause the calls of the cell: syncs, small writes and, if chunks are rewritten, all writes.
     fn changes(&self, cell: &Cell) -> bool {
         cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }

@@ -28,7 +28,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes of one process to one file, by size octave (bit length of the bytes); one entry per cell of the cube.
+/// Writes of one process to one file, by size octave (bit length of the bytes); one entry per cell (process, time window, stream and size).
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {

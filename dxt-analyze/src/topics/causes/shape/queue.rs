@@ -37,7 +37,7 @@ const WAITS: f64 = 0.48;
 /// Largest ratio, either way, of time per completed call to the duration of calls that meet no other, for a target to serve one call after
 /// another.
 const SIMILAR: f64 = 1.35;
-/// Quantile of the cells' shortest calls that is taken as the duration of a call that meets no other.
+/// Quantile of the shortest calls of all cells (groups of similar calls) that is taken as the duration of a call that meets no other.
 const ALONE: f64 = 0.03;
 /// Least part of the time in calls of one size, for these calls to show how targets serve them.
 const MOST: f64 = 0.8;

@@ -75,7 +75,8 @@ const fn own_file(own: Own) -> Option<FileId> {
     }
 }
 
-/// Returns the slow threads' excess time, ns, spread over all cells of their processes: cells do not contain which thread made a call.
+/// Returns the slow threads' excess time, ns, spread over all cells (groups of similar calls) of their processes: cells do not contain
+/// which thread made a call.
 fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
     let of = |cell: &Cell| found.get(&cell.process).filter(|slow| cell.leaf && cell.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();

@@ -61,7 +61,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 impl Uneven {
-    /// Returns the time saved, ns, summed over the process's cells.
+    /// Returns the time saved, ns, summed over all calls of the process.
     fn cost_ns(&self) -> f64 {
         self.savings.iter().map(|(_, ns)| ns).sum()
     }

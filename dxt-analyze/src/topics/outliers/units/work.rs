@@ -18,13 +18,13 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
-/// Value of [`Cell::weight`] for one operation that counts fully on one unit.
+/// Value of [`Cell::weight`] for one operation that counts fully on one unit (rank, node, target or file).
 pub const WHOLE: u64 = 1 << 20;
 
 /// Totals over the operations of one unit (rank, node, file or storage target) in one request size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Number of operations of one unit in one request size class.
+    /// Number of operations of one unit (rank, node, target or file) in one request size class.
     pub operations: u64,
     /// Bytes that the operations transferred.
     pub bytes: u64,
@@ -82,13 +82,13 @@ pub fn size_class(length: u64) -> u8 {
     (u64::BITS - length.leading_zeros()) as u8
 }
 
-/// Totals of one unit by request size class, smallest sizes first.
+/// Totals of one unit (rank, node, target or file) by request size class, smallest sizes first.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
-/// Totals by (group of operations, time window), then by key of the unit.
+/// Totals by (group of operations, time window), then by key of the unit (rank, node, target or file).
 pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
 
-/// Key of totals: group index, time window, unit key, request size class.
+/// Key of totals: group index, time window, key of the unit (rank, node, target or file), request size class.
 type Key = (u32, u32, u64, u8);
 
 /// Pass over the segments that adds up totals by unit (rank, node, file or storage target).
@@ -104,7 +104,7 @@ pub struct Work<'a> {
     pub windows: &'a Windows,
 }
 
-/// Totals by group, time window, unit and request size class.
+/// Totals by group of operations, time window, unit (rank, node, target or file) and request size class.
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
