@@ -8,7 +8,7 @@ use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Section of the HTML report with the causes of slow I/O: the analyses of both passes over the trace. Implements [`Reported`].
+/// Causes of slow I/O as a part of the report: the analyses of both passes over the trace. Implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: ReadsFirst,

@@ -111,7 +111,7 @@ impl Begun {
 
 type Moment = Vec<Begun>;
 
-/// Counts per group of targets, by index of the file in [`Aliasing`] and number of the time window.
+/// Counts of requests and processes per group of targets, by index of the file in [`Aliasing`] and number of the time window.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
 
 impl<'a> Aliasing<'a> {
@@ -310,7 +310,7 @@ pub struct Found {
     pub together: BTreeMap<u32, f64>,
 }
 
-/// A file whose requests hit one target after another.
+/// A file with stripe aliasing: its requests hit one target after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
     /// File, as an index into [`Run::files`].

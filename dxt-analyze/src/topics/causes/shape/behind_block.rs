@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Fewest calls that begin while no read of the block is under way, for their median to count as the usual duration.
 const FEWEST: f64 = 8.0;
 
-/// Reads of the block in order of begin: begin, and latest end among this read and those before, ns since the job's start.
+/// Reads of the block in order of begin, each as (begin, latest end of this read and of all reads before), ns since the job's start.
 struct Reads(Vec<(u64, u64)>);
 
 impl Reads {

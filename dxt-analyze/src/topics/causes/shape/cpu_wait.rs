@@ -10,7 +10,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeSet;
 
-/// Waits of several processes. Times in ns, summed over threads.
+/// Waits of several processes for a processor. Times in ns, summed over threads.
 #[derive(Default)]
 struct Waits {
     processes: u64,

@@ -21,8 +21,8 @@ const FEWEST: u64 = 4;
 /// Largest mean interval between failed queries by which a single wait shows polling, ns.
 const SELDOM_NS: u64 = 1_000_000_000;
 
-/// Returns one claim (finding with its saving) about all late finds. Leaves out waits during which the process makes other calls, as it
-/// then does other work.
+/// Returns one claim (finding with its saving) about all files that processes find late. Leaves out waits during which the process makes
+/// other calls, as it then does other work.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if cube.found.is_empty() {

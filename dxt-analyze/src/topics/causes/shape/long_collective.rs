@@ -17,7 +17,7 @@ struct Held {
     /// File of the collective call, as an index into [`crate::model::Run::files`].
     file: FileId,
     ranks: usize,
-    /// Median begin over ranks, ns since the job's start.
+    /// Begin of the call, median over ranks, ns since the job's start.
     at: u64,
     took_ns: f64,
     usual_ns: f64,

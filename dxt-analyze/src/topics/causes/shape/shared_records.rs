@@ -80,7 +80,7 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
     by.values().copied().fold(0.0, f64::max)
 }
 
-/// Returns one claim (finding with its saving) per file: the others wait for the slowest rank.
+/// Returns one claim (finding with its saving) per file on which one rank takes far longer: the others wait for it.
 #[must_use]
 pub fn claims(run: &Run) -> Vec<Claim> {
     apart(run).iter().map(|apart| claim(run, apart)).collect()

@@ -11,7 +11,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest ranks that take part in a synchronization point.
+/// Fewest ranks that take part in a synchronization point for it to be examined.
 const FEWEST_RANKS: usize = 3;
 /// Fewest synchronization points at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
@@ -69,7 +69,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
 /// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, at which the straggler may only be waiting for
 /// that rank's messages.
 const SIMILAR: f64 = 0.7;
-/// Largest wait of a rank that arrives last: its wait above the least wait, as a part of the mean wait above the least.
+/// Largest wait of a rank that counts as arriving last: (its wait - least wait) / (mean wait - least wait), over the ranks at the
+/// synchronization point.
 const LITTLE: f64 = 0.5;
 
 /// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns.

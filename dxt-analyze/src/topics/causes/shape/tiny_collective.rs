@@ -13,7 +13,7 @@ use trace_format::op::Layer;
 
 /// Most bytes per collective call, over all ranks.
 const FEW_BYTES: u64 = 64 << 10;
-/// Largest size octave (bit length of the bytes) of the system calls inside such a collective call: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of the system calls inside a collective call of few bytes: below 128 KiB.
 const SMALL: u8 = 17;
 /// Fewest collective calls of each rank on a file for a finding.
 const CALLS: u64 = 16;

@@ -25,7 +25,7 @@ const ALL: f64 = 0.95;
 struct Uneven {
     share: words::Share,
     most: ProcessId,
-    /// All processes with about as many bytes as `most`, including it.
+    /// All processes with about as many bytes as `most` (the process with most bytes), including it.
     like: Vec<ProcessId>,
     /// Time saved if all processes moved the same bytes, ns by cell (group of similar calls).
     savings: Savings,
@@ -236,7 +236,7 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if this amount's share in the bytes of `all` is at least [`EXPLAINED`] of its share in the time.
+    /// True if the share of these calls in the bytes of `all` is at least [`EXPLAINED`] of their share in the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
