@@ -12,7 +12,7 @@ use crate::shared::totals::StreamTotal;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of rows in lists of analyses that only provide findings for no page; equals the page's default.
+/// Maximum number of rows in lists if only findings are computed and no page is made; equals the page's default.
 pub(crate) const TOP: usize = 50;
 
 /// Options of a report.
@@ -20,7 +20,7 @@ pub(crate) const TOP: usize = 50;
 pub(crate) struct Options {
     /// File with stripe layouts (`--layout`).
     pub(crate) layout: Option<PathBuf>,
-    /// Maximum number of rows in lists.
+    /// Maximum number of rows in lists of the report.
     pub(crate) top: usize,
     /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
@@ -70,11 +70,11 @@ pub(crate) struct Sums {
     pub(crate) lost: Lost,
 }
 
-/// Topic that is part of a report.
+/// Topic (analysis) whose result is a part of the report.
 pub(crate) trait Reported<'a>: Sized + Send + Sync {
     /// Analysis that runs in the first pass over the trace.
     type First: Analysis;
-    /// Result of the first pass.
+    /// Result of the topic's analysis in the first pass over the trace.
     type Read: Send;
     /// Analysis that runs in the second pass over the trace; [`crate::scan::Nothing`] if the topic never needs a second pass.
     type Second<'b>: Analysis<Partial = Self::More>
@@ -103,14 +103,14 @@ pub(crate) trait Found {
     fn findings(&self) -> Vec<&Finding>;
 }
 
-/// Section of the page: heading, view and findings of one topic.
+/// Section of the page: heading, tables and findings of one topic.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// Sentence that describes the section.
+    /// Sentence that says what the section shows.
     pub(crate) about: &'static str,
-    /// Contents of the section without its findings.
+    /// Contents of the section (tables and figures) without its findings.
     pub(crate) view: View,
     pub(crate) findings: Vec<Finding>,
 }

@@ -8,7 +8,8 @@ use crate::shared::completeness::Completeness;
 pub trait Outcome: crate::render::Report {
     /// Returns the findings in the result.
     fn findings(&self) -> &[Finding];
-    /// Returns the completeness of the analysed run, or of the compared runs. Empty for results on many runs, which override [`Self::complete`].
+    /// Returns the completeness of the analysed run, or of the compared runs. Empty for results on many runs, which override
+    /// [`Self::complete`].
     fn missing(&self) -> Vec<&Completeness> {
         Vec::new()
     }
@@ -83,7 +84,7 @@ macro_rules! topics {
             Reading, Partials { totals, $($topic),+ }
         );
 
-        /// Results of all topics for one run.
+        /// Results of all topics (analyses) for one run.
         #[derive(Debug)]
         pub(crate) struct Whole<'a> {
             pub(crate) sums: Sums,

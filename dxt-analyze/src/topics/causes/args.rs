@@ -6,18 +6,18 @@ use std::path::PathBuf;
 /// `causes` on the command line.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `causes`
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Options of the analysis
+/// Options of `causes`
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
     /// Stripe layouts of files, for storage targets: see docs/layouts.md

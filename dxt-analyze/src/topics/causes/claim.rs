@@ -18,8 +18,8 @@ pub struct Claim {
     pub waiting_ns: f64,
     /// Time explained in MPI-IO and HDF5 calls, without the system calls inside them, ns, summed over processes.
     pub outside_ns: f64,
-    /// True if this finding explains why calls are long; false if it describes only how calls are made, as other findings with the same
-    /// code do.
+    /// True if the finding explains why its calls are long; false if it only describes how they are made. (A code can have findings of both
+    /// kinds.)
     pub says_why: bool,
     /// True if the cause is load: calls wait for each other at storage targets.
     pub is_load: bool,
@@ -27,12 +27,12 @@ pub struct Claim {
     pub range: Option<(f64, f64)>,
     /// Upper bound of the finding's severity: `Warn` if the program may need the calls.
     pub at_most: Severity,
-    /// Severity and saving of the finding if no other is fixed before, once known.
+    /// Severity and saving of the finding if only its cause were fixed; `None` until they are computed.
     pub alone: Option<(Severity, Option<Saving>)>,
 }
 
 impl Claim {
-    /// Creates a claim from a finding and the time saved per cell; other fields get their defaults.
+    /// Creates a claim from a finding and the time saved per cell (group of similar calls of a process); other fields get their defaults.
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Claim {
         }
     }
 
-    /// Creates a claim whose sentence names the file with most of the time saved.
+    /// Creates a claim (finding with its saving) whose sentence names the file with most of the time saved.
     pub(super) fn on_files(
         cube: &Cube<'_>,
         code: Code,
@@ -60,7 +60,7 @@ impl Claim {
     }
 }
 
-/// Returns the file with most of the time saved, and its share, %.
+/// Returns the file with most of the time saved, and its share of that time, %; `None` if `savings` has no file.
 pub(super) fn lost_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> Option<LostOn> {
     let mut by: std::collections::BTreeMap<FileId, f64> = std::collections::BTreeMap::new();
     for (index, ns) in savings {

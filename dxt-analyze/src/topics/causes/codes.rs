@@ -1,4 +1,4 @@
-//! Codes of the findings of this topic, and their `explain` texts. Slow units have the codes of `outliers`.
+//! Codes of the findings of this topic, and their `explain` texts. Slow units (ranks, nodes, targets, ...) have the codes of `outliers`.
 
 use crate::findings::codes;
 

@@ -8,7 +8,7 @@ use crate::scan::Analysis;
 use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 
-/// Both passes of `causes` within a report. See [`Reported`].
+/// Causes of slow I/O as a part of the report: the analyses of both passes over the trace. Implements [`Reported`].
 pub(crate) struct InReport<'a> {
     job: &'a Job<'a>,
     first: ReadsFirst,

@@ -1,4 +1,5 @@
-//! Outliers (calls far longer than their peers) as findings: a stall, those of one process, of most processes at once, or of no unit in particular.
+//! Makes findings of outliers (calls far longer than their peers): a single stalled call, or outliers of one process, of most processes at
+//! once, or of no unit (rank, node, storage target) in particular.
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
@@ -13,7 +14,8 @@ use crate::sum::Sum;
 use crate::words::calls::{self as words, Call, Where};
 use std::collections::BTreeSet;
 
-/// Makes claims of a tail, or of its calls separately.
+/// Makes one claim (finding with its saving) about all outliers of a class of calls (`tail`), or, for stalled calls, one about each group
+/// of them that stalled at the same time.
 #[must_use]
 pub(super) fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
     let on_targets = || cube.cells.iter().any(|cell| cell.leaf && !cell.targets.is_empty());
@@ -36,7 +38,7 @@ pub(super) fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Makes a claim about first calls of processes or of bursts.
+/// Makes a claim (finding with its saving) about outliers that are the first call of a process or of a burst of calls.
 fn first_calls(cube: &Cube<'_>, tail: &Tail, first: &FirstCalls) -> Claim {
     let (processes, of) = first.processes;
     let words = words::first_calls(&words::FirstCalls {
@@ -54,7 +56,8 @@ fn first_calls(cube: &Cube<'_>, tail: &Tail, first: &FirstCalls) -> Claim {
     Claim { at_most: Severity::Warn, ..Claim::new(found, tail.savings.clone()) }
 }
 
-/// Makes a claim about stalls in a row: storage was slow for a while, in which the program rarely made calls.
+/// Makes a claim (finding with its saving) about consecutive stalled calls, given as indices of cells (`row`): storage was slow for a
+/// while, in which the program rarely made calls.
 fn in_a_row(cube: &Cube<'_>, tail: &Tail, row: &[u32]) -> Option<Claim> {
     let stalls: Vec<&Cell> = row.iter().filter_map(|at| cube.cells.get(*at as usize)).collect();
     let span_ns = (span(stalls.first()?)?.0, span(stalls.last()?)?.1);
@@ -73,7 +76,7 @@ fn in_a_row(cube: &Cube<'_>, tail: &Tail, row: &[u32]) -> Option<Claim> {
     Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.savings.clone()))
 }
 
-/// Makes a claim about a stalled call or several at once.
+/// Makes a claim (finding with its saving) about one stalled call, or about several that stalled at the same time.
 fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
     let less = |cell: &Cell| (cell.sums.longest_ns as f64 - cell.usual_ns).max(0.0);
     let longest = group.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.sums.longest_ns);
@@ -94,7 +97,8 @@ fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
     Claim::new(found, savings)
 }
 
-/// Makes a claim about outliers on no unit in particular; the longest is only an example.
+/// Makes a claim (finding with its saving) about outliers on no unit (rank, node, storage target) in particular; its sentence names the
+/// longest only as an example.
 fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),
@@ -108,7 +112,7 @@ fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
     Claim::new(found, tail.savings.clone())
 }
 
-/// Facts about a tail on no process or node in particular.
+/// Returns the fields of a finding about the outliers `tail`, which are on no process or node in particular.
 fn facts(tail: &Tail) -> About {
     About {
         calls: Some(tail.far),
@@ -118,7 +122,8 @@ fn facts(tail: &Tail) -> About {
     }
 }
 
-/// Makes a claim about repeated outliers of most processes at the same time.
+/// Makes a claim (finding with its saving) about moments, repeated over the run, at which calls of most processes take far longer than
+/// their peers.
 fn stands_still(cube: &Cube<'_>, still: &StandStill) -> Claim {
     let lengths: Vec<u64> = still.spans.iter().map(|(from, until)| until - from).collect();
     let mean = lengths.iter().copied().sum::<Sum>().get() / lengths.len().max(1) as u64;
@@ -142,7 +147,7 @@ fn stands_still(cube: &Cube<'_>, still: &StandStill) -> Claim {
     Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.savings.clone())
 }
 
-/// Makes a claim about outliers that are nearly all on one process or node.
+/// Makes a claim (finding with its saving) about outliers that are nearly all on one process or node.
 fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
     let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
     let (unit, about) = named(cube, unit);
@@ -165,7 +170,8 @@ fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
     Claim::new(Finding::new(code, words.on(lost_on(cube, &tail.savings))), tail.savings.clone())
 }
 
-/// Adds outliers of a process or node to its claim among `slow`, if there is one; returns the other tails.
+/// Adds claims (findings with their savings) about outliers of one process or node (`tails`) to the claim about that slow process or node
+/// among `slow`, if there is one; returns the other `tails`.
 #[must_use]
 pub(super) fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {
@@ -187,7 +193,7 @@ fn longest(cube: &Cube<'_>, tail: &Tail) -> Option<Call> {
     cube.cells.get(tail.longest as usize).map(|cell| call(cube, cell).0)
 }
 
-/// Returns the longest call of a cell, for sentences, and as a finding's subject.
+/// Returns the longest call of a cell (calls of one process, time window, stream and size), for sentences, and as a finding's subject.
 fn call(cube: &Cube<'_>, cell: &Cell) -> (Call, About) {
     let run = cube.run;
     let file = run.file_name(cell.file).to_owned();

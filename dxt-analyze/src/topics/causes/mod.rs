@@ -7,7 +7,8 @@
 //! * [`shape`]: findings about how the program does its I/O, one per module.
 //! * [`crate::replay`]: the job's run time with savings applied.
 //! * [`claim`]: a finding and the calls that it explains; [`price`]: its saving; [`named`]: names of units; [`slow_as_finding`],
-//!   [`long_calls_as_finding`]: findings of slow units and of outliers; [`result`], [`view`]: all findings, and their output; [`codes`]; [`args`].
+//!   [`long_calls_as_finding`]: findings of slow units and of outliers; [`result`], [`view`]: all findings, and their output; [`codes`];
+//!   [`args`].
 
 pub mod args;
 pub mod claim;

@@ -6,7 +6,7 @@ use crate::findings::About;
 use crate::words::units::Subject;
 use std::collections::BTreeSet;
 
-/// Returns a unit as the subject of a sentence, and as the fields of a finding that name it.
+/// Returns a unit (rank, node, target, ...) as the subject of a sentence, and as the fields of a finding that name it.
 pub(super) fn named(cube: &Cube<'_>, unit: Unit) -> (Subject, About) {
     let (run, slots) = (cube.run, &cube.slots);
     let on_file = |name: &str| About { file: Some(name.to_owned()), ..About::default() };

@@ -6,10 +6,10 @@ use crate::findings::{Explains, Saving, Severity};
 use crate::replay::{Savings, Work, saved_alone};
 use crate::shared::ratio::share;
 
-/// Returns the run time saved if the calls of each cell take less time, by `savings` (index of the cell, ns), and ranks wait `waiting_ns`
-/// less.
+/// Returns the run time saved if the calls of each cell (group of similar calls of a process) take less time, by `savings` (index of the
+/// cell, ns), and ranks wait `waiting_ns` less.
 ///
-/// `phases`, `slots`: work by phase and by time window.
+/// `phases`, `slots`: time of each process in calls, by phase and by time window.
 #[must_use]
 pub fn saving(cube: &Cube<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64)], waiting_ns: f64) -> Saving {
     let counts =
@@ -41,7 +41,7 @@ fn explained(cube: &Cube<'_>, ns: f64, outside_ns: f64) -> Explains {
     Explains { time_ns: ns, millionths: (share(ns, all) * 1e6).round() as u64 }
 }
 
-/// Sets the saving and severity of a claim's finding (`phases`, `slots`: work by phase and by time window).
+/// Sets the saving and severity of a claim's finding. `phases`, `slots`: time of each process in calls, by phase and by time window.
 pub fn price(cube: &Cube<'_>, phases: &Work, slots: &Work, claim: &mut Claim) {
     let mut saving = saving(cube, phases, slots, &claim.savings, claim.waiting_ns);
     if claim.outside_ns > 0.0 {

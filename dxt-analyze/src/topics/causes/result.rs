@@ -1,4 +1,4 @@
-//! Findings about slow units, outliers and shapes of I/O, with their saving.
+//! Findings about slow units (ranks, nodes, targets, ...), outliers and shapes of I/O, with their saving.
 
 use super::claim::Claim;
 use super::long_calls_as_finding::{joined_with_slow, of_tail};
@@ -51,8 +51,8 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     out
 }
 
-/// Removes savings that `contrasts` (claims about slow units and outliers) explain from claims about syncs and metadata: with fewer syncs
-/// there would be fewer outliers, but the outliers have findings of their own.
+/// Removes savings that `contrasts` (claims about slow ranks, nodes or targets, and outliers) explain from claims about syncs and metadata:
+/// with fewer syncs there would be fewer outliers, but the outliers have findings of their own.
 fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {
@@ -68,7 +68,8 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     shapes
 }
 
-/// Limits the claim of storage targets to the time that they are busy longer than others: otherwise nobody waits for them.
+/// Limits the savings of a claim (finding) about slow storage targets to the time for which the targets are busy longer than others: ranks
+/// wait for a target no longer than that.
 fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Effect, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };

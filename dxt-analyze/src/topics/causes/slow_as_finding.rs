@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Least part of a class's saving in one metadata operation for the finding to name that operation.
 const ONE_OPERATION: f64 = 0.8;
 
-/// Makes a finding of a slow unit, with the calls that it explains.
+/// Makes a finding of a slow unit (rank, node, target, time window or file), with the calls that it explains.
 pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let run = cube.run;
     let (unit, mut about) = named(cube, slow.unit);
@@ -66,14 +66,14 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
 }
 
-/// Returns the slowdown of a class of calls.
+/// Returns by how much a class of calls of the slow unit (rank, node, target, ...) is slower than its peers.
 fn of_class(cube: &Cube<'_>, slow: &Effect, (class, odd, among, calls): &By) -> SlowCalls {
     let times = odd.above.exp();
     let (score, p) = (odd.score, odd.p);
     SlowCalls { class: *class, op: operation(cube, slow, *class), times, calls: *calls, score, p, among: *among }
 }
 
-/// Returns the sole users of a unit for the sentence, and the first of them as fields of the finding.
+/// Returns the sole users of a slow file or storage target for the sentence, and the first of them as fields of the finding.
 fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     let users = |theirs: &[ProcessId]| {
         let (first, about) = named(cube, Unit::Process(theirs.first().copied().unwrap_or(ProcessId::NONE)));
@@ -95,7 +95,7 @@ fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Returns the smallest load of the slow targets, relative to other targets; 0 if a unit is no target.
+/// Returns the smallest load of the slow targets, relative to other targets; 0 if the slow unit is no target.
 pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(cube, &classes);
@@ -128,7 +128,7 @@ fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
     with.into_iter().collect()
 }
 
-/// Returns the operation of nearly all slow calls of a class, if these are metadata calls.
+/// Returns the operation of nearly all slow calls of a class; `None` if they are of several operations, or no metadata calls.
 fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {

@@ -20,7 +20,7 @@ const AS_FAR: f64 = 0.5;
 pub(super) enum SoleUser {
     /// These processes are slow, not their files.
     Theirs(Vec<ProcessId>),
-    /// Either this process or its file is slow.
+    /// Either this process or the file that only it uses is slow.
     Either(ProcessId),
     /// Either this process or its storage target (the second field) is slow.
     EitherOnTarget(ProcessId, u32),
@@ -59,7 +59,8 @@ pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     }
 }
 
-/// Returns the process that alone has calls of the slow classes on a storage target, and on no other target.
+/// Returns the process that alone has calls of the slow classes on a storage target, and on no other target; `None` if there is no such
+/// process.
 fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     let is = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let all = || cube.cells.iter().filter(is);
@@ -77,7 +78,7 @@ fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
-/// True if the process makes enough such calls on another file.
+/// True if the process makes at least [`FEWEST`] calls of the slow classes, of the same sizes, on other files than `file`.
 fn has_others(cube: &Cube<'_>, slow: &Effect, file: FileId, process: ProcessId) -> bool {
     let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);

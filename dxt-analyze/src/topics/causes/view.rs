@@ -44,9 +44,9 @@ impl ReadsFirst {
 /// Result of the first pass: division of the run into time windows, usual durations, and what waits and polls show.
 #[derive(Debug)]
 pub struct Frame {
-    /// Time windows.
+    /// Time windows into which the run is divided.
     pub slots: crate::cube::reading::slots::Slots,
-    /// Usual duration, ns, by kind of calls.
+    /// Usual duration of calls, ns, by kind of calls (operation, open flags and size).
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// Gaps before collective calls, by operation and file: time since each rank's previous collective call, ns.
     pub gaps: Vec<phases::Gaps>,
@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// Result of `causes`.
+/// Result of `causes`: run time, phases and findings.
 #[derive(Debug, Serialize)]
 pub struct Causes {
     /// Run time from the job's start to the last process's end, ns.
@@ -74,16 +74,16 @@ pub struct Causes {
     pub phases: usize,
     /// True if phases end at synchronization points of all ranks; else at pauses without I/O.
     pub ranks_met: bool,
-    /// Parts of the trace that are missing.
+    /// Parts of the trace that are missing, with reasons.
     pub missing: Completeness,
     /// Findings, largest saving first.
     pub findings: Vec<Finding>,
 }
 
-/// Result of `causes` with its claims and cells, from which the verdict is made.
+/// Result of `causes` with its claims (findings with savings) and cells (groups of similar calls), from which the verdict is made.
 #[derive(Debug)]
 pub struct CausesReport<'a> {
-    /// Result of the command.
+    /// Result of the command `causes`.
     pub result: Causes,
     /// Claims: findings with the calls that each explains.
     pub claims: Vec<Claim>,

@@ -18,7 +18,7 @@ pub struct Forms {
     pub independent: Calls,
     /// Nonblocking and split calls, which return before the bytes have moved; also included in `collective` or `independent`.
     pub nonblocking: Calls,
-    /// Independent calls per file.
+    /// Independent calls (made by single ranks) per file.
     pub independent_files: BTreeMap<FileId, Calls>,
 }
 
@@ -54,7 +54,7 @@ pub struct CallSums {
     pub metadata: Calls,
     /// Failed opens made by the program itself.
     pub failed_opens: Calls,
-    /// Number of failed opens per file.
+    /// Number of failed opens made by the program itself, per file.
     pub failed_files: BTreeMap<FileId, u64>,
     /// Successful opens made by the program itself, directories excluded.
     pub opens: Calls,
@@ -72,7 +72,7 @@ fn calls(counters: &Counters) -> Calls {
     Calls { count: counters.segments, bytes: counters.bytes, time_ns: counters.duration }
 }
 
-/// Sums up the totals of streams; `totals` must be grouped by process.
+/// Sums up the totals of streams (calls of one operation and caller on one file); `totals` must be grouped by process.
 #[must_use]
 pub fn sum(run: &Run, totals: &[StreamTotal]) -> CallSums {
     let mut out = CallSums::default();

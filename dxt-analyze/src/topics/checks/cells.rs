@@ -11,14 +11,14 @@ pub const CELL_BYTES: u64 = 1 << 20;
 /// Maximum number of cells per process and file: reads beyond 4 TiB of a file are omitted.
 const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
-/// Reads of one cell by all processes.
+/// Reads of one cell (file region of fixed size) by all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
     /// Number of processes that read from the cell.
     readers: u32,
     /// Bytes read from the cell, summed over processes; each process counts every byte once.
     bytes: u64,
-    /// Lowest offset that any process read.
+    /// Lowest file offset that any process read in the cell.
     first: u64,
     /// Highest offset that any process read + 1.
     behind: u64,
@@ -89,7 +89,7 @@ impl Cells {
         }
     }
 
-    /// Adds the cells that other processes read.
+    /// Adds the cells (file regions with their readers) that another thread of the analyzer collected.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }

@@ -34,12 +34,13 @@ impl PutOff {
         Some(Self { length, there, came: Vec::new() })
     }
 
-    /// Returns the number of deferred blocks.
+    /// Returns the number of blocks whose insertion is deferred.
     pub(super) fn len(&self) -> usize {
         self.came.len()
     }
 
-    /// Adds a range, and returns how many of its bytes were already in the set; `None`, without adding the range, if it is not exactly one block.
+    /// Adds a range, and returns how many of its bytes were already in the set; `None`, without adding the range, if it is not exactly one
+    /// block.
     #[inline]
     pub(super) fn add(&mut self, start: u64, end: u64, time: u64) -> Option<u64> {
         if end - start != self.length || !start.is_multiple_of(self.length) {

@@ -87,7 +87,8 @@ const BITS: usize = u64::BITS as usize;
 #[derive(Clone, Debug, Default)]
 struct Seen {
     bits: Vec<u64>,
-    /// Number of processes active before per window, as differences: count of the window minus count of the window before.
+    /// Number of processes active per window, of those completed before the current one. Stored as differences: count of the window minus
+    /// count of the window before.
     changes: Vec<i32>,
 }
 
@@ -182,8 +183,9 @@ impl Timeline {
         ((time.saturating_sub(self.from) / self.width) as usize).min(SLOTS - 1)
     }
 
-    /// Adds calls of a stream. `metadata`: true for metadata calls; `storage`: true for calls that reach storage. Only calls over more than
-    /// two windows take a branch: a branch on "ends in the window where it began" would be unpredictable.
+    /// Adds calls of a stream (one operation, file and caller). `metadata`: true for metadata calls; `storage`: true for calls that reach
+    /// storage. Only calls over more than two windows take a branch: a branch on "ends in the window where it began" would be
+    /// unpredictable.
     fn calls(&self, partial: &mut Slots, calls: Stretch<'_>, shift: u64, (metadata, storage): (bool, bool)) {
         if metadata {
             partial.metadata.resize(SLOTS, 0);

@@ -1,4 +1,4 @@
-//! Result of `checks` in the HTML report.
+//! Result of `checks` as a section of the HTML report.
 
 use super::gaps::Timeline;
 use super::view::{ChecksReport, checks_from};

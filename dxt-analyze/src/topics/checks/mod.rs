@@ -1,7 +1,8 @@
 //! Checks: rules of thumb about a job's I/O, and facts that only single recorded calls prove. All checks share one pass over the trace in
 //! call order. `docs/checks.md` lists them beside Drishti's.
 //!
-//! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its state.
+//! * `walk`, `roles`, `walked_file`, `ranges`, `deferred_inserts`, `runs`, `cells`, `writers`, `sums`: the pass in call order and its
+//!   state.
 //! * `gaps`: number of active processes over time.
 //! * `calls`, `file_calls`, `counted`: totals of calls, from counters.
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the checks' verdicts.
@@ -68,9 +69,10 @@ pub struct Measured<'a> {
     pub common: FxHashMap<FileId, Common>,
     /// Byte ranges that each process wrote in shared files.
     pub writers: Writers,
-    /// Gaps without I/O and other phases of the job.
+    /// Phases of the job: gaps without I/O, activity, and the peak of metadata calls.
     pub phases: Phases,
-    /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by default).
+    /// Number of accesses whose memory buffer address is known, and how many of the addresses are no multiple of the alignment (8 bytes by
+    /// default).
     pub memory: (u64, u64),
 }
 
@@ -93,7 +95,7 @@ impl Measured<'_> {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Returns a finding that costs `ns` ns, with further facts.
+    /// Returns a finding with the further facts `about`; its severity follows from its cost, `ns` ns in calls.
     fn costly(&self, code: Code, words: Words, about: About, ns: u64) -> Finding {
         let about = About { time_ns: Some(ns), ..about };
         Finding { severity: self.severity(ns), cost_ns: Some(ns), ..Finding::new(code, words).with(about) }

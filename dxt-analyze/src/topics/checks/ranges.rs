@@ -8,7 +8,8 @@ use super::strided_ranges::Comb;
 use crate::scan::Stretch;
 use std::ops::RangeInclusive;
 
-/// Set of bytes as disjoint ranges that do not touch. Runs do not interleave: no run has a range between two ranges of another run.
+/// Set of bytes as disjoint ranges that do not touch. They are stored as runs (equally spaced ranges of equal length); no run has a range
+/// between two ranges of another run.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
@@ -16,7 +17,8 @@ pub struct Ranges {
     newest: u64,
     /// Number of bytes in ranges that were forgotten to limit memory.
     forgotten_bytes: u64,
-    /// Randomness score, at least 0: number of runs created by inserts, minus number of inserts that continued a run.
+    /// Randomness score, at least 0: number of runs (strided sequences of ranges) created by inserts, minus number of inserts that
+    /// continued a run.
     apart: usize,
     /// Inserts that are deferred because `apart` reached [`AT_RANDOM`] and not in `runs` yet.
     put_off: Option<Box<PutOff>>,
@@ -28,7 +30,7 @@ pub struct Ranges {
 const AT_RANDOM: usize = 64;
 
 impl Ranges {
-    /// Returns an upper bound of the number of stored runs, the measure of memory use.
+    /// Returns an upper bound of the number of stored runs (strided sequences of ranges), the measure of memory use.
     #[must_use]
     pub fn len(&self) -> usize {
         // A deferred range may split a run in which it falls between two ranges: three runs instead of one.
@@ -164,14 +166,15 @@ impl Ranges {
         taken
     }
 
-    /// Adds a range that touches no other range, behind the run at `place`.
+    /// Adds the range or ranges of `run`, which begin at `start` and touch no other, behind the entry at `place`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one strided pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one
+    /// strided pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -181,7 +184,8 @@ impl Ranges {
         }
     }
 
-    /// Adds a range that `run` may touch: `run` begins at or before `end`, and ends at or after `start`.
+    /// Adds the range `start..end`, which `run` (the entry at `place`, with first byte `first`) may touch: `run` begins at or before `end`,
+    /// and ends at or after `start`. Returns how many of its bytes were already in the set.
     fn insert_near(&mut self, place: Position, first: u64, run: Comb, start: u64, end: u64, time: u64) -> u64 {
         let (from, behind) = run.touching(first, start, end);
         let begins = first + from * run.stride;
@@ -211,7 +215,7 @@ impl Ranges {
         self.insert_among(start, end, time)
     }
 
-    /// Adds a range, and merges it with all ranges that it touches.
+    /// Adds a range, and merges it with all ranges that it touches. Returns how many of its bytes were already in the set.
     fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
         while let Some((place, first, run)) = self.last_reaching(end, start) {
@@ -234,7 +238,8 @@ impl Ranges {
         known
     }
 
-    /// Returns the last run that begins at or before `last` and ends at or after `start`; `None` if no run does.
+    /// Returns the last run (strided sequence of ranges) that begins at or before `last` and ends at or after `start`; `None` if no run
+    /// does.
     fn last_reaching(&self, last: u64, start: u64) -> Option<(Position, u64, Comb)> {
         let place = self.runs.floor(last)?;
         let (first, run) = self.runs.get(place)?;
@@ -258,7 +263,7 @@ impl Ranges {
         Some(before)
     }
 
-    /// Returns how many bytes of `start..end` are in runs whose latest access was not after time `until`.
+    /// Returns how many bytes of `start..end` are in runs (strided sequences of ranges) whose latest access was not after time `until`.
     #[must_use]
     pub fn overlap(&mut self, start: u64, end: u64, until: u64) -> u64 {
         self.sort_in();
@@ -305,7 +310,7 @@ impl Ranges {
         self.put_off = None;
     }
 
-    /// Forgets half of the runs: those with the fewest bytes, and of equal runs those at lower offsets.
+    /// Forgets half of the runs (strided sequences of ranges): those with the fewest bytes, and of equal runs those at lower offsets.
     pub fn forget_half(&mut self) {
         self.sort_in();
         let mut all: Vec<(u64, u64)> = self.runs.iter().map(|(first, run)| (run.bytes(), first)).collect();

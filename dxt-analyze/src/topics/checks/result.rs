@@ -82,7 +82,8 @@ pub struct Checks {
     pub checks: Vec<Checked>,
     /// Longest periods in which no process was in an I/O call.
     pub gaps: Vec<Gap>,
-    /// Sampling factor of redundant reads: one file region of fixed size (cell) in this many was tracked. Above 1, redundant reads are estimates.
+    /// Sampling factor of redundant reads: one file region of fixed size (cell) in this many was tracked. Above 1, redundant reads are
+    /// estimates.
     pub cells_followed_one_in: u64,
     /// Number of bytes whose accesses were forgotten to limit memory. If above 0, bytes reread, read back or overwritten are lower bounds.
     pub forgotten_bytes: u64,

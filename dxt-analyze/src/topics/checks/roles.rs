@@ -1,4 +1,4 @@
-//! Roles of streams in the pass in call order: effects of a stream's calls on the checks.
+//! Roles of streams (calls of one operation and caller on one file) in the pass in call order: effects of their calls on the checks.
 
 use crate::model::{Run, Stream};
 use trace_format::op::{Layer, OpClass, OpMode};
@@ -10,11 +10,11 @@ pub(super) enum Caller {
     Write,
     CollectiveRead,
     CollectiveWrite,
-    /// Call whose inner reads cannot be attributed to a single call.
+    /// Nonblocking, split or other call: system reads inside it cannot be attributed to a single call.
     Other,
 }
 
-/// Effect of a stream's calls on the checks.
+/// Effect of the calls of a stream (one operation, file and caller) on the checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Role {
     None,
@@ -22,11 +22,11 @@ pub(super) enum Role {
         writes: bool,
         requests: bool,
         nested: bool,
-        /// True if Darshan counted the order of these calls (sequential, consecutive).
+        /// True if Darshan counted the order of these calls (sequential, consecutive): then the pass does not count it again.
         reported: bool,
     },
     Sync,
-    /// Call that gives the file new content or a new name.
+    /// Call that gives the file new content or a new name: bytes accessed before do not count as repeated later.
     Replace,
     Caller(Caller),
 }

@@ -1,11 +1,11 @@
-//! Finds runs of small requests: each begins where the same thread's previous request on the stream ended. One larger request could replace
-//! a run. A sync ends a run, since the program needed the bytes on storage at that point.
+//! Finds runs of small requests: each begins where the previous request of the same thread, operation and file ended. One larger request
+//! could replace a run. A sync ends a run, since the program needed the bytes on storage at that point.
 
 use super::sums::{Calls, Direction, Example, keep};
 use crate::model::ProcessId;
 use crate::scan::Stretch;
 
-/// Run of small requests that is in progress.
+/// Run of contiguous small requests that is in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
     calls: Calls,

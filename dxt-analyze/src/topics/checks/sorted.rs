@@ -3,7 +3,7 @@
 
 use super::strided_ranges::Comb;
 
-/// Maximum number of entries per chunk.
+/// Maximum number of entries per chunk of the map.
 const CHUNK: usize = 64;
 /// Step of the first scan in a chunk: compares every 8th key, then the keys in between.
 const STEP: usize = 8;

@@ -36,7 +36,8 @@ impl Comb {
         self.length.saturating_mul(self.count)
     }
 
-    /// Returns the indices (first, end exclusive) of the ranges that overlap or touch `start..end`; `first` is the start of the first range.
+    /// Returns the indices (first, end exclusive) of the ranges that overlap or touch `start..end`; `first` is the start of the first
+    /// range.
     #[inline]
     pub(super) fn touching(&self, first: u64, start: u64, end: u64) -> (u64, u64) {
         let before = |place: u64| if self.count == 1 { 1 } else { place.div_ceil(self.stride) };

@@ -43,7 +43,7 @@ impl Calls {
         self.merge(&Self { count: 1, bytes, time_ns });
     }
 
-    /// Adds the totals of other calls.
+    /// Adds the totals of other calls to these totals.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
@@ -55,7 +55,7 @@ impl Calls {
 /// Totals of a file's reads, or of its writes, at the layer that reaches storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
-    /// All reads or writes.
+    /// All reads (or writes) of the file.
     pub all: Calls,
     /// Small calls: at least one byte, and below the threshold for small requests. Excludes calls on C streams, whose buffers gather bytes.
     pub small: Calls,
@@ -172,9 +172,9 @@ pub struct FileSums {
     pub reads: Direction,
     /// Writes at the layer that reaches storage, except on C streams.
     pub writes: Direction,
-    /// Reads with segments at the layer that reaches storage.
+    /// Reads that were recorded singly (with segments), at the layer that reaches storage.
     pub read: Calls,
-    /// Writes with segments at the layer that reaches storage.
+    /// Writes that were recorded singly (with segments), at the layer that reaches storage.
     pub written: Calls,
     /// Bytes that a process read more than once without writing them in between.
     pub reread: Repeated,
@@ -182,7 +182,8 @@ pub struct FileSums {
     pub read_back: Repeated,
     /// Bytes that a process wrote more than once.
     pub overwritten: Repeated,
-    /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown order.
+    /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown
+    /// order.
     pub unordered: Sum,
     /// Bytes whose offsets were forgotten to limit memory.
     pub forgotten: Sum,

@@ -40,9 +40,9 @@ struct Kind {
     code: Code,
     of: fn(&FileSums) -> &Repeated,
     all: fn(&FileSums) -> u64,
-    /// Returns true if a file can be judged: no other process can have changed the bytes in between.
+    /// Returns true if a file can be judged: no other process can have changed the bytes between two transfers.
     is_judged: fn(&Measured<'_>, FileId, &FileSums) -> bool,
-    /// Makes the words of the finding.
+    /// Makes the words of the finding about repeated transfers.
     words: fn(&words::Repeated<'_>) -> Words,
 }
 

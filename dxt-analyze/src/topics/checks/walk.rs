@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
 /// Data collected by one thread of the analyzer, for several processes.
 #[derive(Debug)]
 pub struct Partial {
-    /// Totals of calls per file.
+    /// Totals of the accesses to each file.
     pub files: FxHashMap<FileId, FileSums>,
     /// Cells (fixed-size regions of files) that several processes read.
     pub cells: Cells,
@@ -85,7 +85,7 @@ impl Current {
         Self { number, thread, roles, runs, slots, ranges: 0 }
     }
 
-    /// Ends the per-thread state of the process, after the thread's last call.
+    /// Ends the current thread's runs of small requests, and forgets its last accesses, after the thread's last call.
     fn end_thread(&mut self, least: &Thresholds) {
         for ((role, place), run) in self.roles.iter().zip(&mut self.runs) {
             if let (Role::Data { writes, .. }, Some(slot)) = (role, self.slots.get_mut(*place as usize)) {

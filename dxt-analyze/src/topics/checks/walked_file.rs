@@ -1,4 +1,5 @@
-//! State of a file while the calls of one process are read: end of the last access, bytes touched, and system reads inside an unfinished MPI-IO call.
+//! State of a file while the calls of one process are read: end of the last access, bytes touched, and system reads inside an unfinished
+//! MPI-IO call.
 
 use super::cells::Cells;
 use super::ranges::Ranges;
@@ -60,8 +61,8 @@ pub(super) struct WalkedFile {
 }
 
 impl WalkedFile {
-    /// Adds reads, or writes, to the totals; `alone` provides their sums if known. Each call is also passed to [`Self::bytes`], and to
-    /// [`Self::request`] if `requests` is true.
+    /// Adds reads, or writes, to the totals. `alone`: their total bytes and time, if known. Each call is also passed to [`Self::bytes`],
+    /// and to [`Self::request`] if `requests` is true.
     pub(super) fn all(&mut self, calls: Stretch<'_>, alone: Option<&Counters>, writes: bool, requests: bool) {
         let mut sum = Calls { count: calls.start.len() as u64, ..Calls::default() };
         match alone {
@@ -176,7 +177,8 @@ impl WalkedFile {
         taken
     }
 
-    /// Compares the bytes of one read or write with all bytes that the process touched before, and counts reread, read back and overwritten bytes.
+    /// Compares the bytes of one read or write with all bytes that the process touched before, and counts reread, read back and overwritten
+    /// bytes.
     #[inline]
     pub(super) fn bytes(&mut self, row: &Row, writes: bool, process: ProcessId, thread: u32) {
         let Some(start) = u64::try_from(row.offset).ok().filter(|_| row.length > 0) else { return };

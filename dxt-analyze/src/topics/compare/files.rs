@@ -42,7 +42,8 @@ pub struct Matched {
     pub gone: Vec<usize>,
     /// Indices of files that only the second run has.
     pub new: Vec<usize>,
-    /// Two sets of files (first run, second run) that hold the same data in different numbers of files: one file per rank versus one shared file.
+    /// Two sets of files (first run, second run) that hold the same data in different numbers of files: one file per rank versus one shared
+    /// file.
     pub set: Option<(Vec<usize>, Vec<usize>)>,
 }
 

@@ -37,7 +37,8 @@ pub(super) fn one_for_the_interface(result: &Comparison, findings: &mut Vec<Find
     });
 }
 
-/// Returns a finding if the run time grew by more than it varies between repeated runs; needs repeats on both sides.
+/// Returns a finding if the run time grew by more than it varies between repeated runs; needs repeats on both sides. `None` if it did not,
+/// or if the numbers of ranks differ.
 pub(super) fn slower_runs(result: &Comparison, least: &Thresholds) -> Option<Finding> {
     let row = result.job.number(&measures::RUN_TIME).filter(|row| row.beyond_scatter == Some(true))?;
     let (before, after) = row.before.zip(row.after)?;

@@ -1,4 +1,4 @@
-//! View of the job-level comparison.
+//! Tables that show the comparison of the whole job.
 
 use super::repeats::{Job, NumberRow};
 use crate::render::{Cell, Part, Table};

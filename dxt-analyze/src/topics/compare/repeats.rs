@@ -1,4 +1,5 @@
-//! Compares both sides (before, after) at job level: interfaces used, and the measures of `scaling` with their variation over repeated runs, if any.
+//! Compares both sides (before, after) at job level: interfaces used, and the measures of `scaling` with their variation over repeated
+//! runs, if any.
 
 use super::interfaces::{Direction, directions};
 use crate::shared::significance::false_discovery_rates;

@@ -1,4 +1,4 @@
-//! Result of `compare`.
+//! Result of `compare`: rows for operations, ranks, files and settings, and findings.
 
 use super::files::How;
 use super::repeats::Job;
@@ -11,9 +11,9 @@ use serde::Serialize;
 /// Totals of one run over the calls of one operation, rank or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totalled {
-    /// Number of successful calls.
+    /// Number of successful calls in one run.
     pub calls: u64,
-    /// Bytes read and written.
+    /// Bytes read and written in one run.
     pub bytes: u64,
     /// Time in the calls, summed over processes, ns.
     pub time_ns: u64,

@@ -34,7 +34,7 @@ pub struct FileSum {
     pub read: u64,
     /// Bytes written to the file.
     pub written: u64,
-    /// Time in reads and writes, ns.
+    /// Time in reads and writes of the file, ns.
     pub data_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Totals of calls by rank and operation.
+//! Totals of calls by rank and operation, for one of the two runs.
 
 use crate::model::Run;
 use crate::shared::groups::{Group, group_of};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Totals over the calls of one unit (operation, rank or file).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitSum {
-    /// Number of calls.
+    /// Number of calls of the operation, rank or file.
     pub operations: u64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -17,7 +17,7 @@ pub struct UnitSum {
 }
 
 impl UnitSum {
-    /// Adds the totals of another unit.
+    /// Adds the totals of another operation, rank or file.
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -100,7 +100,7 @@ fn more(result: &Comparison, row: &OperationRow, least: &Thresholds) -> Vec<Find
     calls.into_iter().chain(bytes).collect()
 }
 
-/// Returns a finding on the ranks or files that slowed down more than the others did.
+/// Returns a finding on the ranks or files that slowed down more than the others did; `None` if there are none.
 fn apart(result: &Comparison, rows: &[UnitRow], code: Code, least: &Thresholds) -> Option<Finding> {
     let found: Vec<&UnitRow> = rows.iter().filter(|row| row.outlier).collect();
     let first = found.first()?;

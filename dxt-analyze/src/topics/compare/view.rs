@@ -104,7 +104,8 @@ pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     detailed([before, after], (measured(before), measured(after)), top)
 }
 
-/// Compares two runs in detail, and at job level the repeated runs `measured` that each of the two represents.
+/// Compares the two given runs in detail. At job level, compares all repeated runs of both sides (`measured`), which the two given runs
+/// represent.
 fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));

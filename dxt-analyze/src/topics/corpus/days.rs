@@ -27,8 +27,9 @@ const ROWS: &str = ".rows.jsonl.zst";
 const PACES: &str = ".paces.jsonl.zst";
 /// File that lists the source files of a day's jobs.
 const SOURCES: &str = ".sources.jsonl";
-/// Directories for days being built (`NEW`) and for days being replaced (`OLD`).
+/// Directory for days that are being built.
 const NEW: &str = ".new";
+/// Directory for days that are being replaced.
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
 /// Maximum number of files of job rows open at once.
@@ -96,8 +97,8 @@ impl Days {
         (*source == now).then(|| key.clone().map(|key| (source.owner, key)))
     }
 
-    /// Adds earlier runs to `groups`, latest days first. Skips the jobs `again`, which are being read again. Days whose stored runs cannot
-    /// be read are added to `unread`.
+    /// Adds earlier runs to `groups` (runs that may be repeats of one program), latest days first. Skips the jobs `again`, which are being
+    /// read again. Days whose stored runs cannot be read are added to `unread`.
     ///
     /// # Errors
     /// Fails if the corpus cannot be listed.
@@ -130,7 +131,7 @@ impl Days {
     }
 }
 
-/// Stored run; its call durations are parsed only if needed.
+/// Stored run: program, identity, and call durations over the run, which are parsed only if needed.
 #[derive(Deserialize)]
 struct AboutRun<'a> {
     program: Program,
@@ -333,7 +334,8 @@ fn exchange(place: &Path, made: &Path, day: &str) -> Result<()> {
     Ok(std::fs::remove_dir_all(made)?)
 }
 
-/// Repairs the corpus after an interrupted run: moves back days that were being replaced and have no successor, and removes unfinished days.
+/// Repairs the corpus after an interrupted run: moves back days that were being replaced and have no successor, and removes unfinished
+/// days.
 fn repair(place: &Path) -> Result<()> {
     let old = place.join(OLD);
     for day in days(&old).unwrap_or_default() {

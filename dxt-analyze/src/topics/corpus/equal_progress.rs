@@ -11,15 +11,17 @@ use std::ops::Range;
 
 /// Minimum number of runs to compare: with two, either could be the slow one.
 pub(super) const FEWEST: usize = 3;
-/// Minimum number of calls per piece of a run (`CALLS_OF_PART`), and maximum number of pieces per kind of calls (`PARTS`).
+/// Minimum number of calls per piece of a run (consecutive calls of one kind).
 const CALLS_OF_PART: u64 = 4;
+/// Maximum number of pieces into which a run's calls of one kind are divided.
 const PARTS: usize = 16;
 /// Minimum share of a run's I/O time, in at least one run, for a kind of calls to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown factor of a slow run: `SLOWER`; `SLOWER_OF_FEW` if it is compared with few others (two, or at most [`FEW`] after slow
-/// runs were excluded); `NAMED` for naming its reads, writes or syncs.
+/// Minimum slowdown factor of a slow run.
 const SLOWER: f64 = 1.5;
+/// Minimum slowdown factor of a slow run that is compared with few others: two, or at most [`FEW`] after slow runs were excluded.
 const SLOWER_OF_FEW: f64 = 2.0;
+/// Minimum slowdown factor at which the reads, writes or syncs of a slow run are named.
 const NAMED: f64 = 1.2;
 /// Minimum share of the run's total lost time at which reads, writes or syncs are named as slow.
 const LOST: f64 = 0.01;
@@ -27,9 +29,9 @@ const LOST: f64 = 0.01;
 const OUTSIDE: f64 = 0.05;
 /// Cap on the slowdown factor of a piece in the search for the slow span: very slow reads must not hide when slow writes began.
 const MOST: f64 = 2.0;
-/// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum). `RANGES_OF_FEW` applies with
-/// only two others, or at most [`FEW`] after slow runs were excluded.
+/// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum).
 const RANGES: f64 = 1.0;
+/// Minimum distance as in [`RANGES`], with few others: two, or at most [`FEW`] after slow runs were excluded.
 const RANGES_OF_FEW: f64 = 3.0;
 /// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
@@ -217,7 +219,8 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows.
+    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor, and significantly
+    /// after correction for all runs and pieces that were tested.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
         // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
@@ -240,7 +243,7 @@ impl Usual {
         Self(values)
     }
 
-    /// Returns the median over all runs except the run with this value.
+    /// Returns the median over all runs except the run with this value; `None` if there is no other run.
     fn without(&self, value: f64) -> Option<f64> {
         let own = self.0.partition_point(|other| other.total_cmp(&value).is_lt());
         let at = |place: usize| self.0.get(place + usize::from(place >= own)).copied();
@@ -274,8 +277,8 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`). Other
-/// runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
+/// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`);
+/// `None` if no sum is positive. Other runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -308,7 +311,7 @@ fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     kept.map_or(range.clone(), |kept| range.start + kept.start..range.start + kept.end)
 }
 
-/// Returns the first index at which the running sum of `values` exceeds `bound`.
+/// Returns the first index at which the running sum of `values` exceeds `bound`; `None` if it never does.
 fn first_beyond(mut values: impl Iterator<Item = (usize, f64)>, bound: f64) -> Option<usize> {
     let mut sum = 0.0;
     let found = values.find(|(_, value)| {

@@ -84,7 +84,7 @@ impl JobFile {
     }
 }
 
-/// Totals of the streams of one file, and its size.
+/// Totals of all calls on one file, by stream (operation and caller), and the file's size.
 #[derive(Default)]
 struct Use<'a> {
     totals: Vec<&'a StreamTotal>,

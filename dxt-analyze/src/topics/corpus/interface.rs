@@ -71,7 +71,7 @@ pub struct InterfaceSum {
 }
 
 impl InterfaceSum {
-    /// Adds the totals over other calls.
+    /// Adds the totals over other calls through the interface.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);

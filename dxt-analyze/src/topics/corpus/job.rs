@@ -66,7 +66,7 @@ pub struct JobRow {
     pub processes: u64,
     /// Number of nodes; `None` for Darshan logs.
     pub nodes: Option<u64>,
-    /// Number of files used.
+    /// Number of files that the job used.
     pub files: u64,
     /// Calls that the program itself made, without calls made inside them.
     #[serde(flatten)]

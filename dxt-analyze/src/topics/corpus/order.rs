@@ -1,4 +1,4 @@
-//! Order of jobs in the report.
+//! Order of jobs in the report of `corpus`.
 
 use super::JobRow;
 use super::args::SortJobs;

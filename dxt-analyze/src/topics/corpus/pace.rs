@@ -1,4 +1,5 @@
-//! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time windows.
+//! Collects call durations over a run, by which repeated runs are compared: totals of reads, writes and syncs, by size class, in equal time
+//! windows.
 
 use super::JobFile;
 use crate::cube::reading::parts::LOG_BITS;
@@ -125,7 +126,8 @@ impl Paces {
 
 pub(super) struct Pace {
     length_ns: u64,
-    /// Type of call of each stream of each process; `None` for streams that are not compared, such as calls made inside libraries.
+    /// Type of call (read, write or sync) of each stream (one operation, file and caller) of each process; `None` for streams that are not
+    /// compared, such as calls made inside libraries.
     does: Vec<Vec<Option<Does>>>,
 }
 

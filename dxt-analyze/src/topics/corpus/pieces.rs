@@ -6,8 +6,9 @@ use super::pace::{Course, Kind, Paces, SLOTS};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) kind: Kind,
-    /// Start and end (`until_ns`) of the calls in this piece, ns since the run's start.
+    /// Start of the calls in this piece, ns since the run's start.
     pub(super) from_ns: f64,
+    /// End of the calls in this piece, ns since the run's start.
     pub(super) until_ns: f64,
     pub(super) time_ns: f64,
     /// Mean of the natural logarithms of the durations of the piece's calls.

@@ -9,7 +9,7 @@ const WAITING_BYTES: usize = 256 << 20;
 
 /// State shared by the threads of a queue.
 struct Pending<T> {
-    /// Index of the next item to process.
+    /// Index of the next item that a thread takes for processing.
     next: usize,
     /// Index of the next item whose result is to be consumed.
     wanted: usize,

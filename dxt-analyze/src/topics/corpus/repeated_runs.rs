@@ -100,20 +100,22 @@ struct Group {
     earlier: usize,
 }
 
-/// Groups of one program's runs. Runs of the same work lie in the same cell or in adjacent cells, so that few groups have to be searched.
+/// Groups of one program's runs. Runs of the same work lie in the same cell or in adjacent cells (squares of a grid over log calls and log
+/// bytes), so that few groups have to be searched.
 #[derive(Debug, Default)]
 struct OfProgram {
     groups: Vec<Group>,
     cells: FxHashMap<Cell, Vec<usize>>,
-    /// Number of groups that have [`EARLIER`] earlier runs, the maximum.
+    /// Number of groups that already have [`EARLIER`] earlier runs, the maximum.
     full: usize,
 }
 
 /// Cell of a run: logarithms of total calls and of total bytes, rounded down to a multiple of a fixed step.
 type Cell = [i32; 2];
 
-/// Returns the cell of a run. Cells of peers are at most one step apart: their sums differ by at most 5 % of the larger sum plus three
-/// times the chance variation. After adding 60 times the chance variation to each sum, that is at most 5.3 %, less than a step (6 %).
+/// Returns the cell of a run (square of a grid over log calls and log bytes). Cells of runs with the same work are at most one step apart:
+/// their sums differ by at most 5 % of the larger sum plus three times the chance variation. After adding 60 times the chance variation to
+/// each sum, that is at most 5.3 %, less than a step (6 %).
 fn cell(paces: &Paces, ranks: u64) -> Cell {
     const STEP: f64 = 0.06;
     let chance = chance(ranks) as f64;
@@ -124,7 +126,7 @@ fn cell(paces: &Paces, ranks: u64) -> Cell {
 }
 
 impl OfProgram {
-    /// Returns the index of the first group whose work matches a run with these `paces`.
+    /// Returns the index of the first group whose work (calls and bytes) matches a run with these `paces`; `None` if no group's does.
     fn find(&self, paces: &Paces, ranks: u64) -> Option<usize> {
         let [calls, bytes] = cell(paces, ranks);
         let around = (-1..=1).flat_map(|more| [-1, 0, 1].map(|other| [calls + more, bytes + other]));

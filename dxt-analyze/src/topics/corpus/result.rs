@@ -125,16 +125,16 @@ pub struct DirectionRow {
     pub direction: &'static str,
     /// Number of jobs with this direction.
     pub jobs: u64,
-    /// Bytes read by these jobs.
+    /// Bytes read by the jobs with this direction.
     pub bytes_read: u64,
-    /// Bytes written by these jobs.
+    /// Bytes written by the jobs with this direction.
     pub bytes_written: u64,
 }
 
 /// Number and cost of the findings with one code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CodeRow {
-    /// Code of the findings.
+    /// Code that the findings of this row have.
     pub code: Code,
     /// Meaning of the code, as text.
     pub meaning: &'static str,
@@ -165,13 +165,13 @@ pub struct Corpus {
     pub programs: Vec<GroupRow>,
     /// Use of each I/O interface, summed over jobs.
     pub interfaces: Vec<InterfaceRow>,
-    /// Files by size class.
+    /// Number of files, and bytes moved, by size class of the files.
     pub file_sizes: Vec<SizeRow>,
     /// Number of files without data transfer.
     pub files_without_data: u64,
     /// Jobs by number of files used.
     pub files_per_job: Vec<NumberRow>,
-    /// Files of multi-rank jobs by number of ranks that used them: one, some or all.
+    /// Number of files, and bytes moved, by number of ranks that used the file (one, some or all), for multi-rank jobs.
     pub sharing: Vec<SharingRow>,
     /// Jobs by share of the run time spent in I/O.
     pub io_shares: Vec<ShareRow>,

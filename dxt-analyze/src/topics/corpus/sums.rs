@@ -59,7 +59,7 @@ impl Used {
     }
 }
 
-/// Accumulator of sums over many jobs.
+/// Accumulator of sums over many jobs, for the report of `corpus`.
 #[derive(Debug, Default)]
 pub struct Together {
     whole: Whole,

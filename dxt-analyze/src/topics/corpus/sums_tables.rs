@@ -1,4 +1,4 @@
-//! Tables of the sums over jobs.
+//! Tables of the sums over jobs, for the report of `corpus`.
 
 use crate::render::{Cell, Head, Table};
 use crate::topics::corpus::{CodeRow, DirectionRow, GroupRow, InterfaceRow, NumberRow, ShareRow, SharingRow, SizeRow};

@@ -125,7 +125,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// Makes a job key unique. Darshan logs can share job id and start: programs that a batch job started in one second, or copies of a log.
+    /// Makes a job key unique. Darshan logs can share job id and start: programs that a batch job started in one second, or copies of a
+    /// log.
     fn make_unique(&mut self, key: &mut String) {
         let count = self.seen.entry(key.clone()).or_default();
         *count += 1;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// First line that a worker prints, to show that it is ready.
 pub(super) const READY: &str = "dxt-analyze reads jobs";
 
-/// Results of reading one job.
+/// Results of reading one job: its row, its files, its findings, and its call durations.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) row: JobRow,
@@ -71,7 +71,7 @@ impl Asked {
 
 pub(super) type Answer = Result<Done, LeftOut>;
 
-/// Reader of jobs, with its options.
+/// Reader of jobs, with the options of the command line.
 #[derive(Debug)]
 pub(super) struct Reading {
     pool: Arc<Pool>,

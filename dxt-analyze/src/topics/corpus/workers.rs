@@ -35,6 +35,8 @@ pub(super) struct Workers {
 }
 
 impl Workers {
+    /// Prepares workers with the options of the command line; none is started yet.
+    ///
     /// # Errors
     /// Fails if the thresholds cannot be read.
     pub(super) fn new(args: &Args) -> Result<Self> {

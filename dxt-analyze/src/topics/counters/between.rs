@@ -20,9 +20,9 @@ pub(super) struct Extremes {
     pub(super) deviation_ns: Option<f64>,
 }
 
-/// Returns the extremes of the time that `of` selects from `times`. `whose` selects the reduced records (records of several ranks) that
-/// count: those of the given layers; if empty, those of each file at the layer that the program called; `None` for none. Returns `None` if
-/// ranks were reduced and no record shows how they differ.
+/// Returns the extremes over processes of the time that `of` selects from `times`. `whose` selects the reduced records (each stands for
+/// several ranks) to include: those of the given layers, or, if the list is empty, those of each file at the layer that the program called;
+/// `None`: no such records. Returns `None` if ranks were reduced and no record shows how they differ.
 pub(super) fn extremes(
     run: &Run,
     times: &[(ProcessId, Times)],
@@ -82,7 +82,8 @@ pub(super) fn extremes(
     })
 }
 
-/// Returns the fastest and slowest ranks recorded for `layers`; if `layers` is empty, those of each file at the layer that the program called.
+/// Returns the fastest and slowest ranks recorded for `layers`; if `layers` is empty, those of each file at the layer that the program
+/// called.
 fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     let mut called: BTreeSet<(FileId, Layer)> = BTreeSet::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {

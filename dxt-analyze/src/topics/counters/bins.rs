@@ -1,4 +1,4 @@
-//! Names of histogram bins and columns.
+//! Names of request size bins, and of the histogram columns that count calls in them.
 
 use trace_format::counters::SIZE_BINS;
 

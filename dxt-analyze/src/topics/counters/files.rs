@@ -144,9 +144,9 @@ pub fn kinds(files: &[FileUse]) -> Vec<FileKinds> {
 pub struct SizeBin {
     /// Index of the size bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub bin: usize,
-    /// Number of files in the bin.
+    /// Number of files whose highest byte touched lies in the bin.
     pub files: u64,
-    /// Bytes that the program read and wrote on these files.
+    /// Bytes that the program read from and wrote to the files of the bin.
     pub bytes: u64,
 }
 
@@ -168,7 +168,7 @@ pub fn sizes(files: &[FileUse]) -> Vec<SizeBin> {
 pub struct PlaceRow {
     /// Mount point and file system type, or the first directory of the paths if the trace has no mount table.
     pub place: String,
-    /// Number of files below the mount point.
+    /// Number of files below the mount point that were used.
     pub files: u64,
     /// Bytes that the program read from files below the mount point.
     pub bytes_read: u64,

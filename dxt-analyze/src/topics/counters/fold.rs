@@ -1,4 +1,5 @@
-//! Reduces segments (records of single calls) to counters, per process and stream, in call order, as the tracer does in counters-only mode.
+//! Reduces segments (records of single calls) to counters, per process and stream (one operation, file and caller), in call order, as the
+//! tracer does in counters-only mode.
 
 use crate::model::{FileId, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
@@ -192,7 +193,7 @@ impl Sums {
 #[derive(Debug)]
 struct Current {
     number: ProcessId,
-    /// Per stream: counters, end of the previous call, and number of calls with a known offset.
+    /// By stream (one operation, file and caller): counters, end of the previous call, and number of calls with a known offset.
     streams: Vec<(Counters, Previous, u64)>,
     /// For each stream, index of the first stream of the same file, operation, caller and outcome (itself, or one whose offsets are not
     /// estimated): they share one call order.

@@ -1,4 +1,4 @@
-//! Result of `counters` in the HTML report.
+//! Result of `counters` as a section of the HTML report.
 
 use super::steps::Steps;
 use super::{Characterization, Fold, characterize};

@@ -29,15 +29,15 @@ use trace_format::profile::Profile;
 pub struct AccessRow {
     /// Name of the I/O layer, as in `POSIX`.
     pub layer: String,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
     /// Number of reads or writes.
     pub calls: u64,
-    /// Number of these calls that another layer made.
+    /// Number of the reads or writes that another layer made (such as POSIX calls inside MPI-IO).
     pub nested: u64,
-    /// Bytes read or written.
+    /// Bytes that the calls read or wrote.
     pub bytes: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in the reads or writes, summed over processes, ns.
     pub time_ns: u64,
     /// Duration of the longest call, ns; `None` if not known.
     pub max_ns: Option<u64>,
@@ -81,7 +81,7 @@ pub struct PatternRow {
 pub struct MemoryRow {
     /// Name of the I/O layer, as in `POSIX`.
     pub layer: String,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
     /// Index of the size bin in [`trace_format::counters::SIZE_BOUNDS`].
     pub size_bin: u8,
@@ -123,18 +123,18 @@ pub struct SharingRow {
     pub shared: bool,
     /// Class of calls: `read`, `write` or `metadata`.
     pub kind: &'static str,
-    /// Number of calls that the program itself made on these files.
+    /// Number of calls that the program itself made on the shared (or unshared) files.
     pub calls: u64,
-    /// Bytes read or written.
+    /// Bytes that the calls read or wrote.
     pub bytes: u64,
-    /// Time in calls on these files divided by the number of processes of the job, ns.
+    /// Time in calls on the shared (or unshared) files divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
 }
 
 /// Result of `counters`: characterization of a job's I/O.
 #[derive(Clone, Debug, Serialize)]
 pub struct Characterization {
-    /// Number of processes in the result.
+    /// Number of processes whose I/O is characterized.
     pub processes: u64,
     /// Run time: from the earliest process start to the last process end, ns.
     pub runtime_ns: u64,
@@ -162,7 +162,7 @@ pub struct Characterization {
     pub kinds: Vec<FileKinds>,
     /// Number of files per bin of file size (highest byte touched + 1).
     pub file_sizes: Vec<SizeBin>,
-    /// Bytes and time by mount point.
+    /// Bytes and time in calls by mount point.
     pub places: Vec<PlaceRow>,
     /// Use of each file, sorted by time in calls, largest first.
     pub files: Vec<FileUse>,

@@ -11,7 +11,7 @@ use trace_format::counters::SIZE_BINS;
 pub struct StrideRow {
     /// Name of the I/O layer, as in `POSIX`.
     pub layer: &'static str,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
     /// Number of recorded reads or writes.
     pub accesses: u64,

@@ -72,7 +72,7 @@ impl Aligned {
     }
 }
 
-/// Opens, or closes, of one stream. Open time = sum of the closes' times - sum of the opens' times.
+/// Opens, or closes, of one file by one operation and caller (stream). Open time = sum of the closes' times - sum of the opens' times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
     /// Number of opens or closes.
@@ -90,14 +90,14 @@ pub type FormKey = (Layer, Within, Option<Form>);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps;
 
-/// State and result of the pass [`Steps`].
+/// State and result of the pass [`Steps`], which relates consecutive calls.
 #[derive(Debug, Default)]
 pub struct Partial {
     /// Strides by layer; the flag is true for writes.
     pub strides: BTreeMap<(Layer, bool), Strides>,
     /// Alignment of file offsets, by layer, caller and form of call.
     pub aligned: BTreeMap<FormKey, Aligned>,
-    /// Opens and closes per process and stream.
+    /// Opens and closes by process and stream (one operation, file and caller).
     pub handles: FxHashMap<(ProcessId, StreamIx), Handles>,
     now: Now,
 }
@@ -112,7 +112,7 @@ struct Now {
     places: Vec<FilePosition>,
 }
 
-/// Kind of call that a stream records.
+/// Kind of the calls of a stream (one operation, file and caller): read or write, seek, open or close, other.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Data { place: usize, writes: bool, layer: Layer, form: FormKey, alignment: u64 },

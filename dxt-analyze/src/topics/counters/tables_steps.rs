@@ -6,7 +6,7 @@ use super::step_rows::{AlignmentRow, StrideRow};
 use crate::render::{Cell, Table};
 use crate::text::units;
 
-/// Row of the stride table: direction and size bin of a stride.
+/// Row of the stride table: direction (backward, none, forward) and size bin of a stride.
 #[derive(Clone, Copy)]
 enum Bin {
     Back(usize),

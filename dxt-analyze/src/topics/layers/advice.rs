@@ -98,8 +98,8 @@ fn serial(found: &Layers, least: &Thresholds) -> Option<Finding> {
 /// Maximum ratio of the slowest rank's time to the mean at which the ranks' times count as even.
 const EVEN: f64 = 1.5;
 
-/// Returns the number of ranks that make system calls inside MPI-IO, if there are several with about equal times. If no two of these ranks
-/// ever do so at the same time, their calls are serialized although all could work in parallel (aliasing on aggregators).
+/// Returns the number of ranks that make system calls inside MPI-IO, if there are several with about equal times; else `None`. If no two of
+/// these ranks ever do so at the same time, their calls are serialized although all could work in parallel (aliasing on aggregators).
 fn by_turns(found: &Layers) -> Option<u64> {
     let times = || found.ranks.iter().map(|row| row.mpiio.inside.data().time_ns).filter(|ns| *ns > 0);
     let (count, most) = (times().count() as u64, times().max()?);

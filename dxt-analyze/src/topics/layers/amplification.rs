@@ -30,7 +30,8 @@ pub struct FileRow {
     pub posix_writes: CallSum,
     /// Acquisitions and releases of file locks made inside MPI-IO calls.
     pub locking: CallSum,
-    /// POSIX reads made inside MPI-IO writes (read-modify-write). Without segments: all POSIX reads, if the program made no MPI-IO reads of the file.
+    /// POSIX reads made inside MPI-IO writes (read-modify-write). Without segments: all POSIX reads, if the program made no MPI-IO reads of
+    /// the file.
     pub reads_in_writes: CallSum,
     /// Bytes that POSIX calls read (except read-modify-write) / bytes requested by MPI-IO reads; `None` if none were requested.
     pub read_amplification: Option<f64>,

@@ -28,7 +28,7 @@ pub struct Aggregator {
 pub struct BufferingRow {
     /// Path of the file.
     pub file: String,
-    /// `read` or `write`.
+    /// Direction of the collective calls: `read` or `write`.
     pub op: &'static str,
     /// Collective calls of all ranks, and the calls made inside them.
     #[serde(flatten)]
@@ -50,9 +50,9 @@ pub struct BufferingRow {
     pub hints: BTreeMap<String, String>,
     /// Stripe count of the file's layout, if known.
     pub stripe_count: Option<u64>,
-    /// Mean times per aggregator, ns.
+    /// Mean times of an aggregator in the collective calls, split into I/O and communication, ns.
     pub aggregators_mean: Means,
-    /// Mean times per participating process, ns.
+    /// Mean times of a participating process in the collective calls, split into I/O and communication, ns.
     pub processes_mean: Means,
     /// Processes that move data by system calls inside the collective calls, sorted by bytes, largest first.
     pub aggregators: Vec<Aggregator>,

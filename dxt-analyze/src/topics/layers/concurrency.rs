@@ -17,7 +17,7 @@ pub const CLASSES: usize = 20;
 /// Number of calls in flight over time, for one kind of calls such as POSIX reads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concurrency {
-    /// Kind of calls, such as POSIX reads.
+    /// Kind of calls that are counted, such as POSIX reads.
     pub what: What,
     /// Number of calls of this kind.
     pub calls: u64,
@@ -31,9 +31,10 @@ pub struct Concurrency {
     pub mean: f64,
     /// Shares of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
     pub shares: Vec<f64>,
-    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower bound.
+    /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower
+    /// bound.
     pub exact: bool,
-    /// Mean number of calls in flight in each time bin; the bins are those of [`Series`].
+    /// Mean number of calls in flight in each time bin; start and width of the bins are in [`Series`].
     pub series: Vec<f64>,
 }
 

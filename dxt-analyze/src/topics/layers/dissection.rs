@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use trace_format::meta::Missing;
 use trace_format::op::{Layer, OpClass};
 
-/// Calls of one layer, operation and form over the whole job. Covers only calls with segments: counters do not show which calls were made inside.
+/// Calls of one layer, operation and form over the whole job. Covers only calls with segments: counters do not show which calls were made
+/// inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CallRow {
     /// Name of the I/O layer: `HDF5` or `MPIIO`.

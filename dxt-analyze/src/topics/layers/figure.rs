@@ -121,7 +121,7 @@ fn numbers(series: &Series, kinds: &[Kind<'_>]) -> Table {
         .done()
 }
 
-/// Returns lines of text for a terminal: the time span, then one line per kind of calls.
+/// Returns lines of text for a terminal: the time span, then one line per kind of calls; `None` if no calls were in flight.
 pub(super) fn lines(series: &Series, rows: &[Concurrency]) -> Option<Vec<(&'static str, String)>> {
     let line = |(_, _, row): Kind<'_>| {
         let values: Vec<Option<f64>> = row.series.iter().copied().map(Some).collect();

@@ -49,7 +49,8 @@ impl What {
         }
     }
 
-    /// Returns the kind of a stream's calls; never [`Self::Posix`], which is summed at the end from reads and writes.
+    /// Returns the kind of the calls of a stream (one operation, file and caller); never [`Self::Posix`], which is summed at the end from
+    /// reads and writes. `None` if these calls are not counted.
     #[must_use]
     pub fn of(stream: &Stream, op: &Op) -> Option<Self> {
         match (op.layer?, op.class?) {

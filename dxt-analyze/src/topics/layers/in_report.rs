@@ -1,4 +1,4 @@
-//! Result of `layers` in the HTML report.
+//! Result of `layers` as a section of the HTML report.
 
 use super::figure;
 use super::pass::Pass;

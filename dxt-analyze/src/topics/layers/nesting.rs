@@ -1,9 +1,10 @@
 //! Finds the calls that one thread made inside other calls. A call is recorded when it returns, so inner calls precede the outer one in the
-//! trace, in order of their ends. Calls are pending until the outer call is read: all pending calls that began no earlier are inside it. One
-//! pass suffices; the number of pending calls is bounded.
+//! trace, in order of their ends. Calls are pending until the outer call is read: all pending calls that began no earlier are inside it.
+//! One pass suffices; the number of pending calls is bounded.
 //!
 //! Nonblocking and split MPI-IO operations last from the call that begins them to the call that ends them; other calls occur in between. An
-//! inner call belongs to the blocking call around it, if any, else to the unfinished operation that ends first among those that began earlier.
+//! inner call belongs to the blocking call around it, if any, else to the unfinished operation that ends first among those that began
+//! earlier.
 
 use crate::model::FileId;
 use crate::shared::layer_calls::{CallSum, Inside, Kind, Made, Part};

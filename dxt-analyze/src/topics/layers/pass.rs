@@ -1,4 +1,5 @@
-//! Collects nesting of calls, collective operations and calls in flight in one pass over the segments. One thread reads all segments of a process.
+//! Collects nesting of calls, collective operations and calls in flight in one pass over the segments. One thread reads all segments of a
+//! process.
 
 use super::collectives::{Call, Followed, Key};
 use super::in_flight::{InFlight, Span, What};
@@ -26,13 +27,13 @@ impl Pass {
     }
 }
 
-/// Process and stream: key of [`Partial::made`].
+/// Process and stream (one operation, file and caller): key of [`Partial::made`].
 pub type StreamKey = (ProcessId, StreamIx);
 
 /// Data collected by the pass: calls with the calls inside them, collective operations, calls in flight.
 #[derive(Debug)]
 pub struct Partial {
-    /// MPI-IO and HDF5 calls that have segments, and the calls made inside them, by process and stream.
+    /// MPI-IO and HDF5 calls that have segments, and the calls made inside them, by process and stream (one operation, file and caller).
     pub made: FxHashMap<StreamKey, Made>,
     /// System calls inside no MPI-IO or HDF5 call in `made` (the outer call failed, is not recorded, or is of another kind), by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
@@ -51,9 +52,10 @@ struct Now {
     process: ProcessId,
     thread: u32,
     state: Thread,
-    /// Per stream of the process: role in the nesting, kind of calls in flight, true if collective, and file.
+    /// By stream (one operation, file and caller) of the process: role in the nesting, kind of calls in flight, true if collective, and
+    /// file.
     parts: Vec<(Part, Option<What>, bool, FileId)>,
-    /// Per stream of the process: totals of its outer calls, and of the calls made inside them.
+    /// By stream (one operation, file and caller) of the process: totals of its outer calls, and of the calls made inside them.
     made: Vec<Made>,
     /// Number of collective calls of the process so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,

@@ -1,4 +1,4 @@
-//! Result of the command `layers`.
+//! Result of the command `layers`: time inside MPI-IO and HDF5 calls.
 
 use super::amplification::FileRow;
 use super::buffering::{BufferingRow, Collectives};
@@ -12,7 +12,7 @@ use crate::shared::layer_calls::Inside;
 use crate::shared::mpiio_time::MpiioTime;
 use serde::Serialize;
 
-/// Result of the command `layers`.
+/// Result of the command `layers`: time inside MPI-IO and HDF5 calls, by layer, rank, file and kind of call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layers {
     /// Bandwidth of each I/O layer.

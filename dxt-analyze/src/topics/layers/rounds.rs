@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 use trace_format::op::{Layer, OpClass};
 
-/// Minimum mean request size / buffer size at which the buffer is considered to limit requests; below 1, since the last round of a call is smaller.
+/// Minimum mean request size / buffer size at which the buffer is considered to limit requests; below 1, since the last round of a call is
+/// smaller.
 const FULL: f64 = 0.6;
 /// Minimum mean number of rounds per call for a finding.
 const ROUNDS: f64 = 3.0;
@@ -24,7 +25,7 @@ pub const LARGEST: u64 = 64 << 20;
 pub struct RoundsRow {
     /// Path of the file.
     pub file: String,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub op: &'static str,
     /// Form of the calls: collective or independent.
     pub form: Form,
@@ -43,7 +44,8 @@ pub struct RoundsRow {
     pub wanted_bytes: u64,
     /// Number of processes that made the calls.
     pub processes: u64,
-    /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) × processes.
+    /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) ×
+    /// processes.
     pub cost_ns: u64,
 }
 

@@ -11,9 +11,9 @@ struct Row {
     form: &'static str,
     /// Time in the MPI-IO or HDF5 calls inside which the locks were acquired and released, ns.
     of_ns: u64,
-    /// Acquisitions of file locks inside these calls.
+    /// Acquisitions of file locks inside the MPI-IO or HDF5 calls.
     locks: CallSum,
-    /// Releases of file locks inside these calls.
+    /// Releases of file locks inside the MPI-IO or HDF5 calls.
     unlocks: CallSum,
 }
 

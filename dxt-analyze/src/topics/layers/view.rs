@@ -21,7 +21,7 @@ use serde::Serialize;
 /// Result of `layers`, with the number of rows to display.
 #[derive(Debug, Serialize)]
 pub struct LayersReport {
-    /// Result of the pass, with findings.
+    /// Result of the command `layers`, with findings.
     #[serde(flatten)]
     pub result: Layers,
     /// Maximum number of rows per table.

@@ -14,7 +14,8 @@ use crate::shared::mpiio_time::MpiioTime;
 use crate::shared::totals::StreamTotal;
 
 impl Layers {
-    /// Builds the result. `layouts`: effective stripe layout of each file. `top`: number of slowest collective operations and of stragglers to list.
+    /// Builds the result. `layouts`: effective stripe layout of each file. `top`: number of slowest collective operations and of stragglers
+    /// to list.
     #[must_use]
     pub fn of(
         run: &Run,

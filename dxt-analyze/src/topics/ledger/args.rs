@@ -2,21 +2,21 @@
 
 use crate::session::{Inputs, Output};
 
-/// Arguments of `ledger`
+/// Command line of `ledger`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `ledger`
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Options of the analysis
+/// Options of `ledger`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Processes to list, most time in I/O first

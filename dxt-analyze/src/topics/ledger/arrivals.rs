@@ -27,13 +27,15 @@ impl Value for Calls {
 /// Analysis that computes waiting times from the ranks' arrivals at collective calls.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// File and operation of a stream's collective calls, by process and stream; `None` for streams without collective calls.
+    /// File and operation of collective calls, by process and stream (one operation, file and caller); `None` for streams without
+    /// collective calls.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
     /// True for each process that has MPI synchronization calls.
     meet: Vec<bool>,
-    /// Operations that are collective over a communicator, which may be a single process: they count as collective only if calls of all
-    /// `ranks` ranks overlap in time.
+    /// Operations that are collective over a communicator, which may consist of a single process. They count as collective only if calls of
+    /// all `ranks` ranks overlap in time.
     unsure: Vec<u16>,
+    /// Number of MPI ranks of the run.
     ranks: usize,
     /// Maximum number of collective operations that are tracked.
     limit: usize,
@@ -77,8 +79,9 @@ pub struct Partial {
     sync_point: FxHashMap<ProcessId, u64>,
     /// Number of collective calls that the current process has made so far, by file and operation.
     numbers: FxHashMap<(FileId, u16), u64>,
-    /// Copy of [`Arrivals::unsure`]; `ranks` is a copy as well.
+    /// Operations that may be collective over a single process only, as in [`Arrivals`].
     unsure: Vec<u16>,
+    /// Number of MPI ranks of the run.
     ranks: usize,
 }
 

@@ -13,7 +13,8 @@ use trace_format::frame::BlockHead;
 /// Maximum number of disjoint time spans stored per process; adjacent calls share one span.
 const SPANS: usize = 1 << 15;
 
-/// True if the calls of a stream block the calling thread: the program's own calls, except nonblocking and split operations.
+/// True if the calls of a stream (one operation, file and caller) block the calling thread: the program's own calls, except nonblocking and
+/// split operations.
 #[must_use]
 pub fn keeps_its_thread(run: &Run, stream: &Stream) -> bool {
     stream.within() == Within::Nothing && Form::of(run.op(stream).mode) != Form::Unfinished
@@ -27,13 +28,13 @@ pub fn has_threads(process: &Process) -> bool {
     tids.any(|tid| Some(tid) != first)
 }
 
-/// True if the operations of a stream continue after the call returns (nonblocking and split operations).
+/// True if the operations of a stream (one operation, file and caller) continue after the call returns (nonblocking and split operations).
 #[must_use]
 pub fn goes_on(run: &Run, stream: &Stream) -> bool {
     stream.chosen && stream.within() == Within::Nothing && Form::of(run.op(stream).mode) == Form::Unfinished
 }
 
-/// Choice of the times to compute for one process.
+/// Choice of the times that the pass computes for one process. For all other processes, sums over calls suffice.
 #[derive(Clone, Copy, Debug)]
 struct Looks {
     /// True to compute the time with at least one thread in a call.
@@ -67,7 +68,7 @@ impl Busy {
     }
 }
 
-/// Time of each process, ns.
+/// A time of each process, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
 /// Wall-clock times of each process in calls, and with asynchronous operations in flight.
@@ -87,7 +88,8 @@ struct Now {
     looks: Looks,
     calls: Spans,
     flights: Spans,
-    /// Sums of [`Times::cpu_waits`].
+    /// Time in calls while threads of the current process were sampled, and the part of it in which they waited for a processor, ns, summed
+    /// over threads.
     cpu_waits: (f64, f64),
 }
 

@@ -93,8 +93,8 @@ impl Parts {
 
     /// Scales the parts to a time of `total_ns`, of which `busy_ns` are in I/O calls.
     ///
-    /// The parts in I/O calls are sums over threads: they divide `busy_ns` in proportion. The rest of `total_ns` is without I/O. The time in I/O
-    /// calls never exceeds `total_ns`.
+    /// The parts in I/O calls are sums over threads: they divide `busy_ns` in proportion. The rest of `total_ns` is without I/O. The time
+    /// in I/O calls never exceeds `total_ns`.
     #[must_use]
     pub fn within(mut self, total_ns: u64, busy_ns: u64) -> Self {
         let sum: u128 = self.in_calls().iter().map(|part| u128::from(**part)).sum();
@@ -116,8 +116,8 @@ impl Parts {
         self
     }
 
-    /// Takes waits for a processor out of the other parts: `in_calls` is the part of the time in I/O calls, 0 to 1, that was such a wait, and
-    /// `outside_ns` is the wait outside of them.
+    /// Takes waits for a processor out of the other parts: `in_calls` is the part of the time in I/O calls, 0 to 1, that was such a wait,
+    /// and `outside_ns` is the wait outside of them.
     #[must_use]
     pub fn without_cpu_waits(mut self, in_calls: f64, outside_ns: u64) -> Self {
         let mut waits = 0_u64;
@@ -134,7 +134,7 @@ impl Parts {
         self
     }
 
-    /// Adds the parts of another process.
+    /// Adds the parts of another process's run time.
     pub fn add(&mut self, other: &Self) {
         let mut theirs = *other;
         for (mine, theirs) in self.in_calls().into_iter().zip(theirs.in_calls()) {

@@ -103,7 +103,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
 }
 
 impl Sums {
-    /// Returns the parts in I/O calls. The parts inside MPI-IO and HDF5 calls never exceed the time in these calls.
+    /// Returns the time in I/O calls, divided by activity. The parts inside MPI-IO and HDF5 calls never exceed the time in these calls.
     fn divided(&self, waiting_ns: u64) -> Parts {
         let mut parts = self.parts;
         parts.system_ns = self.inside_ns.min(self.library_ns);
@@ -124,8 +124,8 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
     process.end_ns.max(last_ns).saturating_sub(process.shift_ns)
 }
 
-/// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over its
-/// threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
+/// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over
+/// its threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
 fn cpu_waits(process: &Process, (calls_ns, waits_ns): (u64, u64)) -> (f64, u64) {
     let (mut sampled, mut waits, mut longest) = (0_u64, 0_u64, 0_u64);
     for thread in process.cpu.threads() {
@@ -140,7 +140,8 @@ fn cpu_waits(process: &Process, (calls_ns, waits_ns): (u64, u64)) -> (f64, u64) 
 }
 
 impl Ledger {
-    /// Creates the ledger from `totals`; `busy` are wall-clock times in calls and with operations in flight, `waits` are waiting times.
+    /// Creates the ledger from `totals`. `busy`: wall-clock times in calls and with operations in flight; `waits`: times that processes
+    /// wait in collective calls for the last rank.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal], busy: &Times, waits: &Waits, lost: &Lost) -> Self {
         let mut last = vec![0_u64; run.processes.len()];

@@ -24,13 +24,13 @@ pub enum By {
 /// Command line of `outliers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `outliers`
     #[command(flatten)]
     pub options: Options,
 }

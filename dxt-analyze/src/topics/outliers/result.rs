@@ -38,7 +38,7 @@ pub struct OperationGroup {
     pub verdict: Verdict,
     /// Number of operations beyond the fence: below it for bandwidths, above it for durations.
     pub outliers: u64,
-    /// Time in the outliers, summed, ns.
+    /// Time in all outliers together, ns.
     pub time_ns: u64,
     /// Time that the outliers lost compared with the group's median, ns.
     pub extra_ns: u64,
@@ -46,7 +46,8 @@ pub struct OperationGroup {
     pub rows: Vec<OutlierRow>,
 }
 
-/// Returns the fence of each group of operations; `None` if the group is too small to judge, or has no operation beyond its fence.
+/// Returns the fence (limit of the box-plot rule) of each group of operations; `None` if the group is too small to judge, or has no
+/// operation beyond its fence.
 #[must_use]
 pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Vec<Option<Fence>> {
     let fence = |group: &GroupSample| {
@@ -60,7 +61,7 @@ pub fn fences(samples: &[GroupSample], metric: Metric, least: &Thresholds) -> Ve
     samples.iter().map(fence).collect()
 }
 
-/// Builds a result row per group from its sample and its operations beyond the fence.
+/// Builds a result row per group from its sample and its operations beyond the fence (limit of the box-plot rule).
 #[must_use]
 pub fn operation_groups(
     run: &Run,
@@ -138,7 +139,7 @@ pub struct Outliers {
     pub nothing: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings on slow operations or slow units, and on the trace itself.
+    /// Findings on slow operations or slow units (ranks, nodes, targets or files), and on the trace itself.
     pub findings: Vec<Finding>,
 }
 
@@ -186,7 +187,8 @@ pub fn operation_findings(
     groups.iter().filter_map(finding).collect()
 }
 
-/// Returns findings on slow units; `io_ns` is the time that all processes spent in the compared operations.
+/// Returns findings on slow units (ranks, nodes, targets or files); `io_ns` is the time that all processes spent in the compared
+/// operations.
 #[must_use]
 pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
     type Says = fn(&words::SlowUnit) -> Words;

@@ -3,7 +3,7 @@
 use crate::findings::About;
 use serde::Serialize;
 
-/// Slow operation: its bandwidth or duration lies beyond the fence of its group.
+/// Slow operation: its bandwidth or duration lies beyond the fence (limit of the box-plot rule) of its group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutlierRow {
     /// MPI rank; -1 for a process without MPI.

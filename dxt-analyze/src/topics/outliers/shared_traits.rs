@@ -20,7 +20,7 @@ pub struct Population {
     pub targets: u64,
     /// Number of files accessed by compared operations.
     pub files: u64,
-    /// Length of the run, ns.
+    /// Length of the run, ns, with which time spans of slow operations are compared.
     pub span_ns: u64,
 }
 
@@ -92,7 +92,8 @@ fn most_common(names: Vec<String>) -> Option<(String, usize)> {
     counts.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-/// Returns the shortest time span in which the required share of the slow operations began; `None` if the span is too long to mean anything.
+/// Returns the shortest time span in which the required share of the slow operations began; `None` if the span is too long to mean
+/// anything.
 fn moment(rows: &[OutlierRow], span_ns: u64, least: &Thresholds) -> Option<Shared> {
     let mut starts: Vec<u64> = rows.iter().map(|row| row.start_ns).collect();
     starts.sort_unstable();

@@ -100,7 +100,8 @@ fn empty(run: &Run, args: &Options, lost: &Lost) -> Outliers {
     }
 }
 
-/// Compares single operations in two passes: the first computes distributions, the second reads blocks that can contain outliers and collects these.
+/// Compares single operations in two passes: the first computes distributions, the second reads blocks that can contain outliers and
+/// collects these.
 fn by_operation(run: &Run, args: &Options) -> Result<Outliers> {
     let layouts = crate::session::layouts(run, args.layout.as_deref())?;
     let groups = data_groups(run);

@@ -1,4 +1,5 @@
-//! Collects operations beyond a fence. The list of the slowest operations is bounded; counts and times include all operations.
+//! Collects operations beyond a fence (limit of the box-plot rule). The list of the slowest operations is bounded; counts and times include
+//! all operations.
 
 use super::distribution::Metric;
 use crate::model::{ProcessId, Run, StreamIx};
@@ -12,14 +13,14 @@ use trace_format::frame::BlockHead;
 pub struct Fence {
     /// Value beyond which an operation is an outlier: below it for bandwidth, above it for duration.
     pub limit: f64,
-    /// Median of the group's values.
+    /// Median of the bandwidths (bytes/s) or durations (ns) of the group's operations.
     pub usual: f64,
 }
 
-/// Pass that collects the operations beyond the fences.
+/// Pass that collects the operations beyond the fences (limits of the box-plot rule).
 #[derive(Clone, Debug)]
 pub struct Worst<'a> {
-    /// Fence of each group, indexed by [`crate::shared::groups::group_index`].
+    /// Fence (limit of the box-plot rule) of each group, indexed by [`crate::shared::groups::group_index`].
     pub fences: &'a [Option<Fence>],
     /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
@@ -27,20 +28,20 @@ pub struct Worst<'a> {
     pub keep: usize,
 }
 
-/// Operation beyond the fence; sorts worst first.
+/// Operation beyond the fence (limit of the box-plot rule); sorts worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slow {
     /// Bandwidth in bytes/s, or `u64::MAX` - duration in ns; lower is worse.
     pub badness: u64,
     /// Process, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Start, ns since the process's epoch.
+    /// Start of the operation, ns since the process's epoch.
     pub start: u64,
     /// Offset in the file, bytes; -1 if the operation has none.
     pub offset: i64,
     /// Size of the operation, bytes.
     pub length: u64,
-    /// End, ns since the process's epoch.
+    /// End of the operation, ns since the process's epoch.
     pub end: u64,
     /// Stream, as an index into the process's streams.
     pub stream: StreamIx,
@@ -49,7 +50,7 @@ pub struct Slow {
 /// Outliers of one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupWorst {
-    /// Number of outliers.
+    /// Number of outliers in the group.
     pub count: u64,
     /// Sum of the durations of all outliers, ns.
     pub time_ns: u64,
@@ -114,7 +115,7 @@ impl Analysis for Worst<'_> {
 }
 
 impl Worst<'_> {
-    /// Adds those calls of a stretch (consecutive calls of one stream) that lie beyond the fence.
+    /// Adds those calls of a stretch (consecutive calls of one operation on one file) that lie beyond the fence.
     fn of_group(&self, fence: &Fence, group: &mut GroupWorst, process: ProcessId, calls: Stretch<'_>) {
         // After a call within the fence, calls of equal length and no longer duration are also within, and need no division.
         let mut within = (u64::MAX, 0);

@@ -21,7 +21,7 @@ pub struct Args {
     /// Table of the report to write as CSV (default: groups of repeated runs, with every number)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Page
+    /// HTML page to write
     #[command(flatten)]
     pub page: PageOutput,
 }

@@ -83,7 +83,7 @@ impl std::fmt::Display for GroupBy {
 }
 
 /// Returns the value of the program option `name` from `-t 1m`, `-t1m`, `-t=1m`, `--transfer=1m` or `transfer=1m`; for an option without a
-/// value, the option's name.
+/// value, the option's name. `None` if the option is not given.
 fn value_of(args: &[String], name: &str) -> Option<String> {
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {

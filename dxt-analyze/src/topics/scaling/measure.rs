@@ -33,7 +33,7 @@ pub struct RunRow {
     pub mpi: Option<String>,
     /// True if calls were not timed, so that values that depend on times are unknown.
     pub untimed: bool,
-    /// Bandwidths by layer and caller.
+    /// Bandwidths of reads and writes, by layer and caller.
     pub layers: Vec<LayerRow>,
     /// Bandwidths by layer, regardless of the caller.
     pub whole_layers: Vec<LayerRow>,
@@ -52,7 +52,7 @@ pub struct RunRow {
 /// Number of calls and time in a set of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// Number of calls.
+    /// Number of calls in the set.
     pub calls: u64,
     /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
@@ -61,9 +61,9 @@ pub struct Calls {
 /// Number of MPI-IO reads and writes by call variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Forms {
-    /// Number of independent (blocking) calls.
+    /// Number of independent (blocking) MPI-IO reads and writes.
     pub independent: u64,
-    /// Number of collective calls.
+    /// Number of collective MPI-IO reads and writes.
     pub collective: u64,
     /// Number of nonblocking and split collective calls.
     pub nonblocking: u64,
@@ -105,7 +105,7 @@ pub fn measure(run: &Run, read: Read) -> RunRow {
 }
 
 impl RunRow {
-    /// Returns the totals of a layer's reads or writes, regardless of the caller; `op` is `read` or `write`.
+    /// Returns the totals of a layer's reads or writes, regardless of the caller; `op` is `read` or `write`. `None` if there were none.
     #[must_use]
     pub fn data(&self, layer: Layer, op: &str) -> Option<&LayerRow> {
         self.whole_layers.iter().find(|row| row.layer == layer.name() && row.op == op)

@@ -32,7 +32,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Formats a value as a cell.
+    /// Formats a value of this unit as a table cell.
     #[must_use]
     pub fn cell(self, value: f64) -> Cell {
         match self {
@@ -67,7 +67,7 @@ pub struct Measure {
     pub title: &'static str,
     /// CSV column names, with unit: median, minimum and maximum.
     pub columns: [&'static str; 3],
-    /// Unit of the measure's values.
+    /// Unit of the measure's values, such as bytes.
     pub unit: Unit,
     /// True if the measure depends on the times of calls, which some logs do not have.
     timed: bool,

@@ -7,11 +7,11 @@ use serde::Serialize;
 pub struct Spread {
     /// Median of the runs; for an even number of runs, the mean of the two middle values.
     pub median: f64,
-    /// Mean over the runs.
+    /// Mean of the measure over the runs.
     pub mean: f64,
-    /// Minimum over the runs.
+    /// Minimum of the measure over the runs.
     pub least: f64,
-    /// Maximum over the runs.
+    /// Maximum of the measure over the runs.
     pub most: f64,
     /// Number of runs for which the measure is known.
     pub runs: u64,

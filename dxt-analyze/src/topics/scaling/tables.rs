@@ -76,7 +76,8 @@ impl WithMeasure for Rows<'_> {
     }
 }
 
-/// Returns the table of all measures with their ranges, for CSV only. The first table is written as CSV by default, so this one comes first.
+/// Returns the table of all measures with their ranges, for CSV only. The first table is written as CSV by default, so this one comes
+/// first.
 fn every(result: &Scaling) -> Table {
     let mut table = Table::of("groups", "", result.groups.iter())
         .csv("group", |group| Cell::text(&group.group))

@@ -31,7 +31,7 @@ pub struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// Creates the order of a run's processes.
+    /// Creates the order of a run's processes: ranks by number, then processes without a rank.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         let ranks = run.processes.iter().map(|process| i64::from(process.rank) + 1).max().unwrap_or(0);

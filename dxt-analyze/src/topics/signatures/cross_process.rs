@@ -1,5 +1,5 @@
-//! Patterns of accesses that form no loop within their process: single calls that touch several blocks under a file view, and accesses that
-//! form a pattern with accesses of other ranks or files.
+//! Patterns of accesses that form no loop within their process: single calls that touch several blocks under an MPI file view, and accesses
+//! that form a pattern with accesses of other ranks or files.
 
 use super::args::{Level, Options};
 use super::comparable::{Order, groups, series};
@@ -12,7 +12,7 @@ use iosig::ranks::across;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Returns the signatures, with accesses that form patterns only across ranks or under file views as loops of one iteration. Searches
+/// Returns the signatures, with accesses that form patterns only across ranks or under MPI file views as loops of one iteration. Searches
 /// across ranks only at the global level.
 pub(super) fn promoted<'a>(run: &Run, signed: &'a [Signed], options: &Options) -> Cow<'a, [Signed]> {
     let of_views = replaced(signed, of_views(run, signed));

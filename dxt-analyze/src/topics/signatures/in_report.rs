@@ -13,7 +13,8 @@ use crate::topics::report::{Found, Job, Reported, Section, Sums};
 use anyhow::Result;
 use iosig::Limits;
 
-/// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; all later accesses count as having no pattern.
+/// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; all later accesses count as having no
+/// pattern.
 const ITEMS: usize = 256;
 /// Maximum number of rows per table.
 const LINES: usize = 10;

@@ -1,5 +1,5 @@
-//! Signatures of all processes together: one row per access pattern, with the processes that share it. The signatures that are merged are
-//! the members of a group, and are numbered.
+//! Signatures of all processes together: one row per access pattern, with the processes that share the pattern. The merged signatures are
+//! the numbered members of a group.
 
 use super::args::Options;
 use super::axes::{Axes, columns};
@@ -144,8 +144,8 @@ impl<'a> Grouped<'a> {
         out
     }
 
-    /// Returns the pattern within one file of a series: without the direction along files if all files are accessed equally, and with the
-    /// first rank relative to the file.
+    /// Converts a pattern over a series of files to the pattern within one file: without the direction along files if all files are
+    /// accessed equally, and with the first member number relative to the file.
     fn in_file(&self, line: &Line) -> Line {
         let along = |direction: &Direction| direction.rank_step.unsigned_abs() >= self.per_file;
         let other = |direction: &Direction| !along(direction) || direction.shifts.iter().any(|shift| *shift != 0);
@@ -260,14 +260,15 @@ impl<'a> Grouped<'a> {
         if all.is_empty() { String::new() } else { format!("first {}", all.join(", ")) }
     }
 
-    /// Splits a direction's step in member numbers into three steps: over files of a series, over ranks, and over threads or files of a process.
+    /// Splits a direction's step in member numbers into three steps: over files of a series, over ranks, and over threads or files of a
+    /// process.
     pub(super) fn steps(&self, direction: &Direction) -> [i64; 3] {
         let [per_file, each] = [self.per_file, self.each].map(|by| i64::try_from(by).unwrap_or(i64::MAX));
         let in_file = direction.rank_step % per_file;
         [direction.rank_step / per_file, in_file / each, in_file % each]
     }
 
-    /// Returns the rows for accesses without a pattern, one per spatial order.
+    /// Returns the rows for accesses without a pattern (residue), one per spatial order.
     fn residue(&self, options: &Options) -> Vec<GlobalRow> {
         let by = self.by_order();
         by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()
@@ -286,7 +287,7 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class.
+    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class. `None` without such accesses.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;

@@ -7,7 +7,8 @@ use crate::shared::layer_calls::Form;
 use iosig::text::Operations;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Suffix of the name of an operation under a strided file view; the innermost loops around the operation are then a single call.
+/// Suffix of the name of an operation under a strided MPI file view: in the signature, the innermost loops around the operation are then a
+/// single call.
 const IN_VIEW: &str = "_in_view";
 
 /// Names of an I/O interface's operations in one notation.

@@ -40,7 +40,7 @@ pub(super) struct ByStart {
 }
 
 impl ByStart {
-    /// Adds an access of signature `place`, and passes the accesses that exceed the buffer's size to `take`.
+    /// Adds an access of the signature with index `place`, and passes the accesses that exceed the buffer's size to `take`.
     pub(super) fn push(&mut self, place: u32, access: Access, mut take: impl FnMut(u32, &Access)) {
         let at = place as usize;
         if self.places.len() <= at {

@@ -18,7 +18,7 @@ pub struct Whose {
     pub process: ProcessId,
     /// Index of the thread in the process's table.
     pub thread: u32,
-    /// Index into [`Run::files`].
+    /// File of the calls, as an index into [`Run::files`].
     pub file: FileId,
     /// I/O interface of the calls, e.g. MPI-IO.
     pub layer: Layer,
@@ -80,7 +80,7 @@ const IN_VAIN: usize = 8;
 /// Analysis that recognises the signatures of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Signing {
-    /// Memory limits of each recogniser.
+    /// Memory limits of each recogniser of loops.
     pub limits: Limits,
 }
 
@@ -91,15 +91,15 @@ struct Current {
     thread: u32,
     places: Places,
     recognisers: Vec<Option<Box<Recogniser>>>,
-    /// Totals of the thread's calls, by stream.
+    /// Totals of the thread's calls, by stream (one operation, file and caller).
     times: Vec<Calls>,
     followed: usize,
     reading: Reading,
 }
 
 impl Current {
-    /// Fast path, since processes mostly repeat themselves: adds the first calls of `calls` that continue the current loop of their stream,
-    /// and returns their number.
+    /// Fast path, since processes mostly repeat themselves: adds the first calls of `calls` that continue the current loop of their
+    /// signature, and returns their number.
     fn take_expected(&mut self, block: &Block<'_>, calls: Stretch<'_>) -> usize {
         let place = self.places.plain(calls.stream);
         let recogniser = place.and_then(|place| self.recognisers.get_mut(place as usize)?.as_mut());

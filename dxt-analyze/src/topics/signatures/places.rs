@@ -10,20 +10,21 @@ use iosig::Access;
 use rustc_hash::FxHashMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Effect of a stream's calls on signatures.
+/// Effect of the calls of a stream (one operation, file and caller) on signatures.
 #[derive(Clone, Copy, Debug)]
 enum Member {
     /// No effect: the calls are neither reads nor writes.
     None,
     /// Reads or writes that belong to the signature with this index.
     At(u32),
-    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see [`Views`]).
+    /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see
+    /// [`Views`]).
     Viewed(u32, u32),
     /// Calls that change the MPI file view of the file with this index.
     Tells(u32, Reported),
 }
 
-/// Signatures of a process: each stream belongs to the signature of its file, interface and caller.
+/// Signatures of a process: each stream (one operation, file and caller) belongs to the signature of its file, interface and caller.
 #[derive(Debug)]
 pub(super) struct Places {
     of_stream: Vec<Member>,
@@ -75,7 +76,8 @@ impl Places {
         Self { of_stream, of, overlap, views }
     }
 
-    /// Returns the index of the signature to which a stream's calls belong; `None` if they are neither reads nor writes.
+    /// Returns the index of the signature to which the calls of a stream (one operation, file and caller) belong; `None` if they are
+    /// neither reads nor writes.
     pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) | Member::Viewed(place, _) => Some(*place),
@@ -83,7 +85,8 @@ impl Places {
         }
     }
 
-    /// Returns the index of a stream's signature if its calls can be used as recorded: neither sorted by start nor converted for a file view.
+    /// Returns the index of the signature of a stream (one operation, file and caller) if its calls can be used as recorded: neither sorted
+    /// by start nor converted for an MPI file view. `None` for all other streams.
     pub(super) fn plain(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) if !self.by_start(*place) => Some(*place),
@@ -102,7 +105,7 @@ impl Places {
     }
 }
 
-/// State while the calls of one thread are read: sorting buffers and file views.
+/// State while the calls of one thread are read: sorting buffers and MPI file views in force.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub(super) order: ByStart,

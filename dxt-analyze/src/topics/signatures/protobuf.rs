@@ -149,7 +149,8 @@ fn of_group(grouped: &Grouped<'_>, options: &Options) -> Vec<proto::Pattern> {
     globalize(&grouped.signatures()).lines.iter().map(one).collect()
 }
 
-/// Returns ranks as ranges with a constant step; if any process has no rank, one name for all processes. `places` must be sorted and unique.
+/// Returns ranks as ranges with a constant step; if any process has no rank, one name for all processes. `places` must be sorted and
+/// unique.
 fn who(order: &Order<'_>, places: &[u64]) -> (Vec<proto::Ranks>, String) {
     if !order.are_ranks(places) {
         return (Vec::new(), order.names(places));

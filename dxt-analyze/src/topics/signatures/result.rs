@@ -33,7 +33,7 @@ pub struct LayerRow {
     pub bytes: u64,
     /// Bytes of reads and writes that belong to a pattern.
     pub covered_bytes: u64,
-    /// Number of patterns found.
+    /// Number of patterns (loop nests) found.
     pub patterns: u64,
 }
 

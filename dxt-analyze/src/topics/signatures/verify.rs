@@ -47,7 +47,7 @@ impl<'a> Verify<'a> {
     }
 }
 
-/// Rest of a signature that was not compared yet, and the number of accesses left in its current stretch without a pattern.
+/// Part of a signature that was not compared yet, and the number of accesses left in its current stretch without a pattern.
 struct Ahead<'a> {
     expected: Box<dyn Iterator<Item = Expected> + Send + 'a>,
     unknown: u64,

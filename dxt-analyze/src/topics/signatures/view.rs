@@ -21,7 +21,7 @@ use serde::Serialize;
 /// Result of `signatures`, and the number of rows to display.
 #[derive(Clone, Debug, Serialize)]
 pub struct SignaturesReport {
-    /// Signatures and advice.
+    /// Result of the command: signatures and advice.
     #[serde(flatten)]
     pub result: Signatures,
     /// Maximum number of rows per table.
@@ -69,7 +69,8 @@ fn whole(run: &Run, signed: &[Signed], apart: Apart, lost: &Lost, options: &Opti
     SignaturesReport::of(result, options)
 }
 
-/// Returns all signatures, the numbers of calls that signatures omit or represent inexactly, and the parts of the trace that could not be read.
+/// Returns all signatures, the numbers of calls that signatures omit or represent inexactly, and the parts of the trace that could not be
+/// read.
 fn recognised(run: &Run) -> (Vec<Signed>, Apart, Lost) {
     let bar = Bar::new(run.segments(), "signatures");
     let (partial, lost) = scan(run, &Signing { limits: Limits::default() }, &bar);

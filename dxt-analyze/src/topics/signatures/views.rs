@@ -10,23 +10,25 @@ use std::collections::hash_map::Entry;
 use trace_format::meta::ViewDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Returns the number that encodes operation `op` under the view shape with index `at`; `None` if the number exceeds `u16`.
+/// Returns the number that encodes operation `op` under the MPI file view whose shape (blocks and strides) has index `at`; `None` if the
+/// number exceeds `u16`.
 fn under(run: &Run, op: u16, at: u32) -> Option<u16> {
     let number = (u64::from(at) + 1).checked_mul(run.ops.len() as u64)?.checked_add(u64::from(op))?;
     u16::try_from(number).ok()
 }
 
-/// Returns the operation that an operation number encodes, with or without a view shape.
+/// Returns the operation that an operation number encodes, with or without the shape of an MPI file view; `None` in a run without
+/// operations.
 pub(super) fn operation(run: &Run, op: u16) -> Option<&Op> {
     run.ops.get(usize::from(op).checked_rem(run.ops.len())?)
 }
 
-/// Returns the view shape that an operation number encodes; `None` if there is none.
+/// Returns the shape (blocks and strides) of the MPI file view that an operation number encodes; `None` if there is none.
 pub(super) fn shape(run: &Run, op: u16) -> Option<&Shape> {
     run.shapes.get(usize::from(op).checked_div(run.ops.len())?.checked_sub(1)?)
 }
 
-/// Kind of call that changes the file view in force.
+/// Kind of MPI-IO call that changes the file view in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reported {
     Opened,
@@ -34,7 +36,7 @@ pub(super) enum Reported {
     Set,
 }
 
-/// Returns the effect of a call on file views; `None` unless the call is a successful MPI-IO open, close or set_view.
+/// Returns the effect of a call on MPI file views; `None` unless the call is a successful MPI-IO open, close or set_view.
 pub(super) fn reported(op: &Op, stream: &Stream) -> Option<Reported> {
     match op.class.filter(|_| op.layer == Some(Layer::Mpiio) && !stream.failed)? {
         OpClass::Open => Some(Reported::Opened),
@@ -44,16 +46,16 @@ pub(super) fn reported(op: &Op, stream: &Stream) -> Option<Reported> {
     }
 }
 
-/// Effect of a file view on the bytes that calls access: none, strided, or unknown.
+/// Effect of an MPI file view on the bytes that calls access: none, strided, or unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum As {
     Plain,
-    /// Strided view; the value is the index of its shape in [`Run::shapes`].
+    /// Strided view (blocks at a constant distance); the value is the index of its shape in [`Run::shapes`].
     Strided(u32),
     Unknown,
 }
 
-/// File view set by a set_view call: its effect, and the offset of the first filetype's data relative to the displacement (`first`).
+/// MPI file view set by a set_view call: its effect, and the offset of the first filetype's data relative to the displacement (`first`).
 #[derive(Clone, Copy, Debug)]
 struct Set {
     /// Number of set_view calls on the file up to and including the last one that sets this view.
@@ -66,13 +68,14 @@ struct Set {
 #[derive(Debug)]
 struct OfFile(Vec<Set>);
 
-/// State of a file's view while a thread's calls are read.
+/// State of the MPI file view of a file while a thread's calls are read.
 #[derive(Clone, Copy, Debug)]
 struct Now {
     calls: u64,
-    /// Number of open handles of the file.
+    /// Number of handles of the file that are open.
     open: u64,
-    /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a call.
+    /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a
+    /// call.
     several: bool,
     kind: As,
     origin: i128,
@@ -108,12 +111,12 @@ impl Views {
         out
     }
 
-    /// Returns the index of a file with views; `None` if the process set no view on the file.
+    /// Returns the index of a file with MPI file views; `None` if the process set no view on the file.
     pub(super) fn number(&self, file: FileId) -> Option<u32> {
         self.files.get(&file).copied()
     }
 
-    /// Returns the view state of all files at the start of a thread: no open handle, view unknown.
+    /// Returns the MPI file views of all files at the start of a thread: no open handle, view unknown.
     pub(super) fn begin(&self) -> State {
         State(vec![Now::NONE; self.of.len()])
     }
@@ -143,7 +146,8 @@ impl OfFile {
     }
 }
 
-/// True if all set_view calls on the file are recorded and made by one thread, so that a call's sequence number identifies the view.
+/// True if all set_view calls on the file are recorded and made by one thread, so that a call's sequence number identifies the MPI file
+/// view.
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     let is = |stream: &&Stream| stream.file == file && reported(run.op(stream), stream) == Some(Reported::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
@@ -160,7 +164,7 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
 pub(super) struct State(Vec<Now>);
 
 impl State {
-    /// Updates the view in force on the file with index `number` after a call of kind `reported`.
+    /// Updates the MPI file view in force on the file with index `number` after a call of kind `reported`.
     pub(super) fn tell(&mut self, views: &Views, number: u32, reported: Reported, offset: i64) {
         let (Some(now), Some(of)) = (self.0.get_mut(number as usize), views.of.get(number as usize)) else { return };
         match reported {
@@ -186,8 +190,8 @@ impl State {
         }
     }
 
-    /// Converts an access under the view in force on the file with index `number`. Returns false if the view, or its effect on the access,
-    /// is unknown.
+    /// Converts an access under the MPI file view in force on the file with index `number`. Returns false if the view, or its effect on the
+    /// access, is unknown.
     pub(super) fn apply(&self, run: &Run, number: u32, access: &mut Access) -> bool {
         let Some(now) = self.0.get(number as usize) else { return false };
         let As::Strided(at) = now.kind else { return now.kind == As::Plain };
@@ -205,14 +209,15 @@ impl State {
     }
 }
 
-/// Returns block size, and (count, stride) per dimension, of the blocks that a call under a strided view touches; `None` for other calls.
+/// Returns block size, and (count, stride) per dimension, of the blocks that a call under a strided MPI file view touches; `None` for other
+/// calls.
 pub(super) fn pieces(run: &Run, leaf: &Leaf) -> Option<(u64, Vec<(u64, u64)>)> {
     let form = shape(run, leaf.op)?;
     let constant = leaf.steps.iter().all(|step| step.length == 0);
     Some((form.block, form.pieces(leaf.length).filter(|_| constant)?))
 }
 
-/// Returns the loop nest with innermost loops added over the blocks that a call under a file view touches.
+/// Returns the loop nest with innermost loops added over the blocks that a call under an MPI file view touches.
 pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     let node = |node: &Node| match node {
         Node::Loop(inner) => Node::Loop(unrolled(run, inner)),
@@ -229,7 +234,7 @@ pub(super) fn unrolled(run: &Run, nest: &Loop) -> Loop {
     }
 }
 
-/// True if a call touches several blocks under its view, so that the call alone is a pattern.
+/// True if a call touches several blocks under its MPI file view, so that the call alone is a pattern.
 pub(super) fn is_strided(run: &Run, access: &Access) -> bool {
     pieces(run, &Leaf { op: access.op, offset: access.offset, length: access.length, steps: Vec::new() })
         .is_some_and(|(_, pieces)| !pieces.is_empty())

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// Command line of `stripes`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `stripes`
     #[command(flatten)]
     pub options: Options,
 }

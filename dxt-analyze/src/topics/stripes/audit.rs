@@ -44,13 +44,13 @@ impl TargetSum {
 /// Totals of one file over successful reads and writes of the I/O layer whose calls reach storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileAudit {
-    /// Number of reads.
+    /// Number of reads of the file.
     pub reads: u64,
-    /// Number of writes.
+    /// Number of writes to the file.
     pub writes: u64,
     /// Bytes read from and written to the file.
     pub bytes: u64,
-    /// Time in reads and writes, ns.
+    /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
     /// Size of the largest read or write, in bytes.
     pub max_length: u64,
@@ -60,7 +60,7 @@ pub struct FileAudit {
     pub unaligned_end: u64,
     /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the unaligned operations.
+    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
     /// Number of operations that touch more than one stripe.
     pub crossing: u64,
@@ -126,7 +126,7 @@ struct Current {
     file: FileId,
     counts: FileAudit,
     open: InTurn<OnTarget, TargetSum>,
-    /// Totals over calls that lie within one or two stripes and one time bin, by the key that [`of_bin`] makes.
+    /// Totals over calls that lie within one or two stripes and one time bin, by storage target and time bin (packed by [`of_bin`]).
     within: InTurn<u64, TargetSum>,
 }
 
@@ -250,7 +250,7 @@ impl Analysis for Audit<'_> {
     }
 }
 
-/// Properties common to all segments of a stream.
+/// Properties common to all segments of a stream (calls of one operation and caller on one file).
 struct Common<'a> {
     placed: Placed<'a>,
     is_write: bool,
@@ -258,7 +258,8 @@ struct Common<'a> {
     node: u32,
 }
 
-/// Totals over successive segments of a stream that each lie within one stripe (the usual case), before they are added to the file's totals.
+/// Totals over successive segments of one operation on one file that each lie within one stripe (the usual case), before they are added to
+/// the file's totals.
 struct Calm {
     is_write: bool,
     unaligned_start: u64,

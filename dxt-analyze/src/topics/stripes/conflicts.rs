@@ -1,4 +1,5 @@
-//! Writes to contested stripes that overlap in time with a write of another process or of another node.
+//! Writes to contested stripes (partly written by several processes) that overlap in time with a write of another process or of another
+//! node.
 
 use super::handover::Handovers;
 use super::overlap::Write;
@@ -17,7 +18,7 @@ const FEWEST_IN_RUNS: usize = 4;
 /// Stripe that several processes wrote at overlapping times, with totals over the overlapping writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Stripe on which the writes overlap.
+    /// Stripe on which the writes of several processes overlap in time.
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
@@ -39,7 +40,7 @@ pub struct Conflict {
 pub struct BetweenNodes {
     /// Number of writes that overlap in time with a write from another node.
     pub writes: u64,
-    /// Sum of the durations of these writes that overlap between nodes, ns.
+    /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing, ns.
     pub wall_ns: u64,
@@ -49,7 +50,8 @@ pub struct BetweenNodes {
     pub nodes: Vec<u32>,
 }
 
-/// Returns the conflicts among the writes to a batch of stripes, and adds the writes to `handovers`. `nodes` is the node index of each process.
+/// Returns the conflicts (writes of several processes that overlap in time) on each stripe of a batch, and adds the writes to `handovers`.
+/// `nodes` is the node index of each process.
 #[must_use]
 pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers: &mut Handovers) -> Vec<Conflict> {
     let mut out = Vec::new();
@@ -159,7 +161,8 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// Returns the conflict on one stripe, if there is one; `writes` must be sorted by start.
+/// Returns the conflict (writes of several processes that overlap in time) on one stripe, if there is one; `writes` must be sorted by
+/// start.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
     let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);

@@ -14,7 +14,7 @@ const FEWEST: u64 = 16;
 /// Minimum ratio of geometric mean durations (with / without handover) for which the difference is attributed to handovers.
 const LONGER: f64 = 1.5;
 
-/// Totals over the writes of one kind (with or without a lock handover).
+/// Totals over the writes of one kind: with a lock handover (the preceding write came from another node), or without.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kind {
     calls: u64,
@@ -41,14 +41,16 @@ impl Kind {
     }
 }
 
-/// Writes of one size class to the contested stripes of a file, with and without a lock handover.
+/// Writes of one size class to the contested stripes (partly written by several processes) of a file, with and without a lock handover
+/// (preceding write from another node).
 #[derive(Clone, Copy, Debug, Default)]
 struct OfSize {
     passed: Kind,
     kept: Kind,
 }
 
-/// Totals over the writes to contested stripes, by file and by size class (base-2 logarithm of the length).
+/// Totals over the writes to contested stripes (partly written by several processes), by file and by size class (base-2 logarithm of the
+/// length).
 #[derive(Debug, Default)]
 pub struct Handovers(FxHashMap<FileId, BTreeMap<u8, OfSize>>);
 

@@ -38,7 +38,8 @@ pub struct LayoutPart {
     pub origin: LayoutOrigin,
     /// Components of the layout; a single one if the layout is not composite.
     pub components: Vec<ComponentPart>,
-    /// Ids of the mirrors with current data. Reads may have used any of them; the audit assigns reads to the preferred mirror, else to the first.
+    /// Ids of the mirrors with current data. Reads may have used any of them; the audit assigns reads to the preferred mirror, else to the
+    /// first.
     pub mirrors_in_use: Vec<u16>,
 }
 

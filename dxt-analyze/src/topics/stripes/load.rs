@@ -108,7 +108,7 @@ impl Span {
 pub struct Share {
     /// Index of the storage target.
     pub target: u32,
-    /// Bytes on the target.
+    /// Bytes of the operation on the target.
     pub bytes: u64,
     /// Part of the operation's time that is attributed to the target's bytes, ns.
     pub time_ns: u64,
@@ -147,7 +147,7 @@ impl LoadOverTime {
         }
     }
 
-    /// Returns the cells of a target's row, one per time bin.
+    /// Returns the bytes and time of a target's row, one cell per time bin.
     #[inline]
     fn of(&mut self, rows: &Rows, target: u32) -> &mut [Cell] {
         let bins = rows.timeline.bins;
@@ -267,13 +267,13 @@ pub struct TargetLoad {
 pub struct MomentPart {
     /// Start of the time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes on all targets together.
+    /// Bytes on all targets together in the time bin.
     pub bytes: u64,
-    /// Number of targets that got any bytes.
+    /// Number of targets that got any bytes in the time bin.
     pub busy_targets: u64,
     /// OST index of the busiest target, which got most bytes.
     pub busiest: u32,
-    /// Bytes on the busiest target.
+    /// Bytes on the busiest target in the time bin.
     pub busiest_bytes: u64,
     /// Bytes on the busiest target / mean bytes over all targets that the layouts name.
     pub busiest_to_mean: f64,

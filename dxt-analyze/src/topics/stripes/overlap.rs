@@ -14,17 +14,18 @@ use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
 use trace_format::op::OpClass;
 
-/// Division of contested stripes into batches, and stripes that are not examined.
+/// Division of contested stripes (partly written by several processes) into batches, and stripes that are not examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Stripes of each batch; one pass over the trace per batch.
     pub batches: Vec<Vec<StripeKey>>,
-    /// Stripes that are not examined because there are too many.
+    /// Contested stripes that are not examined because there are too many, with their writers.
     pub left_over: Vec<(StripeKey, Writers)>,
 }
 
-/// Divides `contested`, sorted by importance, into one batch per pass, each of at most [`HELD_WRITES`] writes. All writes of a stripe are
-/// in one batch, so there can be more than [`SHARING_PASSES`] batches, but fewer than twice as many.
+/// Divides the contested stripes (partly written by several processes) `contested`, sorted by importance, into one batch per pass, each of
+/// at most [`HELD_WRITES`] writes. All writes of a stripe are in one batch, so there can be more than [`SHARING_PASSES`] batches, but fewer
+/// than twice as many.
 #[must_use]
 pub fn plan(contested: &[(StripeKey, Writers)]) -> Plan {
     plan_within(contested, HELD_WRITES, SHARING_PASSES)
@@ -58,10 +59,10 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
     plan
 }
 
-/// Write to a part of a contested stripe; its start and end are in ns since the job's start.
+/// Write to a part of a contested stripe (partly written by several processes); its start and end are in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
-    /// Index of the stripe in the batch.
+    /// Index of the write's stripe in the batch.
     pub(super) slot: u32,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -70,7 +71,7 @@ pub struct Write {
     pub(super) size: u8,
 }
 
-/// Pass over the segments that collects the writes to the stripes of one batch.
+/// Pass over the segments that collects the writes to the contested stripes of one batch.
 #[derive(Debug)]
 pub struct Collect<'a> {
     layouts: &'a [Option<FileLayout>],
@@ -127,8 +128,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// Returns the batch index of the stripe that begins at file offset `start`. `near` is the position of the last lookup: a process
-    /// mostly writes in order, so the next stripe is usually shortly after it.
+    /// Returns the batch index of the stripe that begins at file offset `start`; `None` if it is not in the batch. `near` is the position
+    /// of the last lookup: a process mostly writes in order, so the next stripe is usually shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {

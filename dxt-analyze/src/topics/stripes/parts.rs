@@ -46,7 +46,8 @@ pub struct TargetPart {
     pub time_ns: u64,
 }
 
-/// Totals over the shared stripes of a file; estimates if only a sample of the stripes was tracked.
+/// Totals over the shared stripes of a file (several processes wrote a part of them at overlapping times); estimates if only a sample of
+/// the stripes was tracked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SharingPart {
     /// Number of contested stripes: several processes wrote a part of them, at any time.
@@ -63,19 +64,20 @@ pub struct SharingPart {
     pub writes_between_nodes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
-    /// Sum of the durations of writes to contested stripes whose preceding write came from another node, ns. `None` if these writes take no
-    /// longer than others.
+    /// Sum of the durations of writes to contested stripes (partly written by several processes) whose preceding write came from another
+    /// node, ns. `None` if these writes take no longer than others.
     pub time_passed_on_ns: Option<u64>,
     /// Sampling factor n: one in n stripes was tracked, and all other sums are multiplied by n.
     pub estimated_times: u64,
-    /// Number of contested stripes that were not examined, because there were too many.
+    /// Number of contested stripes (partly written by several processes) that were not examined, because there were too many.
     pub not_examined: u64,
-    /// Time of the writes to contested stripes that were not examined, ns.
+    /// Time of the writes to contested stripes (partly written by several processes) that were not examined, ns.
     pub not_examined_ns: u64,
 }
 
 impl SharingPart {
-    /// Returns the number of shared stripes on which no writes from several nodes overlap.
+    /// Returns the number of shared stripes (written at overlapping times by several processes) on which no writes from several nodes
+    /// overlap.
     #[must_use]
     pub fn stripes_on_one_node(&self) -> u64 {
         self.shared_stripes.saturating_sub(self.stripes_between_nodes)
@@ -128,13 +130,13 @@ pub struct FilePart {
     pub writes: u64,
     /// Bytes read from and written to the file.
     pub bytes: u64,
-    /// Time in reads and writes, ns.
+    /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
     /// Size of the largest operation, in bytes.
     pub max_length: u64,
     /// Number of operations that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the unaligned operations.
+    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
     /// Number of operations that do not begin at a stripe boundary.
     pub unaligned_start: u64,
@@ -148,21 +150,21 @@ pub struct FilePart {
     pub on_metadata: u64,
     /// Number of operations whose stripes are unknown: they have no offset or bytes, or no layout component covers them.
     pub not_placed: u64,
-    /// Load of each storage target.
+    /// Load of each storage target by accesses to the file.
     pub targets: Vec<TargetPart>,
     /// Bytes on the busiest target / mean bytes over the layout's targets; `None` if the layout names no targets.
     pub imbalance: Option<f64>,
     /// Comparisons of aligned and unaligned operations, for each size class with enough of both.
     pub alignment_cost: Vec<PacePart>,
-    /// Totals over the shared stripes of the file.
+    /// Totals over the shared stripes of the file (several processes wrote a part of them at overlapping times).
     pub sharing: SharingPart,
-    /// Shared stripes with most write time, sorted by offset.
+    /// Shared stripes (written by several processes at overlapping times) with most write time, sorted by offset.
     pub stripes: Vec<StripePart>,
     /// Advised changes of layout, library settings or program, as sentences.
     pub advice: Vec<String>,
 }
 
-/// Result of the stripe audit.
+/// Result of the stripe audit: per file, and over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
     /// Files, sorted by I/O time, longest first.

@@ -12,21 +12,22 @@ use rustc_hash::FxHashMap;
 /// Results of all passes of the stripe audit.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Totals from the first pass, by file.
+    /// Totals of each file from the first pass.
     pub files: FxHashMap<FileId, FileAudit>,
     /// Contested stripes (several processes wrote a part of them), with their writers.
     pub contested: Vec<(StripeKey, Writers)>,
     /// Contested stripes that were not examined because there were too many, with their writers.
     pub left_over: Vec<(StripeKey, Writers)>,
-    /// Writes to contested stripes that overlap in time.
+    /// Writes to contested stripes (partly written by several processes) that overlap in time.
     pub conflicts: Vec<Conflict>,
-    /// Durations of writes to contested stripes, separately for writes whose preceding write came from another node.
+    /// Durations of writes to contested stripes (partly written by several processes), separately for writes whose preceding write came
+    /// from another node.
     pub handovers: Handovers,
     /// Sampling factor n: one in n partly written stripes was tracked.
     pub followed_one_in: u64,
 }
 
-/// Builds the result of each file, with its `top` shared stripes with most write time.
+/// Builds the result of each file, with the `top` stripes that several processes wrote at overlapping times and with most write time.
 #[must_use]
 pub fn files(run: &Run, layouts: &[Option<FileLayout>], found: Found, top: usize) -> Vec<FilePart> {
     let mut sharing: FxHashMap<FileId, SharingPart> = FxHashMap::default();
@@ -145,7 +146,8 @@ fn file_part(
     }
 }
 
-/// Returns bytes on the busiest target / mean bytes over all targets of active components, whether used or not.
+/// Returns bytes on the busiest target / mean bytes over all targets of active components, whether used or not; `None` if no bytes are on a
+/// known target.
 fn imbalance(layout: &FileLayout, targets: &[TargetPart]) -> Option<f64> {
     let mut all: Vec<u32> = layout
         .layout

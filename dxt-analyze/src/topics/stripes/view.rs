@@ -28,7 +28,7 @@ use serde::Serialize;
 /// Result of `stripes`, and the number of files to display.
 #[derive(Debug, Serialize)]
 pub struct StripesReport {
-    /// Result of the audit.
+    /// Result of the stripe audit.
     #[serde(flatten)]
     pub result: Stripes,
     /// Maximum number of files shown in a table.

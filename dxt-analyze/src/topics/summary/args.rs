@@ -2,21 +2,21 @@
 
 use crate::session::{Inputs, Output};
 
-/// Arguments of `summary`
+/// Command line of `summary`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `summary`
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Options of the analysis
+/// Options of `summary`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Files to list, most time first

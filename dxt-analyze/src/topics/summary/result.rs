@@ -65,11 +65,11 @@ pub struct OperationRow {
     pub overview: bool,
     /// True for failed calls, false for successful ones.
     pub failed: bool,
-    /// Number of calls.
+    /// Number of calls of the operation.
     pub count: u64,
     /// Number of calls that have only counters and no segment; included in `count`.
     pub missing: u64,
-    /// Bytes transferred by the calls.
+    /// Bytes transferred by the calls of the operation.
     pub bytes: u64,
     /// Time in the calls, ns, summed over processes and threads.
     pub time_ns: u64,
@@ -86,11 +86,11 @@ pub struct FileRow {
     pub file: String,
     /// Number of processes that used the file.
     pub processes: u64,
-    /// Number of calls of all operations.
+    /// Number of calls on the file, of all operations.
     pub operations: u64,
-    /// Bytes read.
+    /// Bytes that the program read from the file.
     pub bytes_read: u64,
-    /// Bytes written.
+    /// Bytes that the program wrote to the file.
     pub bytes_written: u64,
     /// Time in the calls, ns, summed over processes.
     pub time_ns: u64,
@@ -112,7 +112,7 @@ pub struct Summary {
     pub processes: u64,
     /// Number of nodes found in the trace; `None` if no node is known.
     pub nodes: Option<u64>,
-    /// Number of files used.
+    /// Number of files that the program used.
     pub files: u64,
     /// Number of recorded segments that can be read.
     pub segments: u64,
@@ -144,7 +144,8 @@ pub struct Summary {
     pub hints: Vec<HintRow>,
     /// MPI datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,
-    /// Access profiles of the listed files, longest time first; of a full trace only if the user requests them.
+    /// Access profiles (common sizes, strides, alignment) of the listed files, longest time first; of a full trace only if the user
+    /// requests them.
     pub profiles: Vec<FileProfile>,
     /// Completeness of the trace.
     pub missing: Completeness,

@@ -5,21 +5,21 @@ use crate::session::{Inputs, Output};
 /// Default number of time bins.
 pub const BINS: u32 = 1000;
 
-/// Arguments of `timeline`
+/// Command line of `timeline`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
-    /// Options
+    /// Options of `timeline`
     #[command(flatten)]
     pub options: Options,
 }
 
-/// Options of the analysis
+/// Options of `timeline`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Maximum number of time bins; their width is 1, 2 or 5 times a power of ten

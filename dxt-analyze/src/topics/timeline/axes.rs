@@ -1,4 +1,5 @@
-//! Axes of the grids: assignment of ranks, nodes, storage targets or files to rows. If there are many, several share a row.
+//! Axes of the timeline's grids (rows by time bins): assignment of ranks, nodes, storage targets or files to rows. If there are many,
+//! several share a row.
 
 use super::slices::{Slices, files_by_time};
 use crate::model::{FileId, FileLayout, Process, Run};
@@ -6,7 +7,7 @@ use crate::shared::totals::StreamTotal;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum number of rows of a grid.
+/// Maximum number of rows of a grid (rows by time bins).
 pub const ROWS: usize = 256;
 /// Maximum number of files with a row of their own.
 const FILE_ROWS: usize = 63;
@@ -27,20 +28,20 @@ pub struct Row {
 /// Rows of a grid, and the row of each unit (rank, node, target or file).
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// Rows of the grid, in order.
+    /// Rows of the grid, from top to bottom.
     pub rows: Vec<Row>,
-    /// Index of each unit's row; `u32::MAX` if the unit is not shown.
+    /// Index of the row of each unit (rank, node, target or file); `u32::MAX` if the unit is not shown.
     pub row_of: Vec<u32>,
-    /// Index of the first unit shown.
+    /// Index of the first rank, node, target or file shown.
     pub first: u32,
-    /// Number of units that share a row.
+    /// Number of ranks, nodes, targets or files that share a row.
     pub per_row: u32,
-    /// Number of units in all rows together.
+    /// Number of ranks, nodes, targets or files in all rows together.
     pub units: u32,
 }
 
 impl Axis {
-    /// Returns the row of a unit; `None` if the unit is not shown.
+    /// Returns the row of a unit (rank, node, target or file); `None` if the unit is not shown.
     #[inline]
     #[must_use]
     pub fn row(&self, unit: u32) -> Option<usize> {
@@ -167,7 +168,7 @@ pub struct Offsets {
     pub file: FileId,
     /// Size of a row's offset range, bytes; a power of two.
     pub row_bytes: u64,
-    /// Number of rows of the axis.
+    /// Number of rows (offset ranges) of the axis.
     pub rows: u32,
 }
 

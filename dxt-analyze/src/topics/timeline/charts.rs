@@ -20,9 +20,9 @@ use trace_format::counters::{SIZE_BINS, SIZE_BOUNDS};
 
 /// Maximum numbers of time bins: of the grid whose only row is the job, and of all other grids.
 pub(crate) const BINS: (u32, u32) = (1000, 400);
-/// Maximum number of cells per grid that the page contains; each takes about 25 bytes of text.
+/// Maximum number of non-empty cells (sums by slice, row and time bin) per grid that the page contains; each takes about 25 bytes of text.
 const CELLS: usize = 60_000;
-/// Maximum number of cells that the page contains for the offsets of one file.
+/// Maximum number of non-empty cells (sums by offset row and time bin) that the page contains for the offsets of one file.
 const OFFSET_CELLS: usize = 8_000;
 
 /// Slice (calls of the same file, layer, operation and caller) with names instead of indices.
@@ -69,7 +69,7 @@ pub(crate) struct PageData {
     pub(crate) tiles: bool,
 }
 
-/// Computes the totals of all streams, from which the slices of the charts are chosen.
+/// Computes the totals of all streams (one operation, file and caller), from which the slices (sets of calls) of the charts are chosen.
 pub(crate) fn totals(run: &Run) -> Vec<StreamTotal> {
     let (partial, _) = scan(run, &Totals, &Bar::new(run.segments(), "totals"));
     with_missing(run, partial)

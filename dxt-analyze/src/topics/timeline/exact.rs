@@ -13,13 +13,13 @@ pub const MOST: usize = 20_000;
 /// Analysis that collects the calls in a time span, or none if there are too many.
 #[derive(Debug)]
 pub struct Exact<'a> {
-    /// Slices whose calls are collected.
+    /// Slices (sets of calls of one file, layer, operation and caller) to collect.
     pub slices: &'a Slices,
     /// Time span in which calls are collected.
     pub span: Span,
     /// First and last process whose calls are collected, as indices into [`Run::processes`].
     pub processes: (ProcessId, ProcessId),
-    /// Maximum number of calls to collect.
+    /// Maximum number of calls to collect; with more, none are collected.
     pub most: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct Call {
     pub start_ns: u64,
     /// End of the call, ns since the job's start.
     pub end_ns: u64,
-    /// Index of the call's slice.
+    /// Index of the call's slice (file, layer, operation and caller).
     pub slice: u16,
     /// File of the call, as an index into [`Run::files`].
     pub file: FileId,
@@ -107,7 +107,7 @@ pub struct CallColumns {
     pub process: Vec<ProcessId>,
     /// Names of the processes that have calls.
     pub names: Vec<(ProcessId, String)>,
-    /// Slice index of each call.
+    /// Index of each call's slice (file, layer, operation and caller).
     pub slice: Vec<u16>,
     /// File of each call, as an index into `files`.
     pub file: Vec<u32>,

@@ -93,7 +93,8 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Returns the rows that count the calls of a stream; `None` if the calls belong to no slice.
+    /// Returns the rows that count the calls of a stream (one operation, file and caller); `None` if the calls belong to no slice of the
+    /// charts.
     fn of(&self, block: &Block<'_>, stream: StreamIx) -> Option<Of<'_>> {
         let slice = self.slices.find(block.number, stream)?;
         let (stream, kind) = (block.process.stream(stream)?, self.slices.all.get(slice)?.kind);

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Cell {
     /// Number of calls that start in the cell's time bin.
     pub calls: u64,
-    /// Bytes moved within the cell's time bin.
+    /// Bytes that calls of the slice moved within the cell's time bin.
     pub bytes: u64,
     /// Time in calls within the cell's time bin, summed over processes and threads, ns.
     pub busy_ns: u64,
@@ -24,7 +24,7 @@ impl Cell {
         *self == Self::default()
     }
 
-    /// Adds the sums of another cell.
+    /// Adds the sums of another cell of the grid.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -49,19 +49,19 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Creates an empty grid with the given numbers of slices, rows and time bins.
+    /// Creates an empty grid with the given numbers of slices (sets of calls), rows and time bins.
     #[must_use]
     pub fn new(slices: usize, rows: usize, bins: u32) -> Self {
         Self { rows, bins: bins as usize, lines: vec![None; slices.saturating_mul(rows)] }
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows of the grid.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Returns the number of time bins.
+    /// Returns the number of time bins of the grid.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -94,14 +94,14 @@ impl Grid {
         }
     }
 
-    /// Iterates over (slice, row, cells by time bin) of all slices and rows with calls.
+    /// Iterates over (slice, row, cells by time bin) of all slices (sets of calls) and rows with calls.
     pub fn lines(&self) -> impl Iterator<Item = (usize, usize, &[Cell])> {
         let rows = self.rows.max(1);
         let lines = self.lines.iter().enumerate();
         lines.filter_map(move |(place, line)| line.as_deref().map(|line| (place / rows, place % rows, line)))
     }
 
-    /// Returns the number of non-empty cells.
+    /// Returns the number of cells of the grid that are not empty.
     #[must_use]
     pub fn filled(&self) -> usize {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()
@@ -122,7 +122,7 @@ impl Grid {
         Self { rows: self.rows, bins, lines: self.lines.into_iter().map(|line| line.map(halve)).collect() }
     }
 
-    /// Returns the rows of all slices, without empty cells, in the form that the page's scripts read.
+    /// Returns the rows of all slices (sets of calls), without empty cells, in the form that the page's scripts read.
     #[must_use]
     pub fn packed(&self) -> Vec<Packed> {
         let pack = |(slice, row, line): (usize, usize, &[Cell])| {
@@ -137,12 +137,12 @@ impl Grid {
     }
 }
 
-/// Row of a slice without empty cells, in the form that the page's scripts read.
+/// Row of a slice (calls of one file, layer, operation and caller) without empty cells, in the form that the page's scripts read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Packed {
-    /// Index of the slice.
+    /// Index of the slice (file, layer, operation and caller).
     pub slice: u32,
-    /// Index of the row.
+    /// Index of the row in its grid.
     pub row: u32,
     /// Four numbers per cell: distance from the previous cell in time bins, calls, bytes, time in calls (ns).
     pub cells: Vec<u64>,

@@ -51,7 +51,7 @@ impl OpenLine {
     }
 }
 
-/// Rows of the grids that count the calls of one stream, and other properties common to these calls.
+/// Rows of the grids that count the calls of one stream (one operation, file and caller), and other properties common to these calls.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
     pub(super) kind: Kind,

@@ -3,8 +3,8 @@
 //!
 //! - `span`: time span and its time bins; `grid`: grid of cells.
 //! - `slices`: sets of calls that are distinguished; `axes`: assignment of ranks, nodes, files and targets to rows.
-//! - `fill`: pass over the segments; `grids`: the grids that it fills; `page_grids`: grids in the form for the page; `exact`: single calls, if
-//!   there are few.
+//! - `fill`: pass over the segments; `grids`: the grids that it fills; `page_grids`: grids in the form for the page; `exact`: single calls,
+//!   if there are few.
 //! - `series`: the job over time; `phases`: its I/O phases; `changes`: changes of activity.
 //! - `unseen`: time ranges with calls but without segments.
 

@@ -17,7 +17,7 @@ pub struct GridView {
     pub first: u32,
     /// Number of units (ranks, nodes, targets or files) that share a row.
     pub per_row: u32,
-    /// Number of units in all rows together.
+    /// Number of units (ranks, nodes, targets or files) in all rows together.
     pub units: u32,
     /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
@@ -25,7 +25,7 @@ pub struct GridView {
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
-    /// Non-empty cells, by slice and row.
+    /// Non-empty cells, by slice (file, layer, operation and caller) and row.
     pub lines: Vec<Packed>,
     /// Time ranges with calls but without segments, for each row that has any.
     pub unseen: Vec<UnseenRow>,
@@ -67,7 +67,7 @@ pub struct OffsetView {
     pub file: String,
     /// Size of a row's offset range, bytes.
     pub row_bytes: u64,
-    /// Number of rows.
+    /// Number of rows of the grid (offset ranges).
     pub rows: u32,
     /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
@@ -75,7 +75,7 @@ pub struct OffsetView {
     pub width_ns: u64,
     /// Number of time bins.
     pub bins: usize,
-    /// Non-empty cells, by slice and row.
+    /// Non-empty cells, by slice (reads, writes) and row.
     pub lines: Vec<Packed>,
     /// Time range in which calls used the file but have no segments; `None` if all have segments.
     pub unseen: Option<UnseenRow>,

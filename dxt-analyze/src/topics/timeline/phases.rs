@@ -47,7 +47,7 @@ pub struct Phase {
     pub operation: String,
     /// Share of `operation` in the time in all calls of the phase.
     pub operation_share: f64,
-    /// Files with most time in the phase, of those that slices distinguish.
+    /// Files with most time in the phase, among the few files with most time in the run.
     pub files: Vec<String>,
 }
 

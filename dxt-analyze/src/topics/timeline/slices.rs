@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use trace_format::meta::HeatDef;
 use trace_format::op::{Layer, OpClass};
 
-/// Maximum number of files that slices distinguish.
+/// Maximum number of files that have slices (sets of calls) of their own.
 pub const FILES: usize = 8;
-/// Maximum number of separate slices; merged slices add at most six per layer.
+/// Maximum number of separate slices (sets of calls of one file, layer, operation and caller); merged slices add at most six per layer.
 const SLICES: usize = 40;
-/// Slice index of a stream that is in no slice because its calls failed or are not selected.
+/// Slice index of calls that are in no slice because they failed or are not selected.
 pub const NO_SLICE: u16 = u16::MAX;
 
 /// Kind of activity: read, write, or other.
@@ -94,28 +94,28 @@ impl Slice {
         self.without_file()
     }
 
-    /// Returns the title of the slice, such as `POSIX write`.
+    /// Returns the title of the slice (set of calls), such as `POSIX write`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.layer, self.op)
     }
 }
 
-/// Slices of a run, and the slice of each stream.
+/// Slices of a run (sets of calls of one file, layer, operation and caller), and the slice of each stream (one operation, file and caller).
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    /// All slices; slice indices refer to this list.
+    /// All slices (sets of calls); slice indices refer to this list.
     pub all: Vec<Slice>,
-    /// Files that slices distinguish, longest time first.
+    /// Files that have slices (sets of calls) of their own, longest time first.
     pub files: Vec<FileId>,
-    /// Slice index of each stream, by process and stream index; [`NO_SLICE`] for streams in no slice.
+    /// Slice index of each stream (one operation, file and caller), by process and stream index; [`NO_SLICE`] for streams in no slice.
     pub of_stream: Vec<Vec<u16>>,
-    /// Slice index of each heat map, by process and index into [`crate::model::Process::heat`].
+    /// Slice index of each heat map (bytes over time), by process and index into [`crate::model::Process::heat`].
     pub of_heat: Vec<Vec<u16>>,
 }
 
 impl Slices {
-    /// Chooses the slices that stay separate by the time of the streams in `totals`.
+    /// Chooses the slices (sets of calls) that stay separate, by the time of the streams in `totals`.
     #[must_use]
     pub fn new(run: &Run, totals: &[StreamTotal]) -> Self {
         let files = files_by_time(run, totals).into_iter().take(FILES).collect::<Vec<FileId>>();
@@ -164,7 +164,7 @@ impl Slices {
         Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
-    /// Returns the slice index of a process's stream; `None` if the stream is in no slice.
+    /// Returns the slice index of the stream (one operation, file and caller) of a process; `None` if the stream is in no slice.
     #[inline]
     #[must_use]
     pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {

@@ -128,7 +128,8 @@ impl Span {
         Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }
     }
 
-    /// Returns the index of the time bin that contains `time`, or of the nearest bin. `near` caches the last bin found, usually the next as well.
+    /// Returns the index of the time bin that contains `time`, or of the nearest bin. `near` caches the last bin found, usually the next as
+    /// well.
     #[inline]
     pub fn bin(&self, time: u64, near: &mut Near) -> u32 {
         if !(near.from..near.until).contains(&time) {

@@ -23,13 +23,13 @@ pub struct Unseen {
 /// Time ranges with calls but without segments in one row of a chart, merged from the first start to the last end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnseenRow {
-    /// Index of the row in the chart.
+    /// Index of the row in its chart.
     pub row: u32,
     /// Start of the first time range, ns since the job's start.
     pub from_ns: u64,
     /// End of the last time range, ns since the job's start.
     pub until_ns: u64,
-    /// Number of processes with such a time range in the row.
+    /// Number of processes with calls but without segments in the row.
     pub processes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Command `timeline`: the job over time. The first pass finds the operations and files with most time, the second pass fills the time bins.
+//! Command `timeline`: the job over time. The first pass finds the operations and files with most time, the second pass fills the time
+//! bins.
 
 use super::args::Args;
 use crate::findings::Finding;
@@ -27,7 +28,7 @@ pub struct TimelineReport {
     pub span: Span,
     /// I/O phases, in order of time.
     pub phases: Vec<Phase>,
-    /// Time bins of the job, in order of time.
+    /// Time bins of the job with bytes and calls, in order of time.
     pub bins: Vec<Bin>,
     /// Reason why there is nothing to show; `None` if there is something to show.
     pub nothing: Option<String>,

@@ -2,13 +2,13 @@
 
 use crate::session::{Inputs, Output};
 
-/// `toy` on the command line.
+/// Command line of `toy`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Inputs
+    /// Traces or logs to read, and the part of them to select
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Output
+    /// Output format and destination
     #[command(flatten)]
     pub output: Output,
 }

@@ -1,4 +1,4 @@
-//! Result of `toy` in the report.
+//! Result of `toy` as a section of the report.
 
 use super::view::{Reads, Toy};
 use crate::findings::Finding;

@@ -75,9 +75,9 @@ pub struct Begun {
     last: Option<ProcessId>,
     stripe: u64,
     votes: u32,
-    /// Number of calls.
+    /// Number of requests that begin on the targets of the group in the time window.
     calls: u32,
-    /// Sum of the logarithms of the calls' durations, fixed point.
+    /// Sum of the logarithms of the requests' durations, fixed point.
     logs: i64,
 }
 
@@ -111,7 +111,7 @@ impl Begun {
 
 type Moment = Vec<Begun>;
 
-/// Counts per group of targets, by index of the file in [`Aliasing`] and number of the time window.
+/// Counts of requests and processes per group of targets, by index of the file in [`Aliasing`] and number of the time window.
 pub type Partial = FxHashMap<(usize, u64), Moment>;
 
 impl<'a> Aliasing<'a> {
@@ -165,7 +165,8 @@ impl<'a> Aliasing<'a> {
         self.one_in.get() == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % self.one_in == 0
     }
 
-    /// Returns the files with aliasing, and the crowding of each target, from all counted time windows.
+    /// Returns the files with aliasing, and, for each target, the mean number of processes that begin a request at once, from all counted
+    /// time windows.
     #[must_use]
     pub fn found(&self, partial: &Partial) -> Found {
         Found { files: self.aliased(partial), together: self.together(partial) }
@@ -300,21 +301,21 @@ impl Analysis for Aliasing<'_> {
     }
 }
 
-/// Result of the second pass: files with aliasing, and crowding of targets.
+/// Result of the second pass: files with stripe aliasing, and the mean number of processes that begin a request on a target at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Files with aliasing.
+    /// Files with stripe aliasing (most ranks hit one target at a time, and later another).
     pub files: Vec<Aliased>,
     /// By target: processes that begin a request on it in the same time window, mean over requests.
     pub together: BTreeMap<u32, f64>,
 }
 
-/// A file whose requests hit one target after another.
+/// A file with stripe aliasing: its requests hit one target after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Number of storage targets.
+    /// Number of storage targets that the file lies on.
     pub targets: usize,
     /// Part of the time windows in which most requests begin on one target.
     pub share: f64,
@@ -322,8 +323,8 @@ pub struct Aliased {
     pub at_once: f64,
 }
 
-/// Returns one claim (finding with its saving) per file. Saving: time of calls much longer than the fastest of their kind, less the wait
-/// that remains if requests were spread over all targets.
+/// Returns one claim (finding with its saving) per file with stripe aliasing. Saving: time of calls much longer than the fastest of their
+/// kind, less the wait that remains if requests were spread over all targets.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, found: &[Aliased]) -> Vec<Claim> {
     found.iter().filter_map(|aliased| claim(cube, aliased)).collect()

@@ -14,7 +14,7 @@ const ASK: [&str; 2] = ["stat", "access"];
 const AGAIN: u64 = 4;
 /// Fewest queries of the run for a finding about repeated queries.
 const FEWEST: u64 = 100;
-/// Fewest failed queries of the run for a finding about them.
+/// Fewest failed queries of the run for a finding about failed queries.
 const FEWEST_IN_VAIN: u64 = 1000;
 
 /// Returns one claim (finding with its saving) about the repeated queries of all processes.
@@ -54,8 +54,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim::on_files(cube, Code::ASKED_AGAIN, savings, |lost| words::asked_again(&of, lost)))
 }
 
-/// Returns a claim about failed queries on paths that the process finds later: the process waits for files that others make. `calls`:
-/// number of all queries.
+/// Returns a claim (finding with its saving) about failed queries on paths that the process finds later: the process waits for files that
+/// others make. `calls`: number of all queries.
 fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<Claim> {
     let failed = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.failed);
     let found: FxHashSet<(ProcessId, FileId)> = cube

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Fewest calls that begin while no read of the block is under way, for their median to count as the usual duration.
 const FEWEST: f64 = 8.0;
 
-/// Reads of the block in order of begin: begin, and latest end among this read and those before, ns since the job's start.
+/// Reads of the block in order of begin, each as (begin, latest end of this read and of all reads before), ns since the job's start.
 struct Reads(Vec<(u64, u64)>);
 
 impl Reads {
@@ -34,10 +34,11 @@ impl Reads {
     }
 }
 
-/// Kind of calls: file, class, size octave.
+/// Kind of calls: file, class (reads, writes, ...), size octave (bit length of the bytes).
 type Kind = (FileId, Class, u8);
 
-/// Returns how long other calls wait for reads of a block, per cell, ns. `block`: indices of the cells with the block's reads.
+/// Returns how long other calls wait for reads of a block, ns by cell (group of similar calls of a process). `block`: indices of the cells
+/// with the block's reads.
 ///
 /// Wait = excess over the median of calls that meet no read of the block, at most the time until the reads that were under way at the
 /// call's begin have ended.

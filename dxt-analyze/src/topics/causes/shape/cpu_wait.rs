@@ -1,5 +1,6 @@
-//! Processes that were ready but waited for a processor. Threads that run or wait for most of an interval count; others wait for something else.
-//! Share = waits / length of these intervals; saving = share x time of the run in which there are any.
+//! Processes that were ready but waited for a processor. Only threads that run or wait for a processor during most of an interval between
+//! two samples count; all others wait for something else. Share = waits / length of these intervals; saving = share x time of the run in
+//! which there are any.
 
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
@@ -9,7 +10,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeSet;
 
-/// Waits of several processes. Times in ns, summed over threads.
+/// Waits of several processes for a processor. Times in ns, summed over threads.
 #[derive(Default)]
 struct Waits {
     processes: u64,
@@ -18,7 +19,7 @@ struct Waits {
     taken: u64,
     spans: Vec<(u64, u64)>,
     nodes: BTreeSet<u32>,
-    /// CPUs on which any of the processes may run; `None` if unknown of one.
+    /// CPUs on which any of the processes may run; `None` if unknown for at least one process.
     cpus: Option<Vec<u8>>,
 }
 
@@ -53,7 +54,7 @@ impl Waits {
         crate::shared::ratio::share(self.waits_ns, self.length_ns)
     }
 
-    /// Returns the time with any of the intervals, ns.
+    /// Returns the length of the union of all intervals, ns.
     fn covered_ns(&mut self) -> u64 {
         self.spans.sort_unstable();
         let (mut covered, mut until) = (0_u64, 0_u64);
@@ -65,7 +66,7 @@ impl Waits {
     }
 }
 
-/// Returns the claim about all processes that wait for at least `cpu_wait_share` of their time.
+/// Returns the claim (finding with its saving) about all processes that wait for a processor for at least `cpu_wait_share` of their time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = cube.run.thresholds.cpu_wait_share;

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// Largest file, bytes, that is left out: its reads fetch the whole file, which is one block.
 const ONE_BLOCK: u64 = 4096;
-/// Largest size octave of reads that complete a block: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of reads that complete a block: below 128 KiB.
 const BLOCK: u8 = 17;
 
-/// Returns one claim about all files with such reads.
+/// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = filling(cube)?;
@@ -26,9 +26,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
 #[derive(Clone, Debug)]
 struct Filling {
     reads: u64,
-    /// Number of writes of the same processes to the same files.
+    /// Number of writes by the same processes to the same files as the small reads.
     writes: u64,
-    /// Time saved if whole blocks were written and the reads dropped, ns by cell.
+    /// Time saved if whole blocks were written and the reads dropped, ns by cell (group of similar calls).
     savings: Savings,
 }
 

@@ -14,14 +14,15 @@ use std::collections::BTreeMap;
 
 /// Fewest waits that show polling: of one process, or for one file (then each wait has at least [`TWICE`] failed queries).
 const SEVERAL: usize = 3;
-/// Fewest failed queries of a wait that counts for its file.
+/// Fewest failed queries in a wait, for it to count among the waits for one file.
 const TWICE: u64 = 2;
 /// Fewest failed queries by which a single wait shows polling: a process with fewer may look for the file after each step of its work.
 const FEWEST: u64 = 4;
-/// Largest mean interval between the failed queries of such a single wait, ns.
+/// Largest mean interval between failed queries by which a single wait shows polling, ns.
 const SELDOM_NS: u64 = 1_000_000_000;
 
-/// Returns one claim about all late finds. Leaves out waits during which the process makes other calls, as it then does other work.
+/// Returns one claim (finding with its saving) about all files that processes find late. Leaves out waits during which the process makes
+/// other calls, as it then does other work.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if cube.found.is_empty() {

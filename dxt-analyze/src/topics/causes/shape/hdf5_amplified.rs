@@ -11,7 +11,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Calls and bytes of one direction.
+/// Calls of one direction (reads or writes), and their bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traffic {
     calls: u64,
@@ -25,18 +25,21 @@ impl Traffic {
     }
 }
 
-/// Reads or writes of a file through HDF5.
+/// Reads or writes of a file through HDF5, at three layers.
 #[derive(Debug, Default)]
 struct Way {
-    /// Transfers of data set elements by the program, requests of HDF5 to MPI-IO, and system calls inside HDF5.
+    /// Transfers of data set elements by the program.
     asked: Traffic,
+    /// Requests of HDF5 to MPI-IO.
     of_mpi: Traffic,
+    /// System calls inside HDF5.
     moved: Traffic,
     savings: Savings,
 }
 
 impl Way {
-    /// Returns what HDF5 moves. Bytes that MPI-IO adds have findings of their own.
+    /// Returns the calls and bytes that HDF5 moves: its MPI-IO calls if it makes any, else its system calls. (Bytes that MPI-IO adds have
+    /// findings of their own.)
     const fn through(&self) -> Traffic {
         if self.of_mpi.bytes > 0 { self.of_mpi } else { self.moved }
     }
@@ -48,7 +51,7 @@ struct Found {
     writes: Way,
     /// True if the run creates a data set in the file: its chunks need not be read before they are written.
     creates: bool,
-    /// End of the last byte that HDF5 moves.
+    /// End of the last byte of the file that HDF5 moves.
     until: u64,
 }
 
@@ -56,7 +59,7 @@ struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunks<'a> {
     pub(crate) set: &'a DataSet,
-    /// Bytes of a chunk.
+    /// Bytes of one chunk of the data set.
     pub(crate) bytes: u64,
     /// Number of chunks that the cache holds; `None` if unknown.
     pub(crate) held: Option<u64>,
@@ -75,7 +78,8 @@ impl Chunks<'_> {
         self.touched.saturating_mul(self.bytes).checked_next_power_of_two().unwrap_or(u64::MAX)
     }
 
-    /// Returns the dimension along which calls run: the call's elements are all of that dimension's, and its chunks are those touched.
+    /// Returns the dimension along which the calls run: its extent equals the elements per call, and its number of chunks the chunks
+    /// touched per call. `None` if no dimension fits.
     pub(crate) fn along(&self) -> Option<usize> {
         let calls = self.set.reads.selections.iter().chain(&self.set.writes.selections).sum::<u64>();
         let each = self.set.reads.elements.saturating_add(self.set.writes.elements).checked_div(calls)?;
@@ -85,7 +89,7 @@ impl Chunks<'_> {
     }
 }
 
-/// Returns one claim (finding with its saving) per file.
+/// Returns one claim (finding with its saving) per file of which HDF5 moves far more bytes than the program requests.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     by_file(cube, |_| true).into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()
@@ -137,14 +141,14 @@ fn volume(shape: &[u64], element_bytes: u32) -> u64 {
     shape.iter().fold(element_bytes.into(), |all: u64, n| all.saturating_mul(*n))
 }
 
-/// Returns the bytes of all chunks of a data set.
+/// Returns the bytes of all chunks of a data set, with chunks at the edges counted as whole.
 fn in_chunks(set: &DataSet) -> u64 {
     let whole = |(extent, chunk): (&u64, &u64)| extent.div_ceil((*chunk).max(1)).saturating_mul(*chunk);
     volume(&set.extent.iter().zip(&set.chunk).map(whole).collect::<Vec<_>>(), set.element_bytes)
 }
 
-/// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file; `None`
-/// if chunks are not on record.
+/// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file;
+/// `None` if chunks are not on record.
 fn once(run: &Run, file: FileId, found: &Found) -> Option<(u64, u64)> {
     let sets = || run.data_sets.iter().filter(|set| set.file == file && !set.chunk.is_empty());
     let all = sets().map(in_chunks).fold(0, u64::saturating_add);

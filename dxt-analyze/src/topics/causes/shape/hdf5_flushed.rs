@@ -12,9 +12,9 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Fewest flushes of a file by a process.
+/// Fewest flushes of a file by a process for a finding.
 const AGAIN: u64 = 8;
-/// Most dataset writes per flush.
+/// Most dataset writes per flush for flushes to be too many.
 const WRITES: u64 = 2;
 /// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
 const SMALL: u8 = 17;
@@ -30,9 +30,9 @@ struct Use {
     bytes: u64,
     /// Bytes that system calls inside HDF5 write.
     moved: u64,
-    /// Time in flushes, ns.
+    /// Time that processes spend in flushes, ns.
     flushing_ns: f64,
-    /// Time in the system calls inside HDF5 that flushes cause, ns.
+    /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
     changing_ns: f64,
 }
 
@@ -42,7 +42,7 @@ impl Use {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// True if flushes cause this cell's calls: syncs, small writes and, if chunks are rewritten, all writes.
+    /// True if flushes cause the calls of the cell: syncs, small writes and, if chunks are rewritten, all writes.
     fn changes(&self, cell: &Cell) -> bool {
         cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }
@@ -53,7 +53,7 @@ impl Use {
     }
 }
 
-/// Returns one claim about all files that are flushed too often.
+/// Returns one claim (finding with its saving) about all files that are flushed too often.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let inside = |cell: &&Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.in_hdf5);

@@ -15,23 +15,23 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Largest size octave of calls for metadata: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of calls for metadata: below 16 KiB.
 const SMALL: u8 = 14;
-/// Fewest ranks that make small calls on the file.
+/// Fewest ranks that make small calls on the file, for a finding.
 const RANKS: usize = 4;
-/// Fewest metadata calls per rank, mean over ranks.
+/// Fewest metadata calls per rank, mean over ranks, for a finding.
 const CALLS: u64 = 4;
 /// Least part of the small calls that must be for metadata.
 const SHARE: f64 = 0.5;
 /// Least mean length of a rank's byte range, as a part of the range of all ranks, to show that ranks use the same offsets.
 const SAME_PLACES: f64 = 0.25;
 
-/// Reads, or writes, of one file.
+/// Reads, or writes, of one file: small calls inside HDF5, and the program's dataset accesses.
 #[derive(Debug, Default)]
 struct Found {
     /// Number of small independent MPI-IO calls inside HDF5.
     calls: u64,
-    /// Bytes of these small calls.
+    /// Bytes of the small independent MPI-IO calls inside HDF5.
     bytes: u64,
     /// Number of small reads or writes of datasets by the program.
     of_data: u64,
@@ -67,7 +67,8 @@ fn is_small(cell: &Cell) -> bool {
     matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.size <= SMALL
 }
 
-/// Returns claims (findings with their savings) per file, separately for reads and writes.
+/// Returns claims (findings with their savings) about HDF5 metadata that many ranks read or write separately, per file, and separately for
+/// reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut by: BTreeMap<(FileId, Class), Found> = BTreeMap::new();

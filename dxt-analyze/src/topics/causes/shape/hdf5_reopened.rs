@@ -10,12 +10,12 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest opens of a file by a process.
+/// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 10;
-/// Largest size octave of metadata reads: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of metadata reads: below 16 KiB.
 const SMALL: u8 = 14;
 
-/// Returns one claim, about the file with the largest saving.
+/// Returns one claim (finding with its saving), about the file whose repeated HDF5 opens cost most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();

@@ -10,11 +10,11 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest writes of the header.
+/// Fewest writes of the header for a finding.
 const AGAIN: u64 = 8;
-/// Least ratio of bytes written there to the header's size: how often the header is written.
+/// Least ratio of all bytes written to the header to its size: how often the header is written.
 const TIMES: f64 = 4.0;
-/// Largest header, bytes.
+/// Largest byte range that counts as a header, bytes.
 const SMALL: u64 = 64 << 10;
 /// Largest header, as a part of the bytes of other writes.
 const PART: f64 = 0.25;
@@ -28,7 +28,7 @@ struct Writes {
     range: (u64, u64),
 }
 
-/// Writes of one process to one file, by size octave; one entry per cell.
+/// Writes of one process to one file, by size octave (bit length of the bytes); one entry per cell (process, time window, stream and size).
 type Sizes = BTreeMap<u8, Vec<Writes>>;
 
 impl Writes {
@@ -51,8 +51,8 @@ struct Header {
     others: u64,
 }
 
-/// Merges the writes of one size octave that overlap its most frequently written short range. Also returns calls and bytes of the octave's
-/// other writes.
+/// Merges the writes of one size octave (bit length of the bytes) that overlap its most frequently written short range. Also returns calls
+/// and bytes of the octave's other writes. `None` if no range is short.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
@@ -71,7 +71,7 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     Some((mine, elsewhere.0, elsewhere.1))
 }
 
-/// Returns the header that one process writes to one file, if there is one.
+/// Returns the header that one process writes to one file; `None` if no range is rewritten like a header.
 fn header(sizes: &Sizes) -> Option<Header> {
     let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
     let (size, (mine, mut calls, mut bytes)) =
@@ -85,7 +85,7 @@ fn header(sizes: &Sizes) -> Option<Header> {
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
-/// Returns one claim about the headers in all files.
+/// Returns one claim (finding with its saving) about the headers in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

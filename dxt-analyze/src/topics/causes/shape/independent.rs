@@ -11,9 +11,9 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Largest size octave of a small call: below 256 KiB.
+/// Largest size octave (bit length of the bytes) of a small call: below 256 KiB.
 const SMALL: u8 = 18;
-/// Fewest calls on a file per rank, mean over the ranks that make such calls.
+/// Fewest calls on a file per rank, mean over the ranks that make small independent calls, for a finding.
 const CALLS: u64 = 8;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct Found {
     ranks: BTreeSet<ProcessId>,
 }
 
-/// Returns one claim for reads and one for writes, each over all files.
+/// Returns one claim (finding with its saving) about small independent reads and one about small independent writes, each over all files.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

@@ -21,8 +21,8 @@ const MAY_BE: f64 = 0.5;
 /// Fewest collective calls at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
 
-/// Returns the claim with the largest cost. Each group of ranks (communicator) is examined separately, since stragglers of several groups
-/// are late at the same time.
+/// Returns the claim (finding with its saving) with the largest cost. Each group of ranks (communicator) is examined separately, since
+/// stragglers of several groups are late at the same time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();
@@ -36,8 +36,8 @@ pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     claims.max_by(|a, b| a.waiting_ns.total_cmp(&b.waiting_ns))
 }
 
-/// Returns the claim for a group that is only a part of all ranks, in MPI's own calls. Its cost is at most the time that the other ranks
-/// wait at synchronization points of all ranks.
+/// Returns the claim (finding with its saving) about stragglers in a group of processes (`who`), a part of all ranks, that calls MPI's own
+/// collectives together. Its cost is at most the time that the other ranks wait at synchronization points of all ranks.
 fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
@@ -94,7 +94,7 @@ pub fn matters_ns(cube: &Cube<'_>) -> f64 {
     cube.run.length_ns() as f64 * cube.run.thresholds.io_matters_share
 }
 
-/// Returns the time of a process's calls that have no place in time, ns: in a log, only reads and writes have begin and end.
+/// Returns the time of a process's calls whose place in time is unknown, ns. In a Darshan log, only reads and writes have begin and end.
 fn unplaced_ns(cube: &Cube<'_>, process: ProcessId) -> f64 {
     let counts =
         |cell: &&Cell| cell.process == process && cell.leaf && !matches!(cell.class, Class::Read | Class::Write);

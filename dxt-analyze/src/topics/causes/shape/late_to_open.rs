@@ -1,5 +1,5 @@
-//! Stragglers (ranks that arrive last) at collective opens: a rank that spends little time in the open arrived last. For logs, which
-//! contain only one time for all metadata calls on a file and not when they were made.
+//! Stragglers (ranks that arrive last) at collective opens: a rank that spends little time in the open arrived last. For Darshan logs,
+//! which contain only one time for all metadata calls on a file and not when they were made.
 
 use super::late::matters_ns;
 use super::who_is_late::{SyncPoint, late};
@@ -12,14 +12,14 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest ranks in the run.
+/// Fewest ranks in the run for a finding.
 const RANKS: usize = 3;
-/// Fewest files that a straggler opens last.
+/// Fewest files that a straggler (a rank that arrives last) opens last, for a finding.
 const FEWEST: usize = 2;
 /// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Returns the claim about the stragglers whose lateness costs most.
+/// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let ranks = usize::try_from(cube.run.ranks()).unwrap_or(usize::MAX);

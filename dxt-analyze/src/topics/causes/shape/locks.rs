@@ -17,7 +17,7 @@ const FEW_READS: u64 = 4;
 /// Substring in the names of ROMIO's hidden files, which hold shared file pointers.
 const POINTER_FILE: &str = ".shfp.";
 
-/// Returns one claim for locks that the program takes and one for locks that MPI-IO takes.
+/// Returns one claim (finding with its saving) for locks that the program takes and one for locks that MPI-IO takes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut out = Vec::new();
@@ -70,7 +70,8 @@ fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
-/// Returns the number of locks taken by the program (or, if `inside`, by MPI-IO), and their time in excess of [`FREE_NS`] each, ns by cell.
+/// Returns the number of locks taken by the program (or, if `inside`, by MPI-IO), and their time in excess of [`FREE_NS`] each, ns by cell
+/// (group of similar calls).
 fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
     let mut savings = Savings::new();

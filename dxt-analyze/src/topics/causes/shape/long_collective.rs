@@ -14,17 +14,17 @@ const CAME_LATE: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     class: Class,
-    /// Index into [`crate::model::Run::files`].
+    /// File of the collective call, as an index into [`crate::model::Run::files`].
     file: FileId,
     ranks: usize,
-    /// Median begin over ranks, ns since the job's start.
+    /// Begin of the call, median over ranks, ns since the job's start.
     at: u64,
     took_ns: f64,
     usual_ns: f64,
 }
 
-/// Returns the longest collective call of each class on each file, if at least half of the ranks that make such calls are in it at the same
-/// time.
+/// Returns the longest collective call of each class on each file, if at least half of the ranks that make collective calls of that class
+/// are in the call at the same time.
 fn held(cube: &Cube<'_>) -> Vec<Held> {
     let mut longest: BTreeMap<(FileId, Class), BTreeMap<ProcessId, (u64, u64)>> = BTreeMap::new();
     let mut usual: BTreeMap<(FileId, Class), Vec<(f64, f64)>> = BTreeMap::new();
@@ -53,16 +53,16 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     let middle = begin + took_ns / 2.0;
     let is_in_it = |call: &&(u64, u64)| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle;
     let in_it = of.values().filter(is_in_it).count();
-    // A rank without a call as long was in this one, too, but arrived late: the others waited for it, and the call is not long.
+    // A rank whose call was much shorter arrived late: the others waited for it, so the call itself was not long.
     if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
         return None;
     }
-    // An outlier, by the rule for single calls.
+    // The call is an outlier by the rule for single calls.
     let most = of.len() > 1 && in_it * 2 > of.len() && took_ns >= usual_ns * crate::cube::reading::usual::FAR;
     most.then_some(Held { class, file, ranks: in_it, at: begin as u64, took_ns, usual_ns })
 }
 
-/// Returns a claim per long call.
+/// Returns a claim (finding with its saving) per collective call that is far longer than the others on its file.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     held(cube).iter().map(|held| claim(cube, held)).collect()
@@ -94,8 +94,8 @@ fn claim(cube: &Cube<'_>, held: &Held) -> Claim {
     Claim { waiting_ns: less.max(0.0), ..claim }
 }
 
-/// Returns the system calls inside MPI-IO on the file during a long collective call, ns by cell, and the bytes that they read and write.
-/// Time is at window resolution.
+/// Returns the system calls inside MPI-IO on the file during a long collective call, ns by cell (group of similar calls), and the bytes
+/// that they read and write. Time is at window resolution.
 fn meanwhile(cube: &Cube<'_>, held: &Held) -> (Savings, u64, u64) {
     let slots = cube.slots.of(held.at)..=cube.slots.of(held.at.saturating_add(held.took_ns as u64));
     let (mut savings, mut read, mut written) = (Savings::new(), 0_u64, 0_u64);

@@ -9,12 +9,13 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least ratio of the rank's time in calls to the mean over the other ranks.
+/// Least ratio of the rank's time in calls to the mean over the other ranks, for a finding.
 const LONGER: f64 = 2.0;
-/// Fewest ranks in the run.
+/// Fewest ranks in the run for a finding.
 const FEWEST: u64 = 3;
 
-/// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs).
+/// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs) in which one rank spends far
+/// longer than the others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let ranks = cube.run.ranks();

@@ -1,6 +1,6 @@
-//! Several ranks that spend longer in calls than all others with as much work, which wait for them: ranks of one node, or of a part of the
-//! network. Found by the gap between their times and those of the others. Also finds slow ranks inside MPI-IO, if the ranks that move bytes
-//! there move about as many.
+//! Several ranks that spend longer in calls than all others with as much work, and for which the others wait: ranks of one node, or of a
+//! part of the network. Found by the gap between their times and those of the others. Also finds slow ranks inside MPI-IO, if the ranks
+//! that move bytes inside MPI-IO move about equally many.
 
 use super::uneven::several;
 use crate::cube::{Cell, Cube};
@@ -13,7 +13,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks with about the same work (calls and bytes).
+/// Fewest ranks with about the same work (calls and bytes) for their times to be compared.
 const FEWEST: usize = 8;
 /// Largest part of the ranks with the same work that can be slow.
 const AT_MOST: f64 = 0.34;
@@ -27,12 +27,13 @@ const GAP: f64 = 1.0;
 const FAST: f64 = 0.1;
 /// Fewest phases (from one synchronization to the next) that are compared.
 const PHASES: usize = 3;
-/// Least part of the phases in which each slow rank spends longer in calls than nearly all others: a single long call is not enough.
+/// Least part of the phases (from one synchronization to the next) in which each slow rank spends longer in calls than nearly all others: a
+/// single long call is not enough.
 const IN_MOST: f64 = 0.6;
 /// Least part of the other ranks that a rank must exceed in a phase to be longer than nearly all.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) for reads and one for writes, about several ranks that spend longer in calls than all others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     if cube.run.ranks() < FEWEST as u64 || cube.run.reduced_ranks() > 0 {
@@ -90,7 +91,8 @@ fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     (of.len() >= FEWEST && of.len() * 2 > all).then_some(())
 }
 
-/// Returns the processes, at least two, whose times in calls are above all others by a clear gap. `times`: ns.
+/// Returns the processes, at least two, whose times in calls are above all others by a clear gap; `None` if there is no such gap. `times`:
+/// ns.
 fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     let mut times = times.to_vec();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -107,7 +109,7 @@ fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     Some(times.split_off(times.len() - found.1).into_iter().map(|(process, _)| process).collect())
 }
 
-/// Time of each process in calls by phase, ns.
+/// Time of each process in calls, ns, by phase (from one synchronization of the ranks to the next).
 #[derive(Debug, Default)]
 struct Phases(BTreeMap<usize, BTreeMap<ProcessId, f64>>);
 
@@ -125,7 +127,7 @@ impl Phases {
         self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the times of all but the slow processes in a phase, ns, ascending.
+    /// Returns the times in calls of all but the slow processes in a phase, ns, ascending.
     fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
         let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
         let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();
@@ -133,7 +135,8 @@ impl Phases {
         all
     }
 
-    /// Returns the median time of all but the slow processes in a phase, ns, if there are several such processes.
+    /// Returns the median time in calls of all processes that are not slow, in a phase, ns; `None` if there are fewer than [`FEWEST`] / 2
+    /// such processes.
     fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
         all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)

@@ -19,16 +19,16 @@ const OFF: f64 = 0.4;
 const TOGETHER: f64 = 0.5;
 /// Most bytes of a collective call, over all ranks, for which one request suffices and more aggregators gain nothing.
 pub const SMALL_CALL: u64 = 512 << 10;
-/// Least part of the time of all pieces that is in phases with steps.
+/// Least part of the time of all pieces that is in phases (from one synchronization to the next) in which durations form steps.
 const MOST: f64 = 0.6;
-/// Least service time of a request, ns.
+/// Least service time of a request for a finding, ns.
 const SERVICE_NS: f64 = 1e6;
 /// Least service time per byte, ns: if less, the time is due to the bytes, not to the number of requests.
 const NS_PER_BYTE: f64 = 10.0;
-/// Fewest phases in which durations form steps.
+/// Fewest phases (from one synchronization to the next) in which durations form steps (multiples of the service time).
 const PHASES: usize = 3;
 
-/// The only call of an aggregator in a phase.
+/// The only call of an aggregator in a phase (from one synchronization to the next).
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     index: u32,
@@ -37,7 +37,7 @@ struct Piece {
     began: Option<u64>,
 }
 
-/// Returns one claim (finding with its saving) per file, separately for reads and writes.
+/// Returns one claim (finding with its saving) per file whose aggregators are served one after another, separately for reads and writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let callers = collective_callers(cube.run);
@@ -57,7 +57,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     of.into_iter().filter_map(|((file, class), pieces)| of_file(cube, file, class, pieces)).collect()
 }
 
-/// By phase and process: the process's call, or `None` if it makes several in the phase.
+/// By phase (from one synchronization to the next) and process: the process's call, or `None` if it makes several in the phase.
 type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
 fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
@@ -88,7 +88,7 @@ fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
     Some(Claim::on_files(cube, Code::MANY_AGGREGATORS, savings, |lost| words::many_aggregators(&of, about, lost)))
 }
 
-/// Returns the service time, ns, if the durations show that the calls were served one after another.
+/// Returns the service time of a request, ns, if the durations show that the calls were served one after another; else `None`.
 fn service(pieces: &[Piece]) -> Option<f64> {
     let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
     times.sort_by(f64::total_cmp);

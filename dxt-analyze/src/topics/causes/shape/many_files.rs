@@ -1,5 +1,5 @@
-//! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short transfer,
-//! which one file or memory would avoid.
+//! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short
+//! transfer, which one file or memory would avoid.
 
 use super::put_together::saved_ns;
 use super::whole_files::IN_A_GO;
@@ -30,9 +30,9 @@ const MOST: f64 = 0.8;
 const SLOW_OPEN_NS: f64 = 600_000.0;
 /// Number of small files from which they matter even if opens are fast.
 const VERY_MANY: usize = 1000;
-/// Least part of the time in closes from which the finding is left to the one about slow closes, which is more specific.
+/// Least part of the time in closes from which there is no finding about small files, since the finding about slow closes is more specific.
 const IN_CLOSES: f64 = 0.6;
-/// Least mean duration of these closes, ns.
+/// Least mean duration of closes, ns, for them to count as slow.
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;
 /// Most bytes moved per open for which the transfer's time is due to the number of requests, not to the bytes.
 const TINY: u64 = 64 << 10;
@@ -85,8 +85,8 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    /// Returns the kind of a small file, if each of its `processes` opens it at most `opens` times on average (temporary files: any number
-    /// of times).
+    /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small, or if a file that stays is opened
+    /// more than `opens` times per process on average.
     fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
         let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
@@ -114,7 +114,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     }
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
     let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
-    // With more transfers per file, their number costs, not that of the files.
+    // With several transfers per open, the number of transfers costs time, not the number of files.
     let in_a_go = in_a_go(cube, &mine);
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cube, cell)) {
         if cell.class == Class::Open {
@@ -140,7 +140,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         }
         let less = match kind {
             Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
-            // One large file needs as many syncs and locks.
+            // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
             _ if data => saved_ns(usual, cell.sums.bytes, cell.sums.calls),

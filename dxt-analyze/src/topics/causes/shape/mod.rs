@@ -1,15 +1,15 @@
 //! Findings about the shape of the I/O, regardless of the process that does it: one module each.
 //!
-//! * Uneven work: [`uneven`]: bytes of ranks; [`rounds`]: of processes in rounds; [`longer`], [`longer_together`]: time in calls of one rank, of
-//!   several; [`slow_thread`]; [`shared_records`]: files with a record of the slowest rank only; [`late`], [`late_to_open`], [`sync_point_late`]:
-//!   stragglers ([`who_is_late`]).
-//! * Waits: [`one_by_one`]: serialized ranks; [`queue`]: too few targets ([`placed`]); [`locks`]; [`aliasing`]; [`shared_block`]: a block that
-//!   all read, [`behind_block`]: calls behind its readers; [`long_collective`]; [`polled`], [`found_late`]: files of others; [`syncs`];
-//!   [`past_cache`]: O_SYNC or O_DIRECT; [`standard_output`]: a reader of standard output; [`cpu_wait`]: for a processor.
-//! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for partly
-//!   written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
-//! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`], [`hdf5_reopened`];
-//!   [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
+//! * Uneven work: [`uneven`]: bytes of ranks; [`rounds`]: of processes in rounds; [`longer`], [`longer_together`]: time in calls of one
+//!   rank, of several; [`slow_thread`]; [`shared_records`]: files with a record of the slowest rank only; [`late`], [`late_to_open`],
+//!   [`sync_point_late`]: stragglers ([`who_is_late`]).
+//! * Waits: [`one_by_one`]: serialized ranks; [`queue`]: too few targets ([`placed`]); [`locks`]; [`aliasing`]; [`shared_block`]: a block
+//!   that all read, [`behind_block`]: calls behind its readers; [`long_collective`]; [`polled`], [`found_late`]: files of others;
+//!   [`syncs`]; [`past_cache`]: O_SYNC or O_DIRECT; [`standard_output`]: a reader of standard output; [`cpu_wait`]: for a processor.
+//! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for
+//!   partly written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
+//! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`],
+//!   [`hdf5_reopened`]; [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
 //! * Metadata: [`slow_metadata`]; [`many_files`]; [`header`]: rewritten between records; [`hdf5_metadata`]: separately on each rank.
 //! * Aggregators: [`one_aggregator`]: limited by a hint; [`many_aggregators`]: serialized.
 
@@ -75,14 +75,14 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     // A queue of reads of one block is attributed to the block.
     out.extend(queue::claims(cube, &mut blocks));
     out.extend(blocks.into_iter().map(|block| shared_block::claim(cube, block)));
-    // These do not depend on each other.
+    // These functions do not depend on each other, so they run in parallel.
     let apart: Vec<Vec<Claim>> = APART.par_iter().with_max_len(1).map(|claims| claims(cube)).collect();
     out.extend(apart.into_iter().flatten());
     out.extend(late::claim(cube, gaps));
     out
 }
 
-/// Functions that need only the cube.
+/// Functions of this folder that find their claims in the cube (totals of calls by process, time window, stream and size) alone.
 const APART: [fn(&Cube<'_>) -> Vec<Claim>; 35] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),

@@ -10,7 +10,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest opens of a file by a process.
+/// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 4;
 
 /// Opens and closes of one file by one process, through MPI-IO.
@@ -19,11 +19,11 @@ struct Use {
     opens: u64,
     /// Time in MPI-IO opens and closes, ns.
     library_ns: f64,
-    /// Time in system calls inside of these opens and closes, ns.
+    /// Time in system calls inside of MPI-IO opens and closes, ns.
     inside_ns: f64,
 }
 
-/// Returns one claim, about the file with the largest cost.
+/// Returns one claim (finding with its saving), about the file whose repeated MPI-IO opens cost most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let name = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());

@@ -15,13 +15,13 @@ use trace_format::meta::HintOrigin;
 /// Fewest aggregators that the finding proposes in place of one, even on fewer nodes.
 const ENOUGH: usize = 4;
 
-/// Threshold of an aggregator: a process that moves less than 1/`LITTLE` of the busiest process's bytes is none.
+/// Threshold for aggregators: a process that moves less than 1/`LITTLE` of the busiest process's bytes does not count as one.
 const LITTLE: u64 = 20;
 
 /// Hints that set the number of aggregators: MPI's own, and Open MPI's parameter.
 const KEYS: [&str; 2] = ["cb_nodes", "io_ompio_num_aggregators"];
 
-/// Returns a claim per file.
+/// Returns a claim (finding with its saving) per file whose collective calls go through too few aggregators.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let is = |hint: &&HintOf| hint.origin == HintOrigin::Asked && KEYS.contains(&hint.key.as_str());

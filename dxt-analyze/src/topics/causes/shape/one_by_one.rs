@@ -13,14 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest serialized ranks: two or three follow one another by chance.
 const FEWEST: usize = 4;
-/// Least ratio of time in calls, summed over ranks, to the phase's length from first to last call.
+/// Least ratio of time in calls, summed over ranks, to the length of the phase from its first to its last call: ranks do not pause.
 const WITHOUT_PAUSE: f64 = 0.8;
 /// Largest ratio of the ranks' summed spans, each first to last call, to the span of all: ranks do not overlap.
 const BESIDE: f64 = 1.1;
 /// Least part of the changes from one rank to the next at which the next begins as the other ends.
 const HANDED_ON: f64 = 0.8;
 
-/// A phase in which ranks are serialized (do their I/O one after another).
+/// A phase (from one synchronization or pause to the next) in which ranks are serialized (do their I/O one after another).
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
@@ -30,13 +30,11 @@ struct Turns {
     files: BTreeSet<FileId>,
     /// Time that all ranks wait for the last one, without the longest rank's own time in calls, ns.
     waits_ns: f64,
-    /// True if the ranks write.
     writes: bool,
-    /// True if the ranks read.
     reads: bool,
 }
 
-/// Returns one claim about all phases in which ranks are serialized.
+/// Returns one claim (finding with its saving) about all phases in which ranks are serialized (do their I/O one after another).
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {
@@ -95,8 +93,8 @@ fn calls_of(cells: &[&Cell]) -> u64 {
     cells.iter().map(|cell| cell.sums.calls).fold(0, u64::saturating_add)
 }
 
-/// Checks if all ranks that read or write in a phase are serialized. If not, checks the ranks of each file; such groups run at the same
-/// time, so the longest wait counts.
+/// Checks if all ranks that read or write in a phase are serialized; else checks the ranks of each file. Groups of ranks on different files
+/// run at the same time, so the longest wait counts. `None` if no ranks are serialized.
 fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     if let Some(all) = of_group(cube, cells) {
         return Some(all);

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 
 /// Largest size octave (bit length of the bytes) of requests for which the wait, not the transfer, dominates: below 256 KiB.
 const SMALL: u8 = 18;
-/// Time per call through the page cache, ns, used if the run has no such calls to compare with.
+/// Time per call through the page cache, ns, used if the run has no calls through the page cache to compare with.
 const NS_PER_CALL: f64 = 2_000.0;
-/// Time per byte through the page cache, ns, for the same case.
+/// Time per byte through the page cache, ns, used if the run has no calls through the page cache to compare with.
 const NS_PER_BYTE: f64 = 1.0;
 /// Fewest calls through the page cache for their mean duration to be used.
 const ENOUGH: u64 = 10;
 
-/// Returns claims about synchronous writes, and about reads and writes that bypass the cache.
+/// Returns claims (findings with their savings) about synchronous writes, and about reads and writes that bypass the cache.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let plain = plain(cube);
@@ -38,7 +38,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     out
 }
 
-/// Returns the mean duration of calls through the page cache, ns, by class and size octave.
+/// Returns the mean duration of calls through the page cache, ns, by class (reads, writes, ...) and size octave (bit length of the bytes).
 fn plain(cube: &Cube<'_>) -> BTreeMap<(Class, u8), f64> {
     let mut of: BTreeMap<(Class, u8), (u64, f64)> = BTreeMap::new();
     let through_cache = |cell: &&Cell| {

@@ -25,12 +25,12 @@ pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
 
 /// Placement of the files that a class of calls uses.
 pub(super) struct Placed {
-    /// Number of targets in use in a phase, mean over phases weighted by time in calls.
+    /// Number of targets in use in a phase (from one synchronization or pause to the next), mean over phases weighted by time in calls.
     pub(super) at_once: f64,
     /// True if each file is used by one process only.
     own: bool,
     files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Number of targets that calls of any class reach.
+    /// Number of targets that calls of any class reach in the run.
     known: usize,
 }
 

@@ -13,7 +13,8 @@ use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each step.
+/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each
+/// step.
 const SELDOM_NS: f64 = 1e9;
 /// Pause between failed calls, as a multiple of their usual interval, from which they belong to two waits.
 const PAUSE: f64 = 3.0;
@@ -23,7 +24,8 @@ const WORKS: f64 = 0.25;
 const MOST: f64 = 0.8;
 
 impl What {
-    /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): `EEXIST`, `EAGAIN` or `EACCES`, `ENOENT`.
+    /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): lock file (`EEXIST`), file lock (`EAGAIN`
+    /// or `EACCES`), file (`ENOENT`); `None` for other failures.
     fn of(class: Class, errno: u16) -> Option<Self> {
         match (class, errno) {
             (Class::Open, 17) => Some(Self::LockFile),
@@ -60,12 +62,12 @@ struct Asked {
     found: BTreeSet<u16>,
     /// Time windows with calls that may end a wait.
     ends: BTreeSet<u16>,
-    /// True if the process makes or writes the file itself.
+    /// True if the process itself creates or writes the file that it waits for.
     makes: bool,
     indices: Vec<(u32, u16)>,
 }
 
-/// Waiting time, ns, by file and by process.
+/// Time that processes wait, ns, by awaited file and by waiting process.
 #[derive(Debug, Default)]
 struct Waited {
     by_file: BTreeMap<FileId, f64>,
@@ -74,7 +76,7 @@ struct Waited {
     savings: Savings,
 }
 
-/// Returns one claim about lock files, one about file locks, and one about files that do not exist yet.
+/// Returns one claim (finding with its saving) about lock files, one about file locks, and one about files that do not exist yet.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let asked = asked(cube);
@@ -163,14 +165,14 @@ fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
 
 /// Calls of each process that show if it does other work between its polls.
 pub(super) struct Others {
-    /// Time windows of a process with at least the part [`WORKS`] in reads and writes.
+    /// Time windows of a process that spends at least the part [`WORKS`] of the window in reads and writes.
     moves: BTreeSet<(ProcessId, u16)>,
     /// Time windows of a process with successful calls: the file that they are on, or `None` for several files.
     calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
 }
 
 impl Others {
-    /// Collects the calls of all processes.
+    /// Collects, for all processes, the time windows with much time in reads and writes, and those with successful calls.
     pub(super) fn of(cube: &Cube<'_>) -> Self {
         let mut times: BTreeMap<(ProcessId, u16), f64> = BTreeMap::new();
         let mut calls: BTreeMap<(ProcessId, u16), Option<FileId>> = BTreeMap::new();

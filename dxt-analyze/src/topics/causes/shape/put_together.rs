@@ -15,7 +15,7 @@ pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
     (time_ns - bytes * NS_PER_BYTE).min(time_ns * HALF / (HALF + bytes / calls.max(1) as f64))
 }
 
-/// Returns the time saved by merging the calls of each cell that `is` selects, ns.
+/// Returns the time saved by merging the calls of each cell (group of similar calls of a process) that `is` selects, ns.
 #[must_use]
 pub fn put_together(cube: &Cube<'_>, is: impl Fn(&Cell) -> bool) -> Savings {
     let less = |(index, cell): (u32, &Cell)| {

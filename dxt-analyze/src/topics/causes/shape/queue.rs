@@ -20,14 +20,15 @@ const MANY: f64 = 8.0;
 /// Distance of the fastest call below the median that shows a queue, in units of the spread of the faster half: then only the fastest calls
 /// found no queue.
 const FAR_BELOW: f64 = 6.0;
-/// Least spread of log durations that is used as such a unit.
+/// Least spread of log durations that is used as the unit of [`FAR_BELOW`].
 const LEAST_SPREAD: f64 = 0.1;
 /// Least skew of log durations to the fast side that shows a queue.
 pub const LEANS: f64 = 0.35;
 
 /// Least ratio of the median duration to that of the fastest call.
 const SLOWER: f64 = 2.0;
-/// Least such ratio if durations grow with the number of calls in flight: then half of the calls may meet few others.
+/// Least ratio of the median duration to that of the fastest call (instead of [`SLOWER`]) if durations grow with the number of calls in
+/// flight: then half of the calls may meet few others.
 const SLOWER_IF_GROWS: f64 = 1.5;
 
 /// Least part of the calls' time that is waiting for other calls, where throughput by calls in flight is known.
@@ -36,11 +37,11 @@ const WAITS: f64 = 0.48;
 /// Largest ratio, either way, of time per completed call to the duration of calls that meet no other, for a target to serve one call after
 /// another.
 const SIMILAR: f64 = 1.35;
-/// Quantile of the cells' shortest calls that is taken as the duration of a call that meets no other.
+/// Quantile of the shortest calls of all cells (groups of similar calls) that is taken as the duration of a call that meets no other.
 const ALONE: f64 = 0.03;
 /// Least part of the time in calls of one size, for these calls to show how targets serve them.
 const MOST: f64 = 0.8;
-/// Fewest calls of that size.
+/// Fewest calls of one size, for them to show how targets serve calls.
 const MANY_CALLS: f64 = 32.0;
 
 #[derive(Debug, Default)]
@@ -55,9 +56,9 @@ struct OfSize {
 /// Queue of reads or of writes at few storage targets.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Facts for the finding's words.
+    /// Facts about the queue, for the words of the finding.
     pub(crate) facts: words::Queued,
-    /// Time saved with more targets, ns by cell.
+    /// Time saved with more targets, ns by cell (group of similar calls).
     pub savings: Savings,
 }
 
@@ -65,8 +66,8 @@ pub struct Queue {
 /// to the fast side.
 type Kind = (u64, f64, f64, (f64, f64));
 
-/// Returns one claim for reads and one for writes. A queue that consists of reads of one of `blocks` (read by all ranks) adds its savings
-/// to the block instead.
+/// Returns one claim (finding with its saving) for reads and one for writes. A queue that consists of reads of one of `blocks` (read by all
+/// ranks) adds its savings to the block instead.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(cube).into_iter();
@@ -119,7 +120,6 @@ fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
 fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
-    // By kind of calls.
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {
         for target in &cell.targets {
@@ -146,7 +146,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     }
     // Busy time of the class: a phase lasts as long as its slowest rank.
     let busy = Work::of_those(cube, |cell| cell.class == class).critical();
-    // Targets in use at a time: each step may use other targets.
+    // Mean number of targets in use at a time: calls may move from some targets to others over the run.
     let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
     let in_flight = all / busy.max(1.0) / count;
     let enough = (count * in_flight).min(MANY.max(count));
@@ -157,7 +157,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let served = cube.served.get(&class);
     let waits = served.and_then(Served::waits);
     let queued = waits.map_or(queued, |part| part >= WAITS);
-    // It also applies if no call ever had a target to itself.
+    // If targets complete as many calls with few in flight as with many, even the fastest call may have waited: its duration is no measure.
     let always = waits.is_some() && served.is_some_and(Served::is_busy_evenly);
     let least = match grows {
         _ if always => 0.0,

@@ -14,9 +14,9 @@ use trace_format::op::OpClass;
 #[derive(Clone, Copy, Debug)]
 struct Reads {
     bytes: u64,
-    /// First byte of all reads; 0 if unknown.
+    /// Offset of the first byte of all reads; 0 if unknown.
     from: u64,
-    /// End of the last byte of all reads.
+    /// File offset at which the last byte of all reads ends.
     until: u64,
 }
 
@@ -27,7 +27,7 @@ impl Reads {
     }
 }
 
-/// Returns one claim about repeated reads in all files.
+/// Returns one claim (finding with its saving) about repeated reads in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;

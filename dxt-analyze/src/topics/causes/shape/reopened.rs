@@ -9,14 +9,14 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest opens of a file by a process.
+/// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 4;
 /// Least part of the cost that is on one file, for the finding to be about that file alone.
 const MOST: f64 = 0.8;
 /// Least part of the time that is in opens (or in closes), for the finding to mention them.
 const TELLS: f64 = 0.25;
 
-/// Returns one claim about all files that are opened repeatedly.
+/// Returns one claim (finding with its saving) about all files that are opened repeatedly.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| {

@@ -10,13 +10,13 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest times that the file is opened and written.
+/// Fewest times that the file is opened and written, for a finding.
 const AGAIN: u64 = 16;
 /// Least ratio of bytes written to the file's size: a file that only grows, rewritten at each open, has half as many rewrites as opens.
 const TIMES: f64 = 6.0;
 /// Largest file, bytes, that is a state rather than a checkpoint.
 const SMALL: u64 = 16 << 20;
-/// Number of rewrites that the saving keeps out of each [`AGAIN`].
+/// Number of rewrites that remain in the estimated saving, out of each [`AGAIN`] rewrites.
 const SELDOM: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ struct Use {
     until: u64,
 }
 
-/// Returns one claim, about the file with the largest cost.
+/// Returns one claim (finding with its saving), about the rewritten file with the largest cost.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);

@@ -19,7 +19,7 @@ const MOSTLY: f64 = 0.5;
 
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about uneven rounds of reads and one about uneven rounds of writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     if cube.run.ranks() > 0 {

@@ -12,7 +12,7 @@ const MANY: u64 = 100;
 /// Time of a seek that only sets a position, ns.
 const FREE_NS: f64 = 1_000.0;
 
-/// Returns one claim about seeks in all files.
+/// Returns one claim (finding with its saving) about seeks in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let op = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream));

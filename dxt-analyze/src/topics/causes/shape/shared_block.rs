@@ -10,21 +10,21 @@ use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest size octave of small reads: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of small reads: below 128 KiB.
 const SMALL: u8 = 17;
 /// Fewest processes that read the block; also at least half of all processes.
 const FEWEST: usize = 8;
-/// Largest block, as a multiple of the mean read.
+/// Largest block, as a multiple of the mean length of its reads.
 const BLOCKS: u64 = 8;
 /// Largest block, bytes, if each process reads nearly all of it, in several pieces or in one.
 const LARGEST: u64 = 4 << 20;
-/// Least part of such a block that a process reads, mean over processes.
+/// Least part of a block of up to [`LARGEST`] bytes that a process reads, mean over processes.
 const WHOLE: f64 = 0.8;
 
 /// A block that many processes read.
 #[derive(Clone, Debug)]
 pub struct SharedBlock {
-    /// Index into [`crate::model::Run::files`].
+    /// File with the block, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// First byte and end (exclusive) of the block.
     pub range: (u64, u64),
@@ -32,7 +32,7 @@ pub struct SharedBlock {
     pub processes: usize,
     /// Number of reads of the block.
     pub calls: u64,
-    /// Time saved if one process reads the block and passes it on, ns by cell.
+    /// Time saved if one process reads the block and passes it on, ns by cell (group of similar calls).
     pub savings: Savings,
 }
 
@@ -64,7 +64,7 @@ pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
         .collect()
 }
 
-/// Key of reads that may be of one block: file, size octave, and, for longer reads, their byte range.
+/// Key of reads that may be of one block: file, size octave (bit length of the bytes), and, for longer reads, their byte range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
 fn similar(cell: &Cell) -> Option<Common> {
@@ -77,10 +77,12 @@ fn similar(cell: &Cell) -> Option<Common> {
     (small || the_same).then_some((cell.file, cell.size, (!small).then_some((from, until))))
 }
 
-/// Least part of a queue's savings that must be in cells of one block, for the queue to be the block's.
+/// Least part of a queue's savings that must be in the cells (groups of similar calls) in which the savings of one block are, for the queue
+/// to be the block's.
 const OF_BLOCK: f64 = 0.5;
 
-/// True if a queue consists mostly of reads of one of the blocks and of calls that wait behind them.
+/// True if a queue (calls that wait at few storage targets) consists mostly of reads of one of the blocks, and of calls that wait behind
+/// these reads.
 pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {

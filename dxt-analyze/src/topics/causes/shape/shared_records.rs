@@ -13,7 +13,7 @@ use trace_format::spread::Spread;
 const FAR_APART: f64 = 2.0;
 /// Least part of a file's bytes on one rank, for that rank to move them for all.
 const ALL: f64 = 0.9;
-/// Fewest ranks in a file's record.
+/// Fewest ranks in a file's record for a finding.
 const FEWEST: u32 = 3;
 /// Number of aggregators that is certainly useful. The assumed saving lies between 1/2 (two aggregators) and 7/8 (this many) of the one
 /// aggregator's time.
@@ -22,11 +22,11 @@ const COULD: f64 = 8.0;
 /// A file of several ranks on which one rank takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
     /// True if the calls are made inside MPI-IO.
     pub inside: bool,
-    /// Spread over the file's ranks.
+    /// Statistics over the file's ranks: slowest and fastest rank, means and variances of time and bytes.
     pub spread: &'a Spread,
 }
 
@@ -80,7 +80,7 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
     by.values().copied().fold(0.0, f64::max)
 }
 
-/// Returns one claim (finding with its saving) per file: the others wait for the slowest rank.
+/// Returns one claim (finding with its saving) per file on which one rank takes far longer: the others wait for it.
 #[must_use]
 pub fn claims(run: &Run) -> Vec<Claim> {
     apart(run).iter().map(|apart| claim(run, apart)).collect()

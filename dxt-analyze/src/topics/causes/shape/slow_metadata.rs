@@ -12,9 +12,9 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Closes of C streams up to which they count as writes of the buffer.
+/// Fewest closes of C streams in the run for them to count as metadata calls: fewer count as writes of the stream's buffer.
 const FEW_CLOSES: u64 = 16;
-/// Number of metadata calls of a process from which fewer calls are possible, so that all of their time can be saved.
+/// Number of metadata calls of a process from which fewer calls would probably do, so that the estimate saves all of their time.
 pub const MANY_METADATA: u64 = 200;
 
 /// Least part of the time that an operation must have to be named among others.
@@ -27,7 +27,7 @@ const ALONE: f64 = 0.8;
 /// Fewest ranks in the run for one of them to be named.
 const SEVERAL: u64 = 3;
 
-/// Returns one claim about all slow metadata calls.
+/// Returns one claim (finding with its saving) about all slow metadata calls.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = slow_metadata(cube)?;
@@ -59,7 +59,7 @@ struct Slow {
     several: Vec<String>,
     /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Time saved, ns by cell: if calls took [`MEMORY_NS`] or, in processes with many, were not made.
+    /// Time saved, ns by cell (group of similar calls): if calls took [`MEMORY_NS`] or, in processes with many, were not made.
     savings: Savings,
 }
 
@@ -114,7 +114,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     (!savings.is_empty()).then_some(Slow { calls, time_ns, most, of_most, several, alone, savings })
 }
 
-/// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it.
+/// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it; else `None`.
 fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
     for (index, ns) in savings {

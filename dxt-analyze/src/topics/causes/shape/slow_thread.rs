@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Least part of the processes with several threads in which the thread at the same position is slow.
 const MOST: f64 = 0.5;
 
-/// Returns one claim, about the same thread of most processes or about threads of single processes.
+/// Returns one claim (finding with its saving), about the same thread of most processes or about threads of single processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = &cube.run.thresholds;
@@ -75,7 +75,8 @@ const fn own_file(own: Own) -> Option<FileId> {
     }
 }
 
-/// Returns the slow threads' excess time, ns, spread over all cells of their processes: cells do not contain which thread made a call.
+/// Returns the slow threads' excess time, ns, spread over all cells (groups of similar calls) of their processes: cells do not contain
+/// which thread made a call.
 fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings {
     let of = |cell: &Cell| found.get(&cell.process).filter(|slow| cell.leaf && cell.class == slow.class);
     let mut all: BTreeMap<ProcessId, f64> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Writes to standard output or standard error that wait for their reader: a terminal, or a pipe to a launcher or another program. Storage has no
-//! part in them.
+//! Writes to standard output or standard error that wait for their reader: a terminal, or a pipe to a launcher or another program. Storage
+//! has no part in them.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -10,10 +10,10 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeSet;
 
-/// Names of the pseudo-files on which the tracer records such writes, and of what each stands for.
+/// Names of the pseudo-files on which the tracer records writes to standard output and standard error, each with the name for users.
 const STANDARD: [(&str, &str); 2] = [("<stdout>", "standard output"), ("<stderr>", "standard error")];
 
-/// Returns a claim for each of the two.
+/// Returns a claim (finding with its saving) about writes to standard output and one about writes to standard error.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     STANDARD.iter().filter_map(|(file, name)| claim(cube, file, name)).collect()

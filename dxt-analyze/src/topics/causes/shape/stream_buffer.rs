@@ -1,5 +1,5 @@
-//! C streams with small buffers: the calls between only copy to or from the buffer, while every few hundred or thousand bytes a call fills
-//! or flushes it and takes as long as a request to storage.
+//! C streams with small buffers: most calls only copy to or from the buffer, but every few hundred or thousand bytes, a call fills or
+//! flushes the buffer and takes as long as a request to storage.
 
 use super::put_together::saved_ns;
 use crate::cube::{Cell, Cube};
@@ -11,7 +11,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
-/// Fewest calls that fill or flush a buffer (outliers among calls of their kind).
+/// Fewest calls that fill or flush a buffer (outliers among calls of their kind), for a finding.
 const FEWEST: u64 = 32;
 /// Most bytes per call that fills or flushes: a larger buffer is no default, so somebody chose it.
 const SMALL: u64 = 64 << 10;
@@ -19,10 +19,10 @@ const SMALL: u64 = 64 << 10;
 const MOST: f64 = 0.8;
 /// Least mean duration of calls that fill or flush, as a part of the longest: else a few calls are long for another reason.
 const SIMILAR: f64 = 1.0 / 16.0;
-/// Largest size octave of requests that fit a stream's buffer.
+/// Largest size octave (bit length of the bytes) of requests that fit a C stream's buffer.
 const BUFFERED: u8 = 16;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about small buffers of C streams for reads and one for writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| claim(cube, class)).collect()

@@ -11,7 +11,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest ranks that take part in a synchronization point.
+/// Fewest ranks that take part in a synchronization point for it to be examined.
 const FEWEST_RANKS: usize = 3;
 /// Fewest synchronization points at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
@@ -21,7 +21,7 @@ const MOSTLY: f64 = 0.7;
 /// Least median wait of the other ranks, as a part of the stragglers' lateness.
 const MAY_BE: f64 = 0.5;
 
-/// Returns the claim about the stragglers whose lateness costs most.
+/// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let work = Work::of(cube, false);
@@ -35,7 +35,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     let found = late(&sync_points)?;
     let times = found.last.len();
-    // A rank that arrives with one whose I/O calls are late, and as late, may wait for its messages.
+    // If another rank is about as late because of its I/O calls, the straggler may only wait for messages from that rank.
     let similar = |(number, ns, usual): &&(usize, f64, f64)| {
         let of_others =
             by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));
@@ -66,10 +66,11 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, for the straggler perhaps to wait for that rank's
-/// messages.
+/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, at which the straggler may only be waiting for
+/// that rank's messages.
 const SIMILAR: f64 = 0.7;
-/// Largest wait of a rank that arrives last: its wait above the least wait, as a part of the mean wait above the least.
+/// Largest wait of a rank that counts as arriving last: (its wait - least wait) / (mean wait - least wait), over the ranks at the
+/// synchronization point.
 const LITTLE: f64 = 0.5;
 
 /// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns.
@@ -82,7 +83,8 @@ fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId)
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
-/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait, after the excess time of its I/O calls is added to that.
+/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait. A rank's excess time in I/O calls is added to its wait
+/// first.
 fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     if waits.len() < FEWEST_RANKS {
         return SyncPoint::new();

@@ -15,7 +15,7 @@ const PER_SYNC: u64 = 4;
 /// Fewest syncs of a file without recorded writes for them to be too many (mapped files are written without calls).
 const MANY: u64 = 16;
 
-/// Returns claims about many syncs and about long ones.
+/// Returns claims (findings with their savings) about many syncs and about long ones.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     after_writes(cube).into_iter().chain(that_are_long(cube)).collect()
@@ -41,7 +41,7 @@ struct Syncs {
     syncs: u64,
     writes: u64,
     files: usize,
-    /// Time saved if each process synced each file once, ns by cell.
+    /// Time saved if each process synced each file once, ns by cell (group of similar calls).
     savings: Savings,
 }
 
@@ -55,7 +55,7 @@ fn once(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Savings {
     theirs.map(|(index, cell)| (index, cell.time_ns() * (1.0 - 1.0 / all(cell)))).collect()
 }
 
-/// Finds files with a sync after every few writes.
+/// Finds files with a sync after every few writes; `None` if there are none.
 fn syncs(cube: &Cube<'_>) -> Option<Syncs> {
     let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -83,7 +83,7 @@ struct LongSyncs {
     savings: Savings,
 }
 
-/// Returns the syncs of all files if they take at least `share` of the time in calls.
+/// Returns the syncs of all files; `None` if they take less than `share` of the time in calls.
 fn long_syncs(cube: &Cube<'_>, share: f64) -> Option<LongSyncs> {
     let all: f64 = cube.cells.iter().filter(|cell| cell.leaf).map(|cell| cell.time_ns()).sum();
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf && cell.class == Class::Sync);

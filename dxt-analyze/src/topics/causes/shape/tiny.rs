@@ -12,7 +12,7 @@ use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest size octave of a tiny request: below 16 KiB.
+/// Largest size octave (bit length of the bytes) of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
 /// Fewest tiny calls of a process on a file, for them to count.
 const SEVERAL: u64 = 4;
@@ -29,7 +29,7 @@ const QUEUED: f64 = 3.0;
 /// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.
 const BEFORE: f64 = 2.0;
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about tiny reads and one about tiny writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
@@ -102,8 +102,8 @@ fn appended(cube: &Cube<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// True if the fastest of `calls` calls is further below the mean (`times` as long) than the least of that many would be by chance, judged
-/// by the spread of log durations and their skew to the fast side.
+/// True if chance does not explain the fastest of `calls` calls: the mean is `times` as long, more than the `spread` of log durations gives
+/// for so many calls; or log durations are skewed to the fast side (`leans`).
 fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
     times.ln() >= spread * (least + 1.0) || leans >= LEANS

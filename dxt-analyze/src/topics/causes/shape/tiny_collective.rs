@@ -13,9 +13,9 @@ use trace_format::op::Layer;
 
 /// Most bytes per collective call, over all ranks.
 const FEW_BYTES: u64 = 64 << 10;
-/// Largest size octave (bit length of the bytes) of the system calls inside such a collective call: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of the system calls inside a collective call of few bytes: below 128 KiB.
 const SMALL: u8 = 17;
-/// Fewest collective calls of each rank on a file.
+/// Fewest collective calls of each rank on a file for a finding.
 const CALLS: u64 = 16;
 
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-/// Returns a claim for reads and one for writes.
+/// Returns a claim (finding with its saving) about collective reads of few bytes and one about collective writes of few bytes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()

@@ -1,4 +1,4 @@
-//! Ranks that move far more bytes than others, which wait for them. Per phase, time is compared with that of an even share.
+//! Ranks that move far more bytes than others, and for which the others wait. Per phase, time is compared with that of an even share.
 
 use crate::cube::reading::callers::collective_callers;
 use crate::cube::{Cell, Cube};
@@ -20,27 +20,28 @@ const EXPLAINED: f64 = 0.5;
 /// Least part of the bytes on one rank for the finding to say that it does all I/O.
 const ALL: f64 = 0.95;
 
-/// Processes with more than an even share.
+/// Processes that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 struct Uneven {
     share: words::Share,
     most: ProcessId,
-    /// All processes with about as many bytes as `most`, including it.
+    /// All processes with about as many bytes as `most` (the process with most bytes), including it.
     like: Vec<ProcessId>,
-    /// Time saved if all processes moved the same bytes, ns by cell.
+    /// Time saved if all processes moved the same bytes, ns by cell (group of similar calls).
     savings: Savings,
 }
 
 /// Fewest processes that together do nearly all I/O for the others: then their work is even, and there is no finding.
 const SERVERS: usize = 3;
-/// Least bytes of each of these processes, as a part of the largest.
+/// Least bytes of a process that does I/O for others, as a part of the largest such process's bytes.
 const AS_MUCH: f64 = 0.8;
 
 /// Least saving of reads relative to that of writes (or the reverse) for both to be reported: a small input that one rank reads for all
 /// does not matter beside its output.
 const A_MATTER: f64 = 0.05;
 
-/// Returns a claim for reads and one for writes, or one for both if the same processes move more than their share of both.
+/// Returns a claim (finding with its saving) for reads and one for writes, or one for both if the same processes move more than their share
+/// of both.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut found = uneven(cube);
@@ -60,7 +61,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 impl Uneven {
-    /// Returns the time saved, ns, summed over the process's cells.
+    /// Returns the time saved, ns, summed over all calls of the process.
     fn cost_ns(&self) -> f64 {
         self.savings.iter().map(|(_, ns)| ns).sum()
     }
@@ -78,7 +79,7 @@ fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
     Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
-/// Returns a name such as `ranks 0-7` if `like` are several ranks.
+/// Returns a name such as `ranks 0-7` if `like` are several ranks; else `None`.
 pub(in crate::topics::causes) fn several(cube: &Cube<'_>, like: &[ProcessId]) -> Option<String> {
     let rank = |process: &ProcessId| u64::try_from(cube.run.process(*process)?.rank).ok();
     let mut ranks: Vec<u64> = like.iter().map(rank).collect::<Option<_>>()?;
@@ -120,7 +121,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
         return None;
     }
-    // Several ranks that do the I/O for all share it: not a matter of one rank.
+    // Several ranks that do the I/O of all in equal parts are no uneven work.
     let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * AS_MUCH);
     let like: Vec<ProcessId> = as_much().map(|(process, _)| *process).collect();
     if like.len() >= SERVERS && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
@@ -136,7 +137,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
         let mine = by.get(&(phase, cell.process)).copied().unwrap_or_default() as f64;
         let even = in_phase.get(&phase).copied().unwrap_or_default() as f64
             / alive.get(phase).copied().unwrap_or(processes).max(1) as f64;
-        // Over the run, too: ranks that alternate between phases share the work.
+        // The excess must exist over the whole run, too: ranks that alternate between phases share the work.
         let over_all =
             whole.get(&cell.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(cell.process).or_default();
@@ -157,7 +158,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
             }
         }
     }
-    // At most the wait of the others.
+    // Before each synchronization point, a process saves at most the time that the others wait for it.
     for (index, less) in &mut savings {
         let Some(cell) = cube.cells.get(*index as usize) else { continue };
         let end = cube.sync_points.wait_for(cell.process, cube.phase(cell)).map(|(end, _)| end);
@@ -189,7 +190,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { share, most: most.0, like, savings })
 }
 
-/// Fewest processes of one parent that can share work.
+/// Fewest processes started by one parent for them to count as sharing a job's work.
 pub const SIBLINGS: usize = 3;
 /// Least time in which all processes of one parent live, as a part of the longest lifetime.
 const TOGETHER: f64 = 0.1;
@@ -235,7 +236,7 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if this amount's share in the bytes of `all` is at least [`EXPLAINED`] of its share in the time.
+    /// True if the share of these calls in the bytes of `all` is at least [`EXPLAINED`] of their share in the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }
@@ -248,7 +249,8 @@ fn lag_ns(cube: &Cube<'_>, process: ProcessId, siblings: &BTreeSet<ProcessId>) -
     median(&mut others).map_or(0.0, |usual| (end(process) - usual).max(0.0))
 }
 
-/// Returns the number of processes alive in each phase: one run may contain several jobs, one after another.
+/// Returns the number of processes alive in each phase (from one synchronization or pause to the next): one run may contain several jobs,
+/// one after another.
 fn alive(cube: &Cube<'_>) -> Vec<u64> {
     let lives: Vec<(u64, u64)> = cube
         .run

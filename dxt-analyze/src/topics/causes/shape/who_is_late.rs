@@ -28,7 +28,8 @@ pub type SyncPoint = Vec<(ProcessId, f64)>;
 pub struct Late {
     /// Stragglers as indices into [`crate::model::Run::processes`], ascending; at most half of all ranks.
     pub processes: Vec<ProcessId>,
-    /// Synchronization points at which a straggler arrives last by far: number of the point, time of the last rank, ns, and usual time, ns.
+    /// Synchronization points at which a straggler arrives last by far: number of the point, time before the last rank arrives, and usual
+    /// time before a rank arrives, ns.
     pub last: Vec<(usize, f64, f64)>,
     /// Run time saved if the stragglers arrived with the last of the others, ns.
     pub saves_ns: f64,
@@ -37,7 +38,8 @@ pub struct Late {
     pub all_ns: f64,
 }
 
-/// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others.
+/// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others. `None` without ranks to
+/// compare.
 #[must_use]
 pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let usual: Vec<f64> = sync_points.iter().map(usual).collect();
@@ -96,7 +98,7 @@ pub struct ByTurns {
     pub sync_points: u64,
     /// Number of different ranks that are late.
     pub ranks: usize,
-    /// Time that all others wait at these synchronization points, ns of run time.
+    /// Time that all others wait at the synchronization points at which one rank is late by far, ns of run time.
     pub waits_ns: f64,
 }
 
@@ -111,7 +113,7 @@ impl ByTurns {
     }
 }
 
-/// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far.
+/// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far; else `None`.
 #[must_use]
 pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
@@ -178,8 +180,8 @@ fn second(sync_point: &SyncPoint) -> f64 {
 }
 
 impl Late {
-    /// True if these ranks may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
-    /// points at which the last rank is about as late as they are.
+    /// True if the stragglers may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
+    /// points at which the last rank is about as late as the stragglers are.
     #[must_use]
     pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);

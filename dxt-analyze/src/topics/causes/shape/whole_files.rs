@@ -39,7 +39,7 @@ impl WholeFiles {
         Self(of.into_iter().filter(|(_, of)| is(of)).map(|(file, (.., until))| (file, until)).collect())
     }
 
-    /// True if each call of the cell moves its whole file.
+    /// True if each call of the cell (group of similar calls) moves its whole file.
     #[must_use]
     pub fn has(&self, cell: &Cell) -> bool {
         let mean = cell.sums.bytes as f64 / cell.sums.calls.max(1) as f64;

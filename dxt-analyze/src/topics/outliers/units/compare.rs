@@ -41,13 +41,14 @@ pub struct UnitRow {
     pub time_ns: u64,
     /// Bandwidth (bytes per second) or mean duration (ns), depending on the metric.
     pub value: f64,
-    /// Slowdown: time / usual time of the same operations, relative to the median over units; below 1 means faster.
+    /// Slowdown: time / usual time of the same operations, relative to the median over units (ranks, nodes, targets or files); below 1
+    /// means faster.
     pub slower: f64,
     /// Robust z-score of the slowdown, positive if slow; `None` if there are too few units.
     pub z: Option<f64>,
     /// Probability of a z-score at least this high by chance; `None` if there are too few units.
     pub p: Option<f64>,
-    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if it was faster.
+    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if the unit was faster.
     pub extra_ns: i64,
     /// True if the unit is an outlier: slower than the other units by more than chance.
     pub outlier: bool,
@@ -56,7 +57,7 @@ pub struct UnitRow {
 }
 
 impl UnitRow {
-    /// Returns the machine-readable subject of evidence about this unit; `kind` is the kind of unit.
+    /// Returns the machine-readable subject of evidence about this unit; `kind` is the kind of unit: rank, node, target or file.
     #[must_use]
     pub fn about(&self, kind: UnitKind) -> About {
         let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
@@ -73,7 +74,7 @@ impl UnitRow {
     }
 }
 
-/// Result of comparing the units that did the operations of one group.
+/// Result of comparing the units (ranks, nodes, targets or files) that did the operations of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -85,7 +86,7 @@ pub enum Verdict {
     Outliers,
 }
 
-/// Comparison of the units of one group of operations in one time window.
+/// Comparison of the units (ranks, nodes, targets or files) that did one group of operations in one time window.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitGroup {
     /// Group of operations that is compared (layer, name, call variant).
@@ -93,40 +94,41 @@ pub struct UnitGroup {
     pub group: Group,
     /// Time window (start, end), ns since the job's start; `None` if the whole run is compared.
     pub window: Option<(u64, u64)>,
-    /// Number of units compared.
+    /// Number of units (ranks, nodes, targets or files) compared.
     pub sample: u64,
-    /// Median over units of bandwidth (bytes per second) or mean duration (ns).
+    /// Median over units (ranks, nodes, targets or files) of bandwidth (bytes per second) or mean duration (ns).
     pub median: f64,
-    /// Robust standard deviation of ln(slowness) over units.
+    /// Robust standard deviation of ln(slowness) over units (ranks, nodes, targets or files).
     pub sigma: f64,
     /// Estimator by which `sigma` was computed.
     pub scale: Scale,
     /// Result of the comparison: too few units, no outlier, or outliers.
     pub verdict: Verdict,
-    /// Number of units that are outliers.
+    /// Number of units (ranks, nodes, targets or files) that are outliers.
     pub outliers: u64,
-    /// Number of units that are slow only because of slow storage targets; these are not counted as outliers.
+    /// Number of units (ranks, nodes, targets or files) that are slow only because of slow storage targets; these are not counted as
+    /// outliers.
     pub on_slow_targets: u64,
-    /// Time in calls of the unit with most time, ns.
+    /// Time in calls of the unit (rank, node, target or file) with most time, ns.
     pub most_ns: u64,
-    /// Time in calls of the unit with least time, ns.
+    /// Time in calls of the unit (rank, node, target or file) with least time, ns.
     pub least_ns: u64,
-    /// Time in calls of all units together, ns.
+    /// Time in calls of all units (ranks, nodes, targets or files) together, ns.
     pub total_ns: u64,
-    /// Units: outliers first, then units slow only because of slow storage targets, then all others; each part sorted by slowdown, largest
-    /// first. Limited to the requested number.
+    /// Units (ranks, nodes, targets or files): outliers first, then units slow only because of slow storage targets, then all others; each
+    /// part sorted by slowdown, largest first. Limited to the requested number.
     pub rows: Vec<UnitRow>,
 }
 
-/// Totals of a unit that the comparison uses.
+/// Totals of a unit (rank, node, target or file) that the comparison uses.
 pub(super) struct Unit {
     key: u64,
     operations: u64,
     bytes: u64,
     time_ns: u64,
-    /// Usual time of the unit's operations, given their request sizes, ns.
+    /// Usual time of the operations of the unit (rank, node, target or file), given their request sizes, ns.
     usual_ns: f64,
-    /// Relative standard error of the unit's time.
+    /// Relative standard error of the time of the unit (rank, node, target or file).
     error: f64,
 }
 
@@ -144,8 +146,8 @@ impl Unit {
     }
 }
 
-/// Compares the units of every group; lists the `top` slowest, but counts all outliers. `met`: each unit's totals on slow storage targets,
-/// where known.
+/// Compares the units (ranks, nodes, targets or files) of every group; lists the `top` slowest, but counts all outliers. `met`: each unit's
+/// totals on slow storage targets, where known.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -175,7 +177,7 @@ pub fn compare(
     groups.into_iter().map(finish).collect()
 }
 
-/// z-score of a unit's slowness, with its slowdown and probability.
+/// z-score of the slowness of a unit (rank, node, target or file), with its slowdown and probability.
 #[derive(Clone, Copy)]
 pub(super) struct Score {
     pub(super) slower: f64,
@@ -183,7 +185,7 @@ pub(super) struct Score {
     p: Option<f64>,
 }
 
-/// Result for a unit, in the sort order of the rows.
+/// Result for a unit (outlier, slow only because of slow targets, or usual), in the sort order of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
@@ -310,7 +312,8 @@ impl Judged {
     }
 }
 
-/// Returns the usual time of one operation by request size class, ns: the median over units of each unit's mean time.
+/// Returns the usual time of one operation by request size class, ns: the median over units (ranks, nodes, targets or files) of each unit's
+/// mean time.
 fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     let mut means: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
     for (class, cell) in units.values().flatten().filter(|(_, cell)| cell.weight > 0) {
@@ -319,7 +322,8 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// Sums a unit's totals over request size classes; `usual` contains the usual time of one operation by size class, ns.
+/// Sums the totals of a unit (rank, node, target or file) over request size classes; `usual` contains the usual time of one operation by
+/// size class, ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;

@@ -21,7 +21,7 @@ use crate::model::{Process, ProcessId, Run};
 /// Base of the keys of processes without a rank, larger than any rank number.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
 
-/// Kind of the compared units.
+/// Kind of the units that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
     /// MPI ranks; a process without a rank is a unit of its own.

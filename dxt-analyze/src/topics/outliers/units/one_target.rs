@@ -5,7 +5,8 @@ use crate::layouts::spread::spread;
 use crate::model::FileLayout;
 use trace_format::counters::Counters;
 
-/// Returns the storage target that holds all bytes that the counted calls can have accessed; `None` if several targets do, or if a target is unknown.
+/// Returns the storage target that holds all bytes that the counted calls can have accessed; `None` if several targets do, or if a target
+/// is unknown.
 pub(crate) fn one_target(layout: &FileLayout, counted: &Counters) -> Option<u32> {
     // Offset 0 replaces an unknown lowest offset, and the largest possible offset an unknown highest one.
     let from = u64::try_from(counted.min_offset).ok().filter(|_| counted.min_offset != i64::MAX).unwrap_or(0);

@@ -15,9 +15,9 @@ pub struct Straggler {
     pub from_ns: u64,
     /// End of the window, ns since the job's start.
     pub until_ns: u64,
-    /// Number of units that made such operations in the window.
+    /// Number of units (ranks, nodes, targets or files) that made operations of the group in the window.
     pub sample: u64,
-    /// Name of the slowest unit, relative to the usual time of its operations.
+    /// Name of the slowest unit (rank, node, target or file), measured by the usual time of its operations.
     pub unit: String,
     /// Slowdown of the unit: its time / usual time of the same operations, relative to the median over units.
     pub slower: f64,
@@ -25,7 +25,7 @@ pub struct Straggler {
     pub extra_ns: i64,
     /// True if the unit is an outlier: slower than the other units by more than chance.
     pub outlier: bool,
-    /// Number of units that are outliers in the window.
+    /// Number of units (ranks, nodes, targets or files) that are outliers in the window.
     pub outliers: u64,
     /// (maximum - minimum time in calls) / maximum, over the units; 0 if all units spent equal times in calls.
     pub imbalance: f64,

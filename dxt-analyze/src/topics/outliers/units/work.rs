@@ -18,13 +18,13 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::Counters;
 
-/// Value of [`Cell::weight`] for one operation that counts fully on one unit.
+/// Value of [`Cell::weight`] for one operation that counts fully on one unit (rank, node, target or file).
 pub const WHOLE: u64 = 1 << 20;
 
 /// Totals over the operations of one unit (rank, node, file or storage target) in one request size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Number of operations.
+    /// Number of operations of one unit (rank, node, target or file) in one request size class.
     pub operations: u64,
     /// Bytes that the operations transferred.
     pub bytes: u64,
@@ -32,12 +32,13 @@ pub struct Cell {
     pub time_ns: u64,
     /// Sum of the squared durations of the operations, ns².
     pub squares: u128,
-    /// Weighted number of operations, in units of 1/[`WHOLE`]: an operation on several storage targets counts on each by its share of bytes.
+    /// Weighted number of operations, in units of 1/[`WHOLE`]: an operation on several storage targets counts on each by its share of
+    /// bytes.
     pub weight: u64,
 }
 
 impl Cell {
-    /// Adds the totals of another cell.
+    /// Adds the totals of other operations.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -81,13 +82,13 @@ pub fn size_class(length: u64) -> u8 {
     (u64::BITS - length.leading_zeros()) as u8
 }
 
-/// Totals of one unit by request size class, smallest sizes first.
+/// Totals of one unit (rank, node, target or file) by request size class, smallest sizes first.
 pub type UnitWork = BTreeMap<u8, Cell>;
 
-/// Totals by (group of operations, time window), then by key of the unit.
+/// Totals by (group of operations, time window), then by key of the unit (rank, node, target or file).
 pub type Grouped = BTreeMap<(Group, u32), BTreeMap<u64, UnitWork>>;
 
-/// Key of totals: group index, time window, unit key, request size class.
+/// Key of totals: group index, time window, key of the unit (rank, node, target or file), request size class.
 type Key = (u32, u32, u64, u8);
 
 /// Pass over the segments that adds up totals by unit (rank, node, file or storage target).
@@ -103,11 +104,12 @@ pub struct Work<'a> {
     pub windows: &'a Windows,
 }
 
-/// Totals by group, time window, unit and request size class.
+/// Totals by group of operations, time window, unit (rank, node, target or file) and request size class.
 pub type Partial = FxHashMap<Key, Cell>;
 
 impl Work<'_> {
-    /// Returns the key of the unit to which all operations of a stream belong; `None` if no unit does. Not for storage targets.
+    /// Returns the key of the unit (rank, node or file) to which all operations of `stream` belong; `None` if no unit does. Not for storage
+    /// targets.
     pub(super) fn unit(&self, number: ProcessId, process: &Process, stream: &Stream) -> Option<u64> {
         if self.kind == UnitKind::File { Some(u64::from(stream.file.0)) } else { self.kind.of_process(number, process) }
     }
@@ -195,7 +197,7 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
     }
 }
 
-/// Pass over the segments that adds up totals by process; totals of ranks and nodes are derived from them.
+/// Pass over the segments that adds up totals by process, from which the totals of ranks and nodes are derived.
 #[derive(Clone, Copy, Debug)]
 pub struct ByProcess<'a> {
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
@@ -249,31 +251,32 @@ fn merge(into: &mut Partial, other: Partial) {
     }
 }
 
-/// Calls of one stream that have only counters, no segments.
+/// Calls of one operation on one file by one caller (a stream) that have only counters, no segments.
 pub(super) struct Counted<'a> {
     pub(super) number: ProcessId,
     pub(super) process: &'a Process,
     pub(super) stream: &'a Stream,
-    /// Index of the group of these operations, see [`crate::shared::groups::group_index`].
+    /// Index of the group of the operations, see [`crate::shared::groups::group_index`].
     pub(super) group: usize,
-    /// Time window that contains all of the operations; `None` if they may lie in several windows.
+    /// Time window that contains all of the operations; `None` if the operations may lie in several windows.
     pub(super) window: Option<u32>,
-    /// Request size class of the mean size of these operations.
+    /// Request size class of the operations' mean size.
     pub(super) class: u8,
-    /// Totals of these operations.
+    /// Totals of the operations.
     pub(super) cell: Cell,
-    /// Counters of these operations.
+    /// Counters of the operations, as recorded.
     pub(super) all: &'a Counters,
 }
 
 impl Counted<'_> {
-    /// Returns the storage target that served all of these operations; `None` if the file's layout does not determine one target.
+    /// Returns the storage target that served all operations that have only counters; `None` if the file's layout does not determine one
+    /// target.
     pub(super) fn target(&self, layouts: &[Option<FileLayout>]) -> Option<u32> {
         one_target(layouts.get(self.stream.file.index())?.as_ref()?, self.all)
     }
 }
 
-/// Iterates over the operations that have only counters, one item per stream.
+/// Iterates over the operations that have only counters, one item per stream (one operation, file and caller).
 pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator<Item = Counted<'a>> {
     let of_process = move |(number, process): (ProcessId, &'a Process)| {
         process.missing.iter().filter_map(move |missing| {
@@ -316,7 +319,7 @@ fn reported_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTr
 }
 
 /// Returns the totals by group, time window and unit, including operations without segments, and the numbers of operations that no total
-/// includes. Operations without segments count in the size class of their stream's mean request size.
+/// includes. Operations without segments count in the size class of the mean request size of their kind of call on their file.
 #[must_use]
 pub fn with_missing(run: &Run, analysis: &Work<'_>, mut partial: Partial) -> (Grouped, Unsure) {
     let mut unsure = Unsure::default();

@@ -24,7 +24,8 @@ const PATTERNS: usize = 16;
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
 /// Page size, bytes: the unit in which the simulated cache fetches.
 const PAGE_BYTES: u64 = 4096;
-/// Maximum ratio of read latency to the interval between reads: beyond it, the program has too little work between reads to hide the latency.
+/// Maximum ratio of read latency to the interval between reads: beyond it, the program has too little work between reads to hide the
+/// latency.
 const HIDDEN: u64 = 10;
 /// Squared coefficient of variation of the intervals between reads above which reads count as bursts: fewer than one in five intervals
 /// makes up most of the mean.
@@ -70,7 +71,8 @@ fn innermost(of: &Loop) -> &Loop {
     }
 }
 
-/// Returns the pattern as a candidate for prefetching if its reads are small, wait for storage, and have enough time between them; else `None`.
+/// Returns the pattern as a candidate for prefetching if its reads are small, wait for storage, and have enough time between them; else
+/// `None`.
 fn candidate<'a>(run: &Run, of: &Signed, pattern: &'a Pattern) -> Option<Candidate<'a>> {
     if !matches!(of.whose.layer, Layer::Posix | Layer::Stdio) || pattern.accesses < FEWEST {
         return None;

@@ -1,13 +1,13 @@
-//! Findings derived from the advice.
+//! Findings derived from the advice on I/O signatures.
 
 use super::ahead::PLAIN_BYTES;
 use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{Code, Finding};
 use crate::words::signatures as words;
 
-/// Minimum coverage by prefetching minus coverage by sequential read-ahead, for a finding.
+/// Minimum difference, for a finding, between the shares of waiting reads that prefetching and that sequential read-ahead avoid.
 const MORE: f64 = 0.5;
-/// Minimum cost of the file's current stripe size / cost of the best stripe size, for a finding.
+/// Minimum cost (by the model) of the file's current stripe size / cost of the best stripe size, for a finding.
 const COSTS: f64 = 1.5;
 /// Maximum number of findings of one kind.
 const MOST: usize = 3;

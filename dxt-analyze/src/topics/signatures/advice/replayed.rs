@@ -64,7 +64,9 @@ pub(super) fn add(run: &Run, rows: &mut [StripeRow]) {
     }
 }
 
-/// Returns [`Replayed::why_apart`] for a row whose best stripe size by replay of `operations` calls is `replay_bytes`.
+/// Returns why the cost model and the replay find best stripe sizes that differ much; empty if they do not differ much. `operations`:
+/// number of replayed calls; `replay_bytes`: best stripe size by replay; `costs_of_model`: cost of the model's best size / cost of the
+/// best.
 fn why_apart(
     row: &StripeRow,
     operations: u64,
@@ -86,7 +88,7 @@ fn why_apart(
     }
 }
 
-/// Returns the cost of one layout / cost of the other; `None` if the other cost is 0.
+/// Returns the cost of one layout / cost of the other, by the model of the replay; `None` if the other cost is 0.
 fn share(one: &Trial, other: &Trial) -> Option<f64> {
     (other.cost_bytes > 0).then(|| one.cost_bytes as f64 / other.cost_bytes as f64)
 }

@@ -1,4 +1,4 @@
-//! Tables of the advice.
+//! Tables of the advice derived from I/O signatures.
 
 use super::{Advice, FilePart, StripeRow};
 use crate::render::{Cell, Part, Table};

@@ -37,7 +37,7 @@ pub struct Choice {
     pub legend: Vec<String>,
 }
 
-/// Stream whose calls may be drawn.
+/// Calls of one operation, file and caller that may be drawn.
 struct Candidate<'a> {
     total: &'a StreamTotal,
     file: FileId,
@@ -121,7 +121,8 @@ fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
 }
 
 impl Choice {
-    /// Returns, for each stream of a process, true if its calls write and false if they read; `None` if they are not drawn.
+    /// Returns, for each stream (one operation, file and caller) of a process, true if its calls write and false if they read; `None` if
+    /// they are not drawn.
     pub(super) fn kinds(&self, run: &Run, process: &Process) -> Vec<Option<bool>> {
         let kind = |stream: &Stream| {
             let op: &Op = run.op(stream);

@@ -20,7 +20,8 @@ const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 /// Titles of the panels of reads and of writes.
 const TITLES: [&str; 2] = ["Reads", "Writes"];
 
-/// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any call.
+/// Returns the three figures of a file; without the figure of offsets if no call has an offset, and none if no bytes were moved by any
+/// call.
 #[must_use]
 pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     let kinds = drawing.kinds;
@@ -68,7 +69,8 @@ pub fn figures(run: &Run, choice: &Choice, drawing: Partial) -> Vec<Figure> {
     out
 }
 
-/// Merges adjacent cells of a row of one look into boxes, and calls `each` with look, left end and width of each box.
+/// Merges adjacent cells of a figure's row that look the same (`look` returns equal values) into boxes, and calls `each` with look, left
+/// end and width of each box. Cells with look `None` are not drawn.
 fn runs<L: PartialEq + Copy>(bins: usize, look: impl Fn(usize) -> Option<L>, mut each: impl FnMut(L, u32, u32)) {
     let mut bin = 0;
     while bin < bins {
@@ -101,7 +103,8 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// Returns the colour of a cell whose ranks have the colours in `mask`. Several colours alternate from cell to cell.
+/// Returns the colour of a cell whose ranks have the colours in `mask`; `None` if the mask is empty. Several colours alternate from cell to
+/// cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)

@@ -69,13 +69,13 @@ pub struct Call {
 /// Reads, or writes, of the drawn file in bins.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// Bit mask of the ranks' colours in each cell, sorted by row of offsets, then by time bin.
+    /// Bit mask of the ranks' colours in each cell of the figure of offsets, sorted by row of offsets, then by time bin.
     pub places: Vec<u8>,
-    /// Number of calls in each cell, sorted by row of request sizes, then by time bin.
+    /// Number of calls in each cell of the figure of request sizes, sorted by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
-    /// Totals of the calls per time bin.
+    /// Totals of the calls in each time bin.
     pub bins: Vec<Bin>,
-    /// Number of calls without an offset.
+    /// Number of calls without a file offset.
     pub nowhere: u64,
     /// Single calls; `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,
@@ -87,7 +87,8 @@ pub struct Partial {
     /// Binned reads, then binned writes.
     pub kinds: [Kind; 2],
     current: Option<(ProcessId, Vec<Option<bool>>)>,
-    /// Time bins of the previous call's start and end, and of the last part of a call: cache to find the next call's bins without a division.
+    /// Time bins of the previous call's start and end, and of the last part of a call: cache to find the next call's bins without a
+    /// division.
     near: [Near; 3],
 }
 

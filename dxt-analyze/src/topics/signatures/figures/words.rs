@@ -1,4 +1,4 @@
-//! Captions and tables of the figures.
+//! Captions and tables of the three figures of a file.
 
 use super::choice::{BINS, Choice, NO_INK};
 use super::pass::{BARS, Bin, Kind, rate};

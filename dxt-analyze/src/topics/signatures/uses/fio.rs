@@ -200,7 +200,8 @@ impl Files {
         Ok(counts)
     }
 
-    /// Returns the total size of the files that must exist before the replay, bytes. Files get their full length even if few bytes are read.
+    /// Returns the total size of the files that must exist before the replay, bytes. Files get their full length even if few bytes are
+    /// read.
     #[must_use]
     pub fn preparation_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.read_bytes).sum::<Sum>().get()

@@ -55,7 +55,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Returns the layout's name in the paper.
+    /// Returns the layout's name in the IOSIG paper, such as `1-DV`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -80,9 +80,9 @@ impl Layout {
 /// Cost of one request by every process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Time on the network, ns.
+    /// Time of the requests on the network, ns.
     pub network_ns: f64,
-    /// Time on the disks, ns.
+    /// Time of the requests on the disks, ns.
     pub disk_ns: f64,
 }
 

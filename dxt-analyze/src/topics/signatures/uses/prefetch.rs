@@ -26,7 +26,7 @@ pub struct Read {
     pub offset: u64,
     /// Number of bytes to read.
     pub length: u64,
-    /// Start of the call, ns.
+    /// Start of the read, ns.
     pub start_ns: u64,
     /// End of the call, ns. If equal to `start_ns`, the time from this start to the next read's start counts as the program's own time.
     pub end_ns: u64,
@@ -96,14 +96,14 @@ pub struct Outcome {
 
 impl Outcome {
     /// Returns the share of misses that the policy avoids, 0 to 1; late reads do not count as avoided. The first read of a pattern is
-    /// always a miss.
+    /// always a miss. `None` if nothing would miss without prefetching.
     #[must_use]
     pub fn coverage(&self) -> Option<f64> {
         let left = self.misses.saturating_add(self.late);
         share_if_any(self.misses_without.saturating_sub(left), self.misses_without)
     }
 
-    /// Returns the share of prefetched bytes that reads use, 0 to 1.
+    /// Returns the share of prefetched bytes that reads use, 0 to 1; `None` if no bytes are prefetched.
     #[must_use]
     pub fn accuracy(&self) -> Option<f64> {
         share_if_any(self.used_bytes, self.prefetched_bytes)

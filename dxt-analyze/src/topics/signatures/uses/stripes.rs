@@ -33,7 +33,7 @@ pub struct Striping {
 /// Cost of a pattern's requests under one striping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
-    /// Stripe size and count.
+    /// Stripe size and count of which this is the cost.
     pub striping: Striping,
     /// Sum of the busiest client's network time over all rounds, ns.
     pub network_ns: f64,
@@ -80,7 +80,8 @@ pub fn on_lustre(stripe_bytes: u64) -> OnLustre {
 
 /// Returns candidate stripe sizes, ascending, for requests of `request_bytes` that begin `period_bytes` apart, over `nodes` storage nodes.
 ///
-/// Candidates are request length and period (each as it is, halved, divided by `nodes`, and doubled), and all powers of two from 64 KiB to 64 MiB.
+/// Candidates are request length and period (each as it is, halved, divided by `nodes`, and doubled), and all powers of two from 64 KiB to
+/// 64 MiB.
 #[must_use]
 pub fn candidates(request_bytes: u64, period_bytes: u64, nodes: u64) -> Vec<u64> {
     let of = |bytes: u64| [bytes, bytes.div_ceil(2), bytes.div_ceil(nodes.max(1)), bytes.saturating_mul(2)];

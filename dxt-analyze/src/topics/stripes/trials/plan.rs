@@ -42,7 +42,8 @@ pub fn parse(text: &str) -> Result<Candidate> {
     Ok(Candidate { size: component.stripe_size, osts: component.targets.clone(), asked: true })
 }
 
-/// Returns the layouts that `--recommend` tries: stripe sizes from 64 KiB to 1 GiB in powers of two, each on 1, 2, 4, ... and all of `osts`.
+/// Returns the layouts that `--recommend` tries: stripe sizes from 64 KiB to 1 GiB in powers of two, each on 1, 2, 4, ... and all of
+/// `osts`.
 #[must_use]
 pub fn grid(osts: &[u32]) -> Vec<Candidate> {
     let all = osts.len().max(1);

@@ -20,7 +20,7 @@ use trace_format::op::OpClass;
 /// Alignment of a file's segments (reads and writes) with stripes of one size.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// Number of segments (reads and writes).
+    /// Number of segments (reads and writes) of the file.
     pub operations: Sum,
     /// Number of segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
@@ -58,8 +58,8 @@ pub struct Work {
     pub longest: Sum,
     /// `[bytes, requests]` by time window and object, at index `window * objects + object`; empty if all are 0.
     pub cells: Vec<[u64; 2]>,
-    /// `[bytes, requests]` of segments that lie within one stripe, indexed as in `cells`. Counted only for the layouts in
-    /// [`Finest::asked`]; [`Replay::settled`] adds them to all layouts derived from these.
+    /// `[bytes, requests]` of segments that lie within one stripe, indexed as in `cells`. Counted only for layouts with most objects
+    /// ([`Finest::asked`]); [`Replay::settled`] adds them to all layouts derived from these.
     within: Vec<[u64; 2]>,
     /// `[bytes, requests]` per time window that every object got equally; [`Replay::settled`] adds them to `cells`.
     even: Vec<[u64; 2]>,
@@ -132,7 +132,7 @@ pub struct Tried {
     pub targets: Vec<u32>,
     /// Time windows in which the load is added up.
     pub timeline: Timeline,
-    /// Time span in which included segments begin, see [`Wanted::span`].
+    /// Time span (inclusive), ns since the job's start: only segments that begin in it are simulated. `None` for all segments.
     pub span: Option<(u64, u64)>,
 }
 
@@ -308,7 +308,8 @@ impl Access {
 }
 
 impl Replay<'_> {
-    /// Applies accesses to all layouts, one stripe size after another, so that its data is looked up once for all accesses.
+    /// Applies accesses to all layouts, one stripe size after another, so that the data of a stripe size is looked up once for all
+    /// accesses.
     fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
         for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
             fit.operations += accesses.len() as u64;

@@ -56,7 +56,7 @@ pub struct Trial {
 pub struct FileTrials {
     /// Path of the file.
     pub file: String,
-    /// True if the current layout is a guess.
+    /// True if the file's current layout is a guess.
     pub is_guess: bool,
     /// Number of processes that read or wrote the file.
     pub processes: u64,
@@ -220,6 +220,7 @@ fn recommend(trials: &[Trial], least: &Thresholds) -> Option<usize> {
 
 /// Returns the index of the best layout other than the current one: among layouts that cost at most `recommend_gain` / 5 more than the
 /// cheapest, the one with fewest targets, then fewest contested stripes, then the current stripe size, then the smallest stripe size.
+/// `None` without accesses or other layouts.
 #[must_use]
 pub fn best(trials: &[Trial], least: &Thresholds) -> Option<usize> {
     let today = trials.first().filter(|today| today.operations > 0)?;

@@ -19,19 +19,20 @@ use trace_format::op::OpClass;
 /// Storage targets that are slow: (true for writes, target index).
 type Slow = BTreeSet<(bool, u32)>;
 
-/// Totals of a unit's operations on each slow storage target, and on all other targets.
+/// Totals of the operations of a unit (rank, node or file) on each slow storage target, and on all other targets.
 #[derive(Clone, Debug, Default)]
 pub struct UnitMet {
     elsewhere: UnitWork,
     there: BTreeMap<u32, UnitWork>,
 }
 
-/// Totals on slow storage targets and elsewhere, by (group of operations, time window) and unit key.
+/// Totals of units (ranks, nodes or files) on slow storage targets and elsewhere, by (group of operations, time window) and unit key.
 #[derive(Clone, Debug, Default)]
 pub struct Met(BTreeMap<(Group, u32), BTreeMap<u64, UnitMet>>);
 
 impl Met {
-    /// Computes each unit's totals on slow storage targets and elsewhere; `None` if no target is slow. Reads the trace twice more.
+    /// Computes the totals of each unit (rank, node or file) on slow storage targets and elsewhere; `None` if no target is slow. Reads the
+    /// trace twice more.
     #[must_use]
     pub fn of(run: &Run, analysis: &Work<'_>, metric: Metric) -> Option<Self> {
         let names_targets = |layout: &crate::model::FileLayout| {
@@ -65,7 +66,8 @@ impl Met {
         out
     }
 
-    /// Returns the units of a group in a time window, each with its totals on slow targets and elsewhere.
+    /// Returns the units (ranks, nodes or files) of a group in a time window, each with its totals on slow targets and elsewhere; `None` if
+    /// there are none.
     pub(super) fn of_group(&self, group: &Group, window: u32) -> Option<&BTreeMap<u64, UnitMet>> {
         self.0.get(&(group.clone(), window))
     }
@@ -107,7 +109,7 @@ impl Split<'_> {
     }
 }
 
-/// Key of totals: group index, time window, unit key, slow target touched (`None` if none), request size class.
+/// Key of totals: group index, time window, key of the unit (rank, node or file), slow target touched (`None` if none), request size class.
 type Key = (u32, u32, u64, Option<u32>, u8);
 
 impl Analysis for Split<'_> {
@@ -153,14 +155,15 @@ impl Analysis for Split<'_> {
     }
 }
 
-/// Slow storage targets of a group: per target, (number of units that used it, number of units that were slow on it).
+/// Slow storage targets of a group: per target, (number of units (ranks, nodes or files) that used it, number of units that were slow on
+/// it).
 pub(super) struct Blame<'a> {
     units: &'a BTreeMap<u64, UnitMet>,
     there: BTreeMap<u32, (u64, u64)>,
 }
 
 impl<'a> Blame<'a> {
-    /// Counts, for each slow target, the judged group's units that used it, and those that were slow on it.
+    /// Counts, for each slow target, the ranks, nodes or files of the judged group that used it, and those that were slow on it.
     pub(super) fn of(units: &'a BTreeMap<u64, UnitMet>, judged: &Judged, least: &Thresholds) -> Self {
         let mut there: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for (key, met) in units {
