@@ -18,11 +18,9 @@ flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-arg
 flags+=" -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing"
 flags+=" -Cdebug-assertions -Coverflow-checks"
 for crate in trace-format dxt-analyze/darshan-log dxt-analyze; do
-    # The analyzer is large: more units use all processors.
-    units=1
-    [ $crate != dxt-analyze ] || units=16
-    # With --target the flags do not apply to build scripts, which cannot link with libFuzzer.
-    RUSTFLAGS="$flags -Ccodegen-units=$units" cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
+    # With --target the flags do not apply to build scripts, which cannot link with libFuzzer. With the same flags, what the targets share is
+    # built once.
+    RUSTFLAGS=$flags cargo build --quiet --release --target "$triple" --manifest-path $crate/fuzz/Cargo.toml --target-dir "$place"
 done
 
 [ "$seconds" != --build ] || exit 0
@@ -83,17 +81,26 @@ options+=(-max_len=1000000 -len_control=1)
 # Continuous integration tries the same inputs in each run.
 [ -z "${CI:-}" ] || options+=(-seed=1)
 
-failed=()
+# try TARGET: runs the target, and prints its last line, or what it says of an input that fails.
+try() {
+    local log=$place/$1.txt
+    if "$place/$triple/release/$1" "${options[@]}" -artifact_prefix="$place/found/$1-" "$place/corpus/$1" "$place/seeds/$1" >"$log" 2>&1; then
+        echo "$1: $(tail -1 "$log")"
+    else
+        printf '%s\n' "$(tail -40 "$log")" "$1: an input fails, see $place/found"
+        return 1
+    fi
+}
+
+# Each runs for a fixed time, so as many at once as there are processors.
+running=() failed=0
+# A terminal's interrupt does not reach background jobs.
+trap 'kill $(jobs -pr) 2>/dev/null || true' EXIT
 for target in "${targets[@]}"; do
     seeds "$target"
-    log=$place/$target.txt
-    if "$place/$triple/release/$target" "${options[@]}" -artifact_prefix="$place/found/$target-" \
-        "$place/corpus/$target" "$place/seeds/$target" >"$log" 2>&1; then
-        echo "$target: $(tail -1 "$log")"
-    else
-        tail -40 "$log"
-        echo "$target: an input fails, see $place/found"
-        failed+=("$target")
-    fi
+    while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do sleep 0.1; done
+    try "$target" &
+    running+=($!)
 done
-[ ${#failed[@]} -eq 0 ]
+for job in "${running[@]}"; do wait "$job" || failed=1; done
+exit "$failed"

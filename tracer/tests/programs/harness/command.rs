@@ -82,6 +82,8 @@ impl<'a> Launch<'a> {
             // Open MPI refuses to run as root unless both variables are set; other launchers ignore them.
             if is_root() {
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+                // More ranks than processors: those that wait let others run, or collective calls take twice as long.
+                command.env("OMPI_MCA_mpi_yield_when_idle", "1");
             }
         }
         // env(1), started by the launcher, sets the variables, so that launchers are not preloaded.
