@@ -167,16 +167,16 @@ thresholds! {
         "Minimum share of the slowest operations with the same rank, node, storage target, file or time window to be reported.",
         "ours: most of them";
     shared_trait_excess: f64 = 2.0, "ratio",
-        "Minimum ratio of that share to the share if the operations were spread evenly.",
+        "Minimum ratio of the share of the slowest operations that is on one rank, node, storage target, file or time window to the share if they were spread evenly.",
         "ours";
     shared_moment_share: f64 = 0.1, "ratio",
-        "Maximum length of such a time window, as a share of the run.",
+        "Maximum length of a time window that the slowest operations have in common, as a share of the run.",
         "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Minimum cost for severity `high`, as a share of the time that all processes spent in reads and writes.",
         "ours";
     warn_cost_share: f64 = 0.01, "ratio",
-        "Minimum cost for severity `warn`, as a share of that time; below it, a finding is `info`.",
+        "Minimum cost for severity `warn`, as a share of the time that all processes spent in reads and writes; below it, a finding is `info`.",
         "ours";
     stdio_share: f64 = 0.1, "ratio",
         "Share of bytes through C streams, above which there is a finding.",
@@ -236,7 +236,7 @@ thresholds! {
         "Minimum number of processes that read the same part of a file, for a finding.",
         "ours";
     saved_calls_min: u64 = 1_000, "operations",
-        "Minimum number of calls saved by merging runs of small requests, for a finding.",
+        "Minimum number of calls saved by merging consecutive small requests, for a finding.",
         "ours, as Drishti's 1,000";
     slow_small_ns: u64 = 1_000_000, "ns",
         "Minimum duration of a small write that counts as waiting for storage.",

@@ -24,7 +24,7 @@ pub enum ExpandFormat {
 /// Options of `expand`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Signature as `signatures` prints it by default (not with `--notation iosig`); - reads standard input
+    /// Signature as `dxt-analyze signatures` prints it by default (not with `--notation iosig`); - reads standard input
     #[arg(value_name = "SIGNATURE")]
     pub signature: String,
     /// Output format
@@ -36,7 +36,7 @@ pub struct Args {
     /// Number of ranks that make these accesses
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
-    /// Distance between the first accesses of successive ranks (column "First access"), in bytes
+    /// Distance between the first accesses of successive ranks, in bytes (column "First access" of `dxt-analyze signatures`)
     #[arg(long, default_value_t = 0, value_name = "BYTES", allow_negative_numbers = true)]
     pub per_rank: i64,
     /// Name of the file; * stands for the rank, for one file per rank

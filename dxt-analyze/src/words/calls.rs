@@ -36,7 +36,7 @@ pub(crate) fn plural(classes: &[Class]) -> String {
 }
 
 const fn are_outliers(calls: u64) -> &'static str {
-    units::agree(calls, "is an outlier", "are outliers")
+    units::agree(calls, "is a slow outlier", "are slow outliers")
 }
 
 /// Calls that stalled at the same time.
@@ -63,10 +63,10 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     let names: Vec<&str> = calls().map(|call| call.who.as_str()).collect::<BTreeSet<&str>>().into_iter().collect();
     let title = if facts.calls.len() == 1 {
         let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; others take {usual}", names.concat())
+        format!("one call stalled: {article} {what} of {} took {took}{when}; similar ones take {usual}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; others take {usual}",
+            "{} calls stalled at once: {} of {} took up to {took}{when}; similar ones take {usual}",
             facts.calls.len(),
             class.plural(),
             names.join(", ")
@@ -124,15 +124,15 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::saying(
-                format!("one {what} on each of {files} is an outlier: {excess} above usual in total"),
+                format!("one {what} on each of {files} is a slow outlier: {excess} above usual in total"),
                 longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
             );
         }
         Where::Files(kind) => format!(", nearly all on {kind}"),
-        Where::NoRank => " on no particular rank".to_owned(),
-        Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
+        Where::NoRank => ", on no particular rank".to_owned(),
+        Where::NoRankOrTarget => ", on no particular rank or target".to_owned(),
     };
     let title = format!(
         "{} of {} {} {}{on}: {excess} above usual in total",
@@ -230,7 +230,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no {} of any process is fast in this time; others take {} on average",
+        "no {} of any process is fast in this time; those at other times take {} on average",
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );

@@ -37,7 +37,7 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
     Words::of(
         damage(facts),
         evidence,
-        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds",
+        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds (or, if calls may be counted twice, as upper bounds)",
     )
 }
 

@@ -127,7 +127,7 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
-        "compare the rate of these calls with what the file system can do, and with another run (`compare`)",
+        "compare the rate of these calls with what the file system can do, and with another run (`dxt-analyze compare`)",
     )
 }
 
@@ -167,8 +167,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     Words::saying(
         title,
         [words],
-        "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
-         library that is not thread-safe",
+        "look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread and pwrite do not use the position), a library that is not thread-safe",
     )
 }
 

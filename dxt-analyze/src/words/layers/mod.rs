@@ -122,7 +122,10 @@ pub(crate) fn late_ranks<'a>(
         )
     };
     let longest = longest.map(|CollectiveRow { op, number, file, last, skew_ns, .. }| {
-        format!("{op} number {number} on {file}: {last} arrives {} after the first rank", units::duration(*skew_ns))
+        format!(
+            "{op} call number {number} on {file}: {last} arrives {} after the first rank",
+            units::duration(*skew_ns)
+        )
     });
     let whom = mostly.map_or_else(String::new, |process| format!(", mostly {process}"));
     Words {
@@ -140,7 +143,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
         |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
             format!(
-                "{op} number {number} on {file}: {} of {} in system calls of the busiest process, {busiest}",
+                "{op} call number {number} on {file}, after the last rank's arrival: {} of {} in system calls of the busiest process, {busiest}",
                 units::duration(*storage_ns),
                 units::duration(storage_ns.saturating_add(*rest_ns))
             )
@@ -182,8 +185,7 @@ pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, 
             format!("MPI-IO: {:.1} calls in flight on average, {} at most, on {ranks} ranks", mpiio.mean, mpiio.max),
         ]),
         hint: if turns.is_some() {
-            "use larger parts per call, so that each call reaches all aggregators, or let ranks begin at different parts: the data of one moment lie in \
-             one aggregator's region; or a lock on the whole file (data sieving, atomic mode) admits one rank at a time"
+            "data that ranks move at the same time lie in one aggregator's region: use larger pieces per call, so that each call reaches all aggregators, or let ranks begin at different parts of the file; if instead data sieving or atomic mode locks the whole file, switch that off (romio_ds_write=disable, MPI_File_set_atomicity)"
         } else {
             "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
              data through one rank: one rank does the work of all"

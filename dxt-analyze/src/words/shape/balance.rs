@@ -235,8 +235,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     let (title, hint) = match of.role {
         Role::Aggregator => (
             format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {by}"),
-            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for \
-             the system calls of this one",
+            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for the system calls of this one aggregator",
         ),
         Role::Mover => (
             format!("rank {rank} moves {share:.0} % of the bytes of a file shared by {by} while the others wait"),
@@ -248,7 +247,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
                 of.time_ns / of.mean_ns.max(1.0),
                 some.as_ref().map_or_else(|| "all ranks".to_owned(), |some| format!("the {some} that use the file"))
             ),
-            "compare the bytes to see whether the rank has more work or is slower; trace another run (DXT) to see which calls take the time",
+            "compare the bytes to see whether the rank has more work or is slower; record the calls of another run (DXT_ENABLE_IO_TRACE=1) to see which take the time",
         ),
     };
     let sentence = format!(
@@ -290,7 +289,7 @@ pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: O
     );
     let hint = if key == "cb_nodes" {
         format!(
-            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or omit both hints: the default is one aggregator per node"
+            "set cb_nodes={could} (on a single node also cb_config_list=*:{could}); on several nodes, you may omit both hints instead: the default is one aggregator per node"
         )
     } else {
         format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")

@@ -41,7 +41,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             format!("{rank} alone makes {calls}, {each} each{on}, and the others wait")
         }
         Slow::OpensOfLog => format!(
-            "{} {take} {each}{per_call}{on}, with the close and other metadata calls of the file",
+            "{} {take} {each}{per_call}{on}, including the close and other metadata calls of the file",
             show::counted(most_calls, "open")
         ),
         Slow::Mostly => {

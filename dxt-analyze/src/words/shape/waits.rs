@@ -18,7 +18,7 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
     let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
                 padding), or let each rank start at a different block";
     let sentence = format!(
-        "on average, {at_once:.1} ranks hit the busiest OST of a time window; over the whole run the ranks use several OSTs"
+        "in a time window, {at_once:.1} ranks on average hit the busiest OST; over the whole run, the ranks use several OSTs"
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -69,7 +69,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     };
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
-        QueueCost::Times(slower) => format!("the median call takes {slower:.1} times the fastest"),
+        QueueCost::Times(slower) => format!("the median call takes {slower:.1} times as long as the fastest"),
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
@@ -210,7 +210,7 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
     );
     let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
     let sentence = format!(
-        "{} reads and writes in these phases, each rank's after those of the previous rank; in parallel they would finish {} sooner",
+        "{} reads and writes in these phases: each rank begins when the previous one has finished; in parallel they would finish {} sooner",
         show::count(of.calls),
         show::duration(of.saves_ns)
     );
@@ -298,7 +298,7 @@ pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String 
 /// Formats the finding that processes wait for the reader of standard output or standard error.
 pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
     let title = format!(
-        "{} {} for {}: {} of {} in all {} {}",
+        "{} {} for {}: {} of {} in total {} {}",
         of.who,
         if of.one { "waits" } else { "wait" },
         of.name,
