@@ -43,7 +43,7 @@ const fn are_outliers(calls: u64) -> &'static str {
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,
-    /// Stalled calls, each with its machine-readable subject.
+    /// Stalled calls, each with the facts on it for JSON output.
     pub(crate) calls: Vec<(Call, About)>,
     /// Usual duration of the longest call's peers, ns.
     pub(crate) usual_ns: u64,
@@ -88,7 +88,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     )
 }
 
-/// Files or ranks on which the long calls of a [`LongTail`] occur.
+/// Places (files or ranks) of the long calls of a [`LongTail`].
 #[derive(Clone, Debug)]
 pub(crate) enum Where {
     /// Nearly all long calls are on one kind of files, e.g. `files in /scratch/in` or `files *.nc`.
@@ -238,7 +238,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     Words::new(title, hint).with(words, facts.about.clone())
 }
 
-/// Long calls, nearly all of which one process or node makes.
+/// Long calls, nearly all of them by one process or node, which is fast otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct AtTimes {
     pub(crate) unit: Subject,

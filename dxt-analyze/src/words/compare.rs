@@ -90,7 +90,7 @@ impl Growth<'_> {
     }
 }
 
-/// Formats the finding that the second run makes more calls of an operation.
+/// Formats the finding that the second run calls an operation more often.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
     let hint = "see the files with these calls below; `dxt-analyze checks` shows which calls can be saved";
     facts.words("is called more often", units::count, hint)

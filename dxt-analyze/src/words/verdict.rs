@@ -20,7 +20,8 @@ pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
     format!("{title}; {other}").into()
 }
 
-/// Formats finding DXT-C027: processes overwrite data (`title`) that they read back before (`read_back`). `evidence` is that of both findings.
+/// Formats finding DXT-C027 on scratch data: processes read back data (`read_back`) that they then overwrite (`title`). `evidence`: that of
+/// both findings.
 pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
     Words::of(
         format!("scratch data: {title}, and {read_back}"),

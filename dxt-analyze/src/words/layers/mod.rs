@@ -25,7 +25,7 @@ pub struct CollectiveRow {
     pub start_ns: u64,
     /// Wall time from the first rank's start to the last rank's end.
     pub wall_ns: u64,
-    /// Time between the first and the last rank's start.
+    /// Time from the first rank's start to the last rank's start.
     pub skew_ns: u64,
     /// Time that ranks waited for the last rank to begin, summed over ranks; 0 for a rank whose call ended before the last rank began.
     pub wait_ns: u64,
@@ -164,7 +164,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
 
 /// Number of I/O calls in flight at a time.
 pub(crate) struct Depth {
-    /// Mean over the time during which a call is in flight.
+    /// Mean over the time during which at least one call is in flight.
     pub(crate) mean: f64,
     pub(crate) max: u64,
 }

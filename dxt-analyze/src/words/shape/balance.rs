@@ -21,7 +21,7 @@ pub(crate) struct Share {
     pub(crate) processes: u64,
     /// True if the named process has nearly all bytes.
     pub(crate) one: bool,
-    /// True if all other ranks have no record: nothing but the absence of I/O is known of them.
+    /// True if the trace has no record of any other rank: such ranks made no recorded call.
     pub(crate) alone: bool,
 }
 
@@ -69,7 +69,9 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Formats the finding that in `uneven` of `rounds` rounds, one of `processes` processes has more bytes: in the median, `times` the mean.
+/// Formats the finding that in `uneven` of `rounds` rounds (a parent starts the processes of a round when those of the previous one have
+/// ended), one of `processes` processes moves more bytes, and the others wait. `times`: its bytes relative to the mean, median over these
+/// rounds.
 pub(crate) fn uneven_rounds(
     class: Class,
     [uneven, rounds, processes]: [u64; 3],
@@ -88,7 +90,7 @@ pub(crate) fn uneven_rounds(
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Formats the finding that a rank spends `mine_ns` in calls, others `others_ns` on average, all together `all_ns`.
+/// Formats the finding that one rank spends `mine_ns` in calls; other ranks spend `others_ns` on average, and all ranks together `all_ns`.
 pub(crate) fn longer(
     name: &str,
     class: Class,
@@ -157,7 +159,7 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) calls: u64,
     /// Highest p-value of the slow threads.
     pub(crate) p: f64,
-    /// File that only the slow thread uses (false), or of which it alone uses a part (true).
+    /// File that only the slow thread uses (false), or file in which this thread has a range of bytes to itself (true).
     pub(crate) own: Option<(&'a str, bool)>,
 }
 
@@ -201,7 +203,7 @@ pub(crate) enum Role {
     Aggregator,
     /// Moves nearly all bytes, without MPI-IO.
     Mover,
-    /// Takes longer than the mean of the ranks.
+    /// Takes longer than the mean of the file's ranks, without moving nearly all bytes.
     Slow,
 }
 

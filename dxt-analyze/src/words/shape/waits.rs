@@ -8,7 +8,8 @@ use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes, each_ns};
 use std::collections::BTreeMap;
 
-/// Formats the finding that ranks hit one OST at a time in a `share` (0 to 1) of time windows, `at_once` ranks on average.
+/// Formats the finding that in a `share` (0 to 1) of time windows, most requests of all ranks hit one and the same OST: `at_once` ranks on
+/// average.
 pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
     let title = format!(
         "ranks hit the same OST of {file} at once ({:.0} % of time windows) while most of its {} idle",
@@ -275,7 +276,7 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
 pub(crate) struct StandardOutput<'a> {
     /// `standard output` or `standard error`.
     pub(crate) name: &'a str,
-    /// Processes that wait, as the subject of a sentence; next field: true if there is one.
+    /// Processes that wait, as the subject of a sentence; next field: true if it is one process.
     pub(crate) who: String,
     pub(crate) one: bool,
     pub(crate) calls: u64,

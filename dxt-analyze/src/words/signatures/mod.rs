@@ -111,8 +111,8 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Formats the finding that another stripe size suits the requests better. `command` makes a file with several stripe sizes; `None` if one
-/// suits all parts.
+/// Formats the finding that another stripe size suits the requests better. `command`: shell command that creates a file whose parts have
+/// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
         "with stripes of {}, calls take {:.1} times as long as with {} on {}, by a cost model",
