@@ -1,9 +1,10 @@
 //! All cells of a run (sums over similar calls of a process in a time window), with the slowdown of these calls against their peers.
 //!
-//! * [`regions`]: parts of files; [`folders`]; [`kind_of_file`]: folder or name suffix with most of the cost.
-//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: waits and stalls in counters; [`made_together`]: waits in
-//!   MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
-//!   calls.
+//! * [`regions`]: parts of files; [`folders`] of files; [`kind_of_file`]: folder or file name suffix with most of the lost time.
+//! * [`helpers`]: processes that work for another process; [`whole_waits`], [`stalled_once`]: waits and stalled calls in counters.
+//! * [`made_together`]: waits of ranks for each other in MPI-IO calls; [`waits`]: all other waits for each other.
+//! * [`compared`]: calls that are compared within their file only; [`steps`]: files that are used one after another.
+//! * [`on_targets`]: storage targets that calls reach; [`reading`]: the passes over the trace.
 
 mod building;
 mod cell;

@@ -9,7 +9,7 @@ use std::fmt;
 #[serde(from = "String")]
 pub struct Evidence {
     words: String,
-    /// Machine-readable subject of the sentence.
+    /// Machine-readable subject of the sentence: rank, file, time, ...
     pub about: About,
     /// Files that the sentence counts but does not name, each with its cost in ns if known.
     others: Vec<(String, Option<u64>)>,
@@ -77,7 +77,7 @@ impl About {
         names + size_of_val(self.ranks.as_slice())
     }
 
-    /// Returns the subject of the first sentence in `evidence` that has a subject.
+    /// Returns the machine-readable subject of the first sentence in `evidence` that has one.
     #[must_use]
     pub fn of_first(evidence: &[Evidence]) -> Self {
         let nothing = Self::default();

@@ -50,7 +50,7 @@ id! {
 impl StreamIx {
     /// Stream index of segments outside the user's selection, see [`crate::model::select`].
     pub const LEFT_OUT: Self = Self(u32::MAX - 1);
-    /// Bit that is set in the stream index of synchronization calls (MPI calls that are no I/O).
+    /// Bit that is set in the stream index of MPI synchronization calls, which are no I/O.
     const MEETS: u32 = 1 << 31;
 
     /// Returns the index with the bit for synchronization calls set. It exceeds any table, so only code that calls [`Self::any`] finds the stream.

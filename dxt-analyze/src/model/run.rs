@@ -86,11 +86,11 @@ pub struct Process {
     pub end_ns: u64,
     /// Reason why recording ended, such as `MPI_Finalize`.
     pub ended_by: String,
-    /// Threads with recorded calls.
+    /// Threads of the process that made recorded calls.
     pub threads: Vec<ThreadDef>,
     /// Streams (calls with the same operation, file and caller), sorted by stream id.
     pub streams: Vec<Stream>,
-    /// Exact counters of I/O calls that have no segments of their own.
+    /// Exact counters of those I/O calls that are not recorded as single calls (segments).
     pub missing: Vec<Missing>,
     /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
     pub met: Vec<Missing>,
@@ -107,7 +107,7 @@ pub struct Process {
     pub file_ranks: FileRanks,
     /// MPI-IO file views, per file in the order in which they were set. `file` is an index into [`Run::files`].
     pub views: Vec<ViewDef>,
-    /// Heat map: bytes moved over time by calls without segments.
+    /// Heat map: bytes moved over time by calls that are not recorded singly.
     pub heat: Vec<HeatDef>,
     /// Memory alignment of the reads and writes that no access profile in `profiles` covers.
     pub memory: MemoryDef,

@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// Result of the first pass over the rows.
+/// Result of the first pass over the rows: jobs, and the names of their files.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Jobs in the order of their first rows.

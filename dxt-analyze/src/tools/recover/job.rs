@@ -21,7 +21,7 @@ pub(super) const AT_ONCE: usize = 16;
 pub(super) enum Known {
     /// Spool with calls that no trace contains yet.
     Calls(Box<OfJob>),
-    /// Spool without further calls, see [`Held::Nothing`].
+    /// Spool without calls to recover, see [`Held::Nothing`].
     Nothing,
     /// Truncated spool, with the reason, see [`Held::Cut`].
     Cut(String),
