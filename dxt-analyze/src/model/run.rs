@@ -221,7 +221,7 @@ pub struct Health {
 /// Counts and times over all processes of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverProcesses {
-    /// Number of distinct ranks that have a record.
+    /// Number of different ranks that the run's processes have, without those that only reduced records stand for.
     ranks: u64,
     /// Number of ranks that the largest reduced record stands for; 0 without reduced records.
     reduced_ranks: u64,

@@ -30,7 +30,7 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
     pub to: ExpandFormat,
-    /// fio: new or empty directory
+    /// With --to fio: new or empty directory for the jobs
     #[arg(short, long, value_name = "DIRECTORY", required_if_eq("to", "fio"))]
     pub output: Option<PathBuf>,
     /// Number of ranks that make these accesses

@@ -117,7 +117,7 @@ pub struct SlowThread {
     pub place: usize,
     /// Number of threads that make such calls.
     pub of: usize,
-    /// Thread id.
+    /// Kernel thread id of the slow thread.
     pub tid: u32,
     /// Slowdown: mean log(duration / usual duration) of the thread's calls, less that of the other threads.
     pub above: f64,

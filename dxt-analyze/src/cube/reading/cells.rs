@@ -225,7 +225,7 @@ impl Partial {
     }
 }
 
-/// Returns the sums by file part of a stream, new ones if there are fewer than `limit`; else `None`.
+/// Returns a stream's sums by part of the file. Creates empty ones if fewer than `limit` streams have such sums; else `None`.
 fn parts_of(all: &mut FxHashMap<StreamIx, Parts>, stream: StreamIx, limit: usize) -> Option<&mut Parts> {
     let room = all.len() < limit;
     match all.entry(stream) {

@@ -53,7 +53,7 @@ fn middle(class: usize) -> f64 {
 /// Durations of calls of a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Median, ns.
+    /// Median duration, ns.
     pub median_ns: f64,
     /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,

@@ -61,7 +61,7 @@ pub(super) struct Survey {
     pub(super) names: Names,
     /// First damaged row, and number of damaged rows.
     pub(super) damaged: Option<(Damaged, u64)>,
-    /// Number of calls omitted because their jobs exceed [`MOST_JOBS`].
+    /// Number of calls left out because the file has more than [`MOST_JOBS`] jobs.
     pub(super) left_out: u64,
     pub(super) form: &'static str,
 }

@@ -25,7 +25,7 @@ const LISTED: usize = 100;
 pub struct Note {
     /// Description of the event, as stored in the trace.
     pub what: String,
-    /// Number of such events; 0 for a property of the whole trace.
+    /// Number of times that the event occurred; 0 for a property of the whole trace.
     pub count: u64,
 }
 

@@ -87,7 +87,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     }));
     let kept = (before + new - rows.len()) as u64;
     let changed = rows.len() - new;
-    remarks.push(format!("jobs that are new: {new}; changed: {changed}; unchanged, and in no sum here: {kept}"));
+    remarks.push(format!("jobs: {new} new, {changed} changed; {kept} unchanged, which the sums here leave out"));
     left_out.sort();
     super::order::sort(&mut rows, args.sort);
     let mut result = together.finish(rows, left_out, remarks);

@@ -174,7 +174,7 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
 
 /// Ranks that read or write one after another instead of at the same time.
 pub(crate) struct Serialized<'a> {
-    /// Number of ranks; next field: number of groups of ranks that work in parallel.
+    /// Number of serialized ranks; next field: number of groups of ranks that work in parallel.
     pub(crate) ranks: u64,
     pub(crate) groups: u64,
     /// Number of phases of the run in which ranks are serialized.

@@ -153,7 +153,7 @@ pub struct StripeRow {
     pub best_bytes: u64,
     /// Best stripe size among those that Lustre allows (multiples of 64 KiB), bytes.
     pub lustre_bytes: u64,
-    /// Cost of the file's current stripe size relative to `lustre_bytes`; `None` if unknown.
+    /// Cost of the file's current stripe size / cost of stripes of `lustre_bytes`; `None` if unknown.
     pub costs_times: Option<f64>,
     /// Name of the layout that is cheapest for one request of each process, among the three of the IOSIG paper: data of a process on one
     /// target (1-DV), on all (1-DH) or on a group (2-D).
