@@ -88,7 +88,7 @@ pub struct Cube<'a> {
     pub served: BTreeMap<Class, Served>,
     /// By class and storage target: time during which calls that begin on the target are in flight, ns.
     pub busy: BTreeMap<Class, BTreeMap<u32, f64>>,
-    /// Process that runs alone at the end of the run, and since when, ns since the job's start.
+    /// Process that runs alone at the end of the run, and since when, ns since the job's start; `None` if there is no such time.
     pub last_alone: Option<(ProcessId, u64)>,
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
@@ -186,7 +186,7 @@ impl<'a> Cube<'a> {
         self.run.process(cell.process)?.stream(cell.stream)
     }
 
-    /// Returns the interface of a cell's calls.
+    /// Returns the I/O interface (POSIX, MPI-IO, ...) of a cell's calls; `None` if unknown.
     #[must_use]
     pub fn layer(&self, cell: &Cell) -> Option<Layer> {
         self.run.op(self.stream(cell)?).layer

@@ -101,7 +101,7 @@ impl Run {
         self.file(id).map_or("", |file| file.name.as_str())
     }
 
-    /// Returns the id of the file called `name`.
+    /// Returns the id of the file called `name`; `None` if there is none.
     #[must_use]
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         let at = self.files.partition_point(|file| file.name.as_str() < name);
@@ -122,7 +122,7 @@ impl Process {
         self.streams.get(index.index())
     }
 
-    /// Returns the index of the stream whose segments carry `id`.
+    /// Returns the index of the process's stream whose segments carry `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn stream_index(&self, id: u32) -> Option<StreamIx> {
@@ -133,7 +133,7 @@ impl Process {
         }
     }
 
-    /// Returns the stream whose segments carry `id`.
+    /// Returns the process's stream whose segments carry `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn stream_with_id(&self, id: u32) -> Option<&Stream> {

@@ -177,7 +177,7 @@ pub struct File {
     pub block_size: u32,
     /// Stripe layout; `None` if unknown.
     pub layout: Option<FileLayout>,
-    /// Reason why the stripe layout stored in the trace could not be used.
+    /// Reason why the stripe layout stored in the trace could not be used; `None` if it could, or if there is none.
     pub layout_problem: Option<String>,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Stall {
     pub(crate) calls: Vec<(Call, About)>,
     /// Usual duration of the longest call's peers, ns.
     pub(crate) usual_ns: u64,
-    /// Number of processes that waited for file locks during the stall, and their waiting time, ns.
+    /// Number of processes that waited for file locks during the stall, and their waiting time, ns; `None` if there are none.
     pub(crate) waited: Option<(u64, u64)>,
     /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,

@@ -28,7 +28,7 @@ pub(crate) struct Outside {
     pub(crate) views: Option<(u64, u64)>,
     /// Mean time per process in MPI_File_set_view, ns; `None` if the other time outside system calls is as long or longer.
     pub(crate) more_in_views_ns: Option<u64>,
-    /// Number of large files with only one stripe, and size of the largest, bytes.
+    /// Number of large files with only one stripe, and size of the largest, bytes; `None` if there are none.
     pub(crate) one_stripe: Option<(u64, u64)>,
     /// Facts of the finding for JSON output; the operation is added later.
     pub(crate) about: About,

@@ -113,9 +113,9 @@ pub enum Own {
 pub struct SlowThread {
     /// Class of the slow calls: read or write.
     pub class: Class,
-    /// Index among the threads that make such calls, in the order of thread ids.
+    /// Index of the slow thread among the threads that make such calls, in the order of thread ids.
     pub place: usize,
-    /// Number of threads that make such calls.
+    /// Number of the process's threads that make calls of this class.
     pub of: usize,
     /// Kernel thread id of the slow thread.
     pub tid: u32,

@@ -97,7 +97,7 @@ pub struct Partial {
     busy: Vec<bool>,
     sync_points: FxHashMap<Key, SyncPoints>,
     now: ProcessId,
-    /// Kernel id of the current process's first thread that makes calls.
+    /// Kernel id of the current process's first thread that makes calls; `None` before its first call.
     thread: Option<u32>,
     begins: FxHashMap<Key, Begins>,
     /// Previous collective call of the current process in each group of ranks, latest first.

@@ -26,9 +26,9 @@ pub struct Served {
 /// Calls on one storage target in one time window: number of calls, and sum of their log slowdowns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InSlot {
-    /// All calls.
+    /// All calls on the target in the window: number, and sum of their log slowdowns.
     pub all: (f64, f64),
-    /// Calls that find the target idle.
+    /// Calls that find the target idle: number, and sum of their log slowdowns.
     pub lone: (f64, f64),
     /// Time of all calls, and of those that find the target idle, ns.
     pub ns: (f64, f64),

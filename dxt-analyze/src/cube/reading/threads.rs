@@ -8,7 +8,7 @@ use crate::sum::Sum;
 pub struct OfThread {
     /// Time in calls, ns.
     in_calls: Sum,
-    /// Begin of its first call and end of its last, ns since the job's start.
+    /// Begin of the thread's first call and end of its last, ns since the job's start; `None` without calls.
     span: Option<(u64, u64)>,
 }
 

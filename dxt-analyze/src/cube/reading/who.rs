@@ -12,20 +12,20 @@ pub enum Who {
     /// Communicator of all ranks. Different processes know it by first rank, members, and number among those with equal values
     /// ([`CommunicatorDef`]).
     All {
-        /// Number among communicators with equal values.
+        /// Number of the communicator among those with equal first rank and members.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first member.
+        /// Rank in `MPI_COMM_WORLD` of the communicator's first member.
         first: i32,
-        /// Hash of its members.
+        /// Hash of the members of the communicator.
         members: u64,
     },
     /// Communicator of some of the ranks, identified in the same way as `All`.
     Part {
-        /// Number among communicators with equal values.
+        /// Number of the communicator among those with equal first rank and members.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first member.
+        /// Rank in `MPI_COMM_WORLD` of the communicator's first member.
         first: i32,
-        /// Hash of its members.
+        /// Hash of the members of the communicator.
         members: u64,
     },
 }

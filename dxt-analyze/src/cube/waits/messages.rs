@@ -182,7 +182,8 @@ impl Usually {
     }
 }
 
-/// Returns the lower median (of an even number, the lower of the two middle values); the first interval of a run is long.
+/// Returns the lower median (the lower of the two middle values, if the number is even), since the first interval of a run is long; `None`
+/// without values.
 fn lower_median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().checked_sub(1)? / 2).copied()

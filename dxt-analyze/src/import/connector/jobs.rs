@@ -59,7 +59,7 @@ pub(super) struct Survey {
     pub(super) jobs: Vec<Job>,
     numbers: FxHashMap<Vec<u8>, usize>,
     pub(super) names: Names,
-    /// First damaged row, and number of damaged rows.
+    /// First damaged row, and number of damaged rows; `None` if all rows are intact.
     pub(super) damaged: Option<(Damaged, u64)>,
     /// Number of calls left out because the file has more than [`MOST_JOBS`] jobs.
     pub(super) left_out: u64,

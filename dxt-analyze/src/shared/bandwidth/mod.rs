@@ -25,7 +25,7 @@ pub struct Bandwidth {
     pub slowest_ns: Option<u64>,
     /// Time from the first start to the last end of these calls over all processes, ns.
     pub span_ns: u64,
-    /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications.
+    /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications; `None` if that time is unknown.
     pub by_slowest: Option<f64>,
     /// Bytes / `span_ns`, in bytes per second.
     pub over_span: f64,

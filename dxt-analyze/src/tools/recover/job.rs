@@ -154,7 +154,8 @@ fn rights(block: &Job) -> u32 {
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, of the first process.
+/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, that of the
+/// first process. `None` if there is no process.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);

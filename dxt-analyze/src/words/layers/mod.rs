@@ -71,7 +71,7 @@ pub(crate) struct Locks<'a> {
     pub(crate) share: f64,
     /// Paths of files, each with its number of lock and unlock calls, and the time in these calls.
     pub(crate) files: Vec<(&'a str, u64, u64)>,
-    /// Name of the process with most time in locks, and this time.
+    /// Name of the process with most time in locks, and this time; `None` if the trace has no ranks.
     pub(crate) worst: Option<(String, u64)>,
     /// True if the job has only one rank, which cannot benefit from collective writes.
     pub(crate) is_alone: bool,

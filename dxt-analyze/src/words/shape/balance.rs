@@ -159,7 +159,8 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) calls: u64,
     /// Highest p-value of the slow threads.
     pub(crate) p: f64,
-    /// File that only the slow thread uses (false), or file in which this thread has a range of bytes to itself (true).
+    /// File that only the slow thread uses (false), or file in which this thread has a range of bytes to itself (true); `None` if the
+    /// threads share all.
     pub(crate) own: Option<(&'a str, bool)>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Amplified<'a> {
 pub(crate) struct TooManyChunks {
     pub(crate) held: u64,
     pub(crate) touched: u64,
-    /// Bytes of a chunk, of the cache, and of a cache that would hold all chunks of a call.
+    /// Length of a chunk, bytes; next fields: of the cache, and of a cache that would hold all chunks of a call.
     pub(crate) bytes: u64,
     pub(crate) cache_bytes: u64,
     pub(crate) wanted_bytes: u64,
