@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// For each process: time windows with calls, and their number of calls.
 pub type Calls = FxHashMap<ProcessId, Vec<(u16, u64)>>;
 
-/// Cache of what [`super::pace`] computes.
+/// Cache of what the module `pace` of the replay computes.
 #[derive(Debug, Default)]
 pub struct Known {
     calls: OnceLock<Calls>,
