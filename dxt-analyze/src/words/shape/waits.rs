@@ -70,7 +70,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     };
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
-        QueueCost::Times(slower) => format!("the median call takes {slower:.1} times as long as the fastest"),
+        QueueCost::Times(slower) => format!("the median takes {slower:.1} times as long as the fastest"),
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {

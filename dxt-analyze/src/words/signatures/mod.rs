@@ -115,7 +115,7 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "with stripes of {}, calls take {:.1} times as long as with {} on {}, by a cost model",
+        "with stripes of {}, calls take {:.1} times as long as with {} on {} (cost model)",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes),
