@@ -113,7 +113,7 @@ impl Measured<'_> {
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {
             return Some(
-                "the log has one record for all ranks: `dxt-analyze summary` shows the fastest and the slowest rank",
+                "one record has the sums of several ranks: `dxt-analyze summary` shows the fastest and the slowest rank",
             );
         }
         (self.calls.ranks.len() < 2).then_some("fewer than two processes do I/O")

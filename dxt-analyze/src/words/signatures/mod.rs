@@ -135,7 +135,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             evidence.push_str(&format!(
-                "; in a simulated replay of all {} on the file in the meantime, stripes of {size} over {} are best: {share:.2} times the cost of the present layout",
+                "; in a simulated replay of all {} on the file during this pattern, stripes of {size} over {} are best: {share:.2} times the cost of the present layout",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));
