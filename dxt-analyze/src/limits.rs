@@ -66,7 +66,7 @@ pub const LOAD_TARGETS: usize = 2048;
 pub const LOAD_SHOWN: usize = 256;
 /// Maximum byte ranges of one process's files kept in memory at once, see [`crate::topics::checks::walk`].
 pub const HELD_RANGES: usize = 1 << 18;
-/// Maximum file regions tracked to find bytes that several processes read.
+/// Maximum file regions of 1 MiB tracked to find bytes that several processes read.
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
@@ -93,7 +93,8 @@ pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 /// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
 /// [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
-/// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept in memory.
+/// Maximum calls of one collective operation, over all processes, for which the time since the process's previous collective call is kept
+/// in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;
 
 #[cfg(test)]

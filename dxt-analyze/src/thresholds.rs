@@ -167,16 +167,16 @@ thresholds! {
         "Minimum share of the slowest operations with the same rank, node, storage target, file or time window to be reported.",
         "ours: most of them";
     shared_trait_excess: f64 = 2.0, "ratio",
-        "Minimum ratio of that share to the share if the operations were spread evenly.",
+        "Minimum ratio of the share of the slowest operations that is on one rank, node, storage target, file or time window to the share if they were spread evenly.",
         "ours";
     shared_moment_share: f64 = 0.1, "ratio",
-        "Maximum length of such a time window, as a share of the run.",
+        "Maximum length of a time window that the slowest operations have in common, as a share of the run.",
         "ours";
     high_cost_share: f64 = 0.1, "ratio",
         "Minimum cost for severity `high`, as a share of the time that all processes spent in reads and writes.",
         "ours";
     warn_cost_share: f64 = 0.01, "ratio",
-        "Minimum cost for severity `warn`, as a share of that time; below it, a finding is `info`.",
+        "Minimum cost for severity `warn`, as a share of the time that all processes spent in reads and writes; below it, a finding is `info`.",
         "ours";
     stdio_share: f64 = 0.1, "ratio",
         "Share of bytes through C streams, above which there is a finding.",
@@ -236,7 +236,7 @@ thresholds! {
         "Minimum number of processes that read the same part of a file, for a finding.",
         "ours";
     saved_calls_min: u64 = 1_000, "operations",
-        "Minimum number of calls saved by merging runs of small requests, for a finding.",
+        "Minimum number of calls saved by merging consecutive small requests, for a finding.",
         "ours, as Drishti's 1,000";
     slow_small_ns: u64 = 1_000_000, "ns",
         "Minimum duration of a small write that counts as waiting for storage.",
@@ -291,146 +291,144 @@ thresholds! {
         "ours";
 }
 
-/// Constants of what is read from samples of the processors' use, which users cannot set.
+/// Constants for samples of how long threads run and wait for a processor, which users cannot set.
 pub mod processor {
-    /// Least part of an interval that its thread waits for a processor, to be taken out of calls: less changes no price. Ratio, below 0.1.
-    /// Source: ours.
+    /// Waits leave the times of calls where a thread waits for a processor for at least this part of a sample interval. Ratio, below 0.1. Source:
+    /// ours.
     pub const LEAST_WAITING: f64 = 0.01;
-    /// Least part of an interval that its thread runs or waits for a processor, to count as work. Ratio, 0 to 1. Source: ours.
+    /// A thread is at work in a sample interval if it runs or waits for a processor for this part of it. Ratio, 0 to 1. Source: ours.
     pub const AT_WORK: f64 = 0.5;
-    /// Fewest calls of a kind whose median is without waits for a processor, which hit few calls. Calls, at least 3. Source: ours.
+    /// Least number of calls of a kind for their median to be without waits for a processor, which hit few calls. Calls, at least 3. Source: ours.
     pub const CALLS_OF_MEDIAN: u64 = 8;
 }
 
-/// Constants of the model of slow units ([`crate::effects`]), which users cannot set.
+/// Constants of the model of slow units (ranks, nodes, storage targets, files, times: [`crate::effects`]), which users cannot set.
 pub mod effects {
-    /// Least share of the best saving from which the candidate of fewest units wins. Ratio, 0.5 to 1. Source: ours, simulated jobs.
+    /// Among possible causes, the one with fewest units wins if it saves this share of the best saving. Ratio, 0.5 to 1. Source: ours, simulated
+    /// jobs.
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
-    /// Least share of the time in calls that an effect explains. Ratio, below 0.01. Source: ours.
+    /// Least share of the time in calls that an effect (slow rank, node, target, file or time) must explain. Ratio, below 0.01. Source: ours.
     pub const LEAST_SHARE: f64 = 0.001;
-    /// Most effects that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
+    /// Largest number of effects (slow units) that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
     pub const ROUNDS: usize = 12;
-    /// Least slowdown of units whose peers differ by themselves: storage targets, files, file regions, ranges of time windows. Ratio, above 1.
-    /// Source: ours, healthy simulated jobs.
+    /// Least slowdown of units whose peers differ in speed anyway: storage targets, files, file regions, ranges of time windows. Ratio,
+    /// above 1. Source: ours, healthy simulated jobs.
     pub const UNLIKE: f64 = 1.5;
-    /// Least slowdown of one of two units, and of a folder, whose files are mostly of one kind. Ratio, above 1. Source: ours.
+    /// Least slowdown of one of only two units, and of a folder, whose files are mostly of one kind. Ratio, above 1. Source: ours.
     pub const OF_TWO: f64 = 2.0;
     /// Least gap between ranks of slow nodes and all others, as a part of the others' range: the last of a queue is close to the one before.
     /// Ratio, 0 to 1. Source: ours.
     pub const NODE_GAP: f64 = 0.5;
     /// Least gap between the logarithms of slow members and of all others, if only the gap distinguishes them: 35 %. Above 0. Source: ours.
     pub const LEAST_GAP: f64 = 0.3;
-    /// Minimum calls of a unit. Calls, at least 1. Source: ours.
+    /// Least number of calls of a unit (rank, node, target, file) to be judged. Calls, at least 1. Source: ours.
     pub const FEWEST_CALLS: u64 = 3;
-    /// Minimum calls of a file region, of which there are many (multiple testing). Calls, at least 1. Source: ours.
+    /// Least number of calls of a file region to be judged: there are many regions (multiple testing). Calls, at least 1. Source: ours.
     pub const FEWEST_CALLS_OF_REGION: u64 = 8;
-    /// Part of the time windows in which a process uses both of two files, of those in which it uses any, for it to alternate between them.
-    /// Ratio, 0 to 1. Source: ours.
+    /// A process alternates between two files if it uses both in this part of the time windows with any of them. Ratio, 0 to 1. Source: ours.
     pub const ALTERNATING: f64 = 0.5;
-    /// Fewest changes of a process between two folders, for it to alternate between them. Changes, at least 1. Source: ours.
+    /// A process alternates between two folders if it changes between them so many times. Changes, at least 1. Source: ours.
     pub const CHANGES: usize = 6;
-    /// Fewest files in a time window that show how slow the window is. Files, at least 1. Source: ours.
+    /// Least number of files used in a time window to show that the window is slow, not a file. Files, at least 1. Source: ours.
     pub const FILES_AT_ONCE: usize = 4;
-    /// Most slow ranges of time windows of a run: more are the program's way of working. Ranges, at least 1. Source: ours.
+    /// Most slow ranges of time windows in a run: more are the program's way of working. Ranges, at least 1. Source: ours.
     pub const MOST_RANGES: usize = 4;
-    /// Least length of a slow range: shorter ones are the begin or end of a burst. Part of the run, below 0.1. Source: ours.
+    /// Least length of a slow range of time windows: shorter ones are ends of bursts of I/O. Part of the run, below 0.1. Source: ours.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Least part of the time windows, or of the calls, in a slow range and in the others. Ratio, below 0.5. Source: ours.
+    /// Least part of the time windows, or of the calls, in a slow range, and outside of it. Ratio, below 0.5. Source: ours.
     pub const QUARTER: f64 = 0.25;
-    /// Least part of all calls before a slow range, if few time windows are: programs begin slowly. Ratio, below 0.5. Source: ours.
+    /// Least part of all calls before a slow range, if few time windows come before it: programs begin slowly. Ratio, below 0.5. Source: ours.
     pub const BEGINNING: f64 = 0.15;
-    /// Part of the slow windows, from their fast end, and of the others, from their slow end, that may overlap. Ratio, below 0.5. Source: ours.
+    /// Part of the slow time windows (the fastest ones) and of the others (the slowest) that may be equally fast. Ratio, below 0.5. Source: ours.
     pub const OVERLAPPING: f64 = 0.1;
-    /// Least Kendall's tau of time windows for calls to get slower and slower. Correlation, 0 to 1. Source: ours.
+    /// Least Kendall's tau (rank correlation) of time and slowness for calls to get slower and slower. Correlation, 0 to 1. Source: ours.
     pub const GROWS_IN_ORDER: f64 = 0.75;
     /// Largest throughput in a slow range, as a part of that at other times: with more, calls are long because of their number. Ratio, 0 to 1.
     /// Source: ours.
     pub const LESS_DONE: f64 = 0.7;
     /// Like [`LESS_DONE`], if calls get slower and slower. Ratio, 0 to 1. Source: ours.
     pub const LESS_DONE_AS_IT_GROWS: f64 = 0.85;
-    /// Longest metadata call that an idle server answers, ns, above 0. Source: ours.
+    /// Longest duration of a metadata call that an idle server answers from memory, ns, above 0. Source: ours.
     pub const MEMORY_NS: f64 = 300_000.0;
-    /// Minimum calls of a unit that is judged by total time. Calls, at least 1. Source: ours.
+    /// Least number of calls of a unit (rank, node, target) that is judged by its total time. Calls, at least 1. Source: ours.
     pub const FEWEST_BY_TIME: f64 = 16.0;
-    /// Largest part of the units that are slow by total time. Ratio, below 0.5. Source: ours.
+    /// Largest part of the units (ranks, nodes, targets) that can be slow by total time. Ratio, below 0.5. Source: ours.
     pub const MOST_BY_TIME: f64 = 0.25;
-    /// Part of the calls up to which outliers are left to findings of their own. Ratio, 0 to 1. Source: ours.
+    /// Outliers of a unit are left to findings of their own if they are at most this part of its calls. Ratio, 0 to 1. Source: ours.
     pub const FEW_ARE_FAR: f64 = 0.1;
-    /// Largest bytes per call, relative to peers, for calls not to be long because of their size. Ratio, above 1. Source: ours.
+    /// Most bytes per call, relative to peers, for calls not to be long because of their size. Ratio, above 1. Source: ours.
     pub const AS_LARGE: f64 = 1.1;
-    /// Relative load from which a storage target is overloaded. Ratio, above 1. Source: ours.
+    /// A storage target is overloaded from this load on, relative to the other targets. Ratio, above 1. Source: ours.
     pub const OVERLOADED: f64 = 2.0;
     /// Largest ratio of loads, or throughputs, that count as equal. Ratio, above 1. Source: ours.
     pub const AS_MUCH: f64 = 1.25;
-    /// Quantile of a target's shortest calls that shows its speed. Ratio, 0 to 1. Source: ours.
+    /// The speed of a storage target is that of this quantile of its calls' durations. Ratio, 0 to 1. Source: ours.
     pub const FASTEST: f64 = 0.03;
-    /// Part of the first served of calls that begin together that shows a target's speed. Ratio, 0 to 1. Source: ours.
+    /// The first served of calls that begin together, this part of them, show a storage target's speed. Ratio, 0 to 1. Source: ours.
     pub const FIRST_SERVED: f64 = 0.3;
     /// Exponent of relative load by which calls may take longer: a process with more calls also finds more calls waiting. Exponent, at least 1.
     /// Source: ours, after queueing theory.
     pub const WAITS_BY_LOAD: f64 = 2.0;
-    /// Least slowdown of waiting calls that the order of arrival cannot explain. Ratio, above 1. Source: ours.
+    /// Least slowdown of waiting calls that their place in the queue cannot explain. Ratio, above 1. Source: ours.
     pub const SLOWER_THAN_QUEUE: f64 = 2.0;
-    /// Least log slowdown of a slow target's fastest calls, as a part of that of all its calls. Ratio, 0 to 1. Source: ours.
+    /// Least log slowdown of a slow storage target's fastest calls, as a part of that of all its calls. Ratio, 0 to 1. Source: ours.
     pub const AS_SLOW_AT_ITS_FASTEST: f64 = 0.6;
-    /// Largest mean number of calls in flight on other targets while busy, for their throughput to be that of one call at a time. Calls, at least
-    /// 1.
-    /// Source: ours.
+    /// Largest mean number of calls in flight on the other storage targets, while busy, for their throughput to be that of one call at a
+    /// time. Calls, at least 1. Source: ours.
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
-    /// Largest shortest call of a target that only looks slow, relative to others' shortest call. Ratio, above 1. Source: ours.
+    /// A target only looks slow if its shortest call takes at most this many times the others' shortest call. Ratio, above 1. Source: ours.
     pub const AS_QUICK: f64 = 1.5;
-    /// Largest number of calls with most of the excess that are reported separately. Calls, at least 1. Source: ours.
+    /// Most outliers with most of the excess that are reported as single stalls. Calls, at least 1. Source: ours.
     pub const FEW_STALLS: usize = 3;
-    /// Fewest outliers that may point to a unit. Calls, at least 1. Source: ours.
+    /// Least number of outliers for them to point to one unit (rank, node or target). Calls, at least 1. Source: ours.
     pub const SEVERAL_OUTLIERS: u64 = 4;
-    /// Probability of chance above which they do not. Probability, below 0.1. Source: ours.
+    /// Outliers point to one unit if the probability of so many on it by chance is below this. Probability, below 0.1. Source: ours.
     pub const BY_CHANCE: f64 = 0.01;
-    /// Least share of the excess in few calls, of the outliers on one unit, of the files with one. Ratio, above 0.5. Source: ours.
+    /// Share that counts as most: of the excess in few calls, of the outliers on one unit, of the files with one. Ratio, above 0.5. Source: ours.
     pub const MOST: f64 = 0.8;
-    /// Largest share of a cell's time that effects explain for its outliers to count. Ratio, 0 to 1. Source: ours.
+    /// Outliers of a cell (similar calls) count if effects explain at most this share of its time. Ratio, 0 to 1. Source: ours.
     pub const EXPLAINED: f64 = 0.3;
-    /// Part of at least [`CALLS_OF_TWO_WAYS`] calls from which outliers are no tail: storage serves in two ways, as from cache and disk. Ratio, 0
-    /// to 1.
-    /// Source: ours.
+    /// More outliers than this part of [`CALLS_OF_TWO_WAYS`] calls are no tail: storage serves in two ways, as cache and disk. Ratio, 0 to 1. Source:
+    /// ours.
     pub const TWO_WAYS: f64 = 0.1;
-    /// Fewest calls for [`TWO_WAYS`]. Calls, at least 1. Source: ours.
+    /// Least number of calls to apply [`TWO_WAYS`]. Calls, at least 1. Source: ours.
     pub const CALLS_OF_TWO_WAYS: u64 = 100;
     /// Largest size octave of requests that fit a C stream's buffer: one of several such requests fills or flushes it. Bits, below 64. Source:
     /// glibc.
     pub const BUFFERED: u8 = 16;
-    /// Least part of the excess of all outliers that a class must have to be named. Ratio, 0 to 1. Source: ours.
+    /// A finding names a class of calls with at least this part of the excess of all outliers. Ratio, 0 to 1. Source: ours.
     pub const NAMED: f64 = 0.1;
     /// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own. Ratio, 0 to 1. Source: ours.
     pub const ONE_CALL: f64 = 1.0 / 3.0;
-    /// Fewest files with an outlier each. Files, at least 1. Source: ours.
+    /// Least number of files that have one outlier each, for a finding on them. Files, at least 1. Source: ours.
     pub const FEWEST_FILES: usize = 5;
-    /// Least mean number of calls per file with an outlier. Calls, at least 1. Source: ours.
+    /// Least mean number of calls per file, for a finding on one outlier on each file. Calls, at least 1. Source: ours.
     pub const CALLS_OF_FILE: u64 = 2;
-    /// Largest ratio of the longest stall in a row to the shortest: one cause slows calls by similar times. Ratio, above 1. Source: ours.
+    /// Most that the longest of consecutive stalls exceeds the shortest: one cause slows calls by similar times. Ratio, above 1. Source: ours.
     pub const SIMILAR_STALLS: f64 = 3.0;
     /// Least part of the processes whose first call is an outlier, of the shorter of two ranges of windows that overlap, of a region's calls that
     /// are in slow windows. Ratio, 0 to 1. Source: ours.
     pub const HALF: f64 = 0.5;
     /// Least part of the outliers' excess that is in first calls of processes. Ratio, 0 to 1. Source: ours.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;
-    /// Least mean number of bursts per process. Bursts, at least 1. Source: ours.
+    /// Least mean number of bursts (calls between pauses) per process, for a finding on their first calls. Bursts, at least 1. Source: ours.
     pub const BURSTS: usize = 2;
-    /// Longest first call: longer ones are not due to setting up, ns, above 0. Source: ours.
+    /// Longest duration of a first call that is due to setting up, ns, above 0. Source: ours.
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
-    /// Least mean number of calls per process or burst. Calls, at least 1. Source: ours.
+    /// Least mean number of calls per process (or burst), for a finding on first calls. Calls, at least 1. Source: ours.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// Part of a stall after which a lock wait must end to count: one that ends earlier was for another holder. Ratio, 0 to 1. Source: ours.
+    /// A lock wait is due to a stalled call if it ends after this part of the stall; else it was for another holder. Ratio, 0 to 1. Source: ours.
     pub const UNTIL_ITS_END: f64 = 0.9;
-    /// Least part of the processes that are in an outlier at the same time for storage to stand still. Ratio, 0 to 1. Source: ours.
+    /// Storage stands still if this part of the processes is in an outlier call at the same time. Ratio, 0 to 1. Source: ours.
     pub const MOST_STAND_STILL: f64 = 0.6;
-    /// Like [`MOST_STAND_STILL`], for a single stop. Ratio, 0 to 1. Source: ours.
+    /// Like [`MOST_STAND_STILL`], if storage stands still only once. Ratio, 0 to 1. Source: ours.
     pub const ALL_STAND_STILL: f64 = 0.9;
     /// Largest spread of the ends of calls, as a part of the longest, for them to end together: storage that resumes answers all waiting calls
     /// at once. Ratio, 0 to 1. Source: ours.
     pub const TOGETHER: f64 = 0.35;
-    /// Least part of the outliers' excess that is in such stops. Ratio, 0 to 1. Source: ours.
+    /// Least part of the outliers' excess that is in calls during which storage stands still. Ratio, 0 to 1. Source: ours.
     pub const STOPS_COST: f64 = 0.7;
-    /// Largest standard deviation of the intervals between stops, as a part of their mean, for stops to be regular. Ratio, 0 to 1. Source: ours.
+    /// Storage stands still regularly if the intervals' standard deviation is at most this part of their mean. Ratio, 0 to 1. Source: ours.
     pub const REGULAR: f64 = 0.25;
 }
 

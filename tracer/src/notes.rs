@@ -59,7 +59,7 @@ notes! {
     StoppedClock = "times when the program disabled reading the clock: later calls all have the same constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls on descriptors first seen after seccomp confined the program";
-    TablesFull = "calls while a table of the tracer was full";
+    TablesFull = "calls not recorded, because a table of the tracer was full";
     Late = "calls that came after the trace had been written, with no room in a further spool (file that keeps calls until they are in a trace)";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";

@@ -19,15 +19,17 @@ pub struct Args {
     pub job: Vec<String>,
     /// Destination; may be given again; without it, a view on the terminal. To standard output or, with `:FILE` added, to a file:
     /// connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums of calls). Calls
-    /// also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM]
-    /// (an LDMS daemon, by LDMS's own program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?...,
-    /// influx:udp://HOST:PORT. In a file name, %h is the node and %p the process id of this agent
+    /// also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT,
+    /// ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program). Sums also to prometheus:ADDRESS:PORT,
+    /// influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT. In a file name, %h stands for the node and %p for the process id of this
+    /// program
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
-    /// Also serve the view as a web page on 127.0.0.1, on this port or on any free one
+    /// Also serve the view as a web page on 127.0.0.1, on this port (without PORT: on any free one)
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
-    /// Show the calls that agents elsewhere send with `--to nats:...`, from the start of the stream: nats://HOST:PORT/SUBJECT
+    /// Show the calls that `dxt-analyze live` processes elsewhere send with `--to nats:...`, from the start of their stream:
+    /// nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
     /// Length of the time intervals over which calls are summed
@@ -45,13 +47,14 @@ pub struct Args {
     /// Include MPI's collective calls (MPI_Barrier, MPI_Allreduce, ...), where ranks wait for each other
     #[arg(long)]
     pub mpi: bool,
-    /// Record in FILE what was delivered; an agent started again with the same FILE resumes there
+    /// Record in FILE what was delivered; if started again with the same FILE, `live` resumes there
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
     /// End when all processes seen have ended; with --from, when all messages in the stream were read
     #[arg(long)]
     pub until_end: bool,
-    /// Create FILE once all directories are watched and all destinations are open: later processes are seen. %h is the node
+    /// Create FILE once all directories are watched and all destinations are open, so that no later process is missed; %h in FILE stands
+    /// for the node
     #[arg(long, value_name = "FILE")]
     pub ready: Option<PathBuf>,
     /// End after this time

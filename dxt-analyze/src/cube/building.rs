@@ -1,4 +1,4 @@
-//! Makes the cells of a run from the results of the passes.
+//! Makes the cells of a run (sums over similar calls) from what the two passes over the trace have found.
 
 use super::compared::compared_on_a_file;
 use super::folders::Folders;
@@ -27,14 +27,14 @@ use trace_format::op::{Layer, OpMode};
 /// Fewest processes on a file for its calls to be compared with each other, not with those on other files.
 const SHARED_BY: usize = 3;
 
-/// Part of the run that a process is in calls, from which it blocks ranks that wait for its messages.
+/// Part of the run: a process that is in calls for longer blocks the ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
 
-/// Calls that are compared with each other: kind, and file if compared by file.
+/// Calls that are compared with each other: kind of call, and the file if they are compared only with calls on the same file.
 pub(super) type Group = (Kind, FileId);
 
 impl<'a> Cube<'a> {
-    /// Makes cells of recorded calls (`read`) and of calls with counters only.
+    /// Makes cells of recorded calls (`read`, by process) and of calls that are only in counters.
     #[must_use]
     pub fn new(
         run: &'a Run,
@@ -217,7 +217,7 @@ impl<'a> Cube<'a> {
         Some(self.in_calls().into_iter().map(|ns| ns >= most).collect())
     }
 
-    /// Subtracts the usual log duration of each cell's peers.
+    /// Turns each cell's mean log duration into a slowdown: subtracts the usual log duration of its peers.
     fn set_above(&mut self, groups: &[Group]) {
         let mut of: FxHashMap<Group, Vec<(f64, f64)>> = FxHashMap::default();
         for (cell, group) in self.cells.iter().zip(groups) {
@@ -243,14 +243,15 @@ impl<'a> Cube<'a> {
     }
 }
 
-/// Returns whether calls of a stream are a library's, and whether they are collective MPI-IO calls.
+/// Returns two facts on the calls of a stream: true if they are calls of MPI-IO, HDF5 or PnetCDF, and true if they are collective MPI-IO
+/// calls.
 fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf));
     (library, Form::of(op.mode) == Form::Collective && op.layer == Some(Layer::Mpiio))
 }
 
-/// True if a call on a file with split collective calls is part of one.
+/// True if calls of a stream are a part of split collective calls (begin, end or wait), given that the file has such calls.
 fn is_of_split(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)

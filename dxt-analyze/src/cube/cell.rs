@@ -1,24 +1,24 @@
-//! A cell of a run, with its slowdown.
+//! Cell of a run: sums over similar calls, and how slow these calls are.
 
 use crate::cube::reading::sums::Sums;
 use crate::model::{Class, FileId, ProcessId, StreamIx};
 
-/// Calls of one process, time window, stream, size and set of targets.
+/// Calls of one process and stream (one operation on one file) with similar size and the same storage targets, in one time window.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Index into [`crate::model::Run::processes`].
+    /// Process of the calls, as an index into [`crate::model::Run::processes`].
     pub process: ProcessId,
-    /// Time window of the run.
+    /// Number of the time window in which the calls begin.
     pub slot: u16,
-    /// Index into the process's streams.
+    /// Stream of the calls (one operation on one file), as an index into the process's streams.
     pub stream: StreamIx,
-    /// Index into [`crate::model::Run::files`].
+    /// File of the calls, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Size octave: bit length of the bytes per call.
     pub size: u8,
-    /// Storage targets that the calls reach, if these are few of the file's.
+    /// OST indices of the storage targets that the calls reach; empty if they reach most of the file's targets, or if unknown.
     pub targets: Vec<u32>,
-    /// Class of the calls.
+    /// Operation class of the calls: read, write, open, ...
     pub class: Class,
     /// True if the calls reach the kernel: POSIX and C streams, and libraries whose inner calls are not recorded.
     pub leaf: bool,
@@ -28,17 +28,17 @@ pub struct Cell {
     pub collective: bool,
     /// Sums over the calls.
     pub sums: Sums,
-    /// Usual duration of a call, ns.
+    /// Usual duration of such a call in this run, ns.
     pub usual_ns: f64,
-    /// Usual duration of calls of the kind and size on any file, including calls with counters only, ns.
+    /// Usual duration of calls of the same kind and size on any file, ns; calls that are only in counters count, too.
     pub usual_of_kind_ns: f64,
-    /// Spread of log durations, and their skew to the fast side.
+    /// Spread of the peers' log durations, and the skew of these to the fast side.
     pub spread: (f64, f64),
-    /// Log slowdown against peers, without the longest call if there are several.
+    /// Slowdown: logarithm of the calls' typical duration / that of their peers. The longest call does not count if there are several.
     pub above: f64,
-    /// Log slowdown against all calls of the kind and size, on any file.
+    /// Slowdown against all calls of the same kind and size, on any file; logarithm.
     pub above_kind: f64,
-    /// True if `above` is against calls on the same file.
+    /// True if the peers in `above` are calls on the same file only.
     pub by_file: bool,
 }
 
@@ -49,7 +49,7 @@ impl Cell {
         self.sums.time_ns as f64
     }
 
-    /// Returns the time of outliers beyond `times` their usual duration, ns.
+    /// Returns the time of outlier calls beyond `times` the usual duration of as many calls, ns.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         let with_the_rest = self.sums.far_calls as f64 * self.usual_ns * times;

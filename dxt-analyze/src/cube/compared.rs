@@ -1,4 +1,4 @@
-//! Decides which calls are compared only with calls on the same file.
+//! Decides which calls are compared only with calls on the same file, and which with calls on any file.
 
 use super::steps::steps;
 use super::{Cell, Group};
@@ -6,8 +6,9 @@ use crate::cube::reading::usual::Kind;
 use crate::model::{FileId, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns the groups that are compared within their file: files of which a process uses several. If each process uses one file, a comparison
-/// within it would hide what its users have in common; files that are used in one time step only are left out, too.
+/// Returns the groups (kind of call and file) that are compared within their file: those of files of which a process uses several. If each
+/// process uses one file, a comparison within it would hide what its users have in common. Files that are used in one time step only are
+/// left out, too.
 pub(super) fn compared_on_a_file(cells: &[Cell], groups: &[Group]) -> FxHashSet<Group> {
     let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
     let mut out: FxHashSet<Group> = FxHashSet::default();

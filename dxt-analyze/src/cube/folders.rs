@@ -1,13 +1,13 @@
-//! Folders of files.
+//! Folders that contain several of the run's files.
 
 use crate::model::{FileId, Run};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Fewest files of a folder that is a unit.
+/// Least number of files in a folder that is compared with other folders.
 const FEWEST_FILES: u32 = 2;
-/// Folders with several files.
+/// Folders that contain several of the run's files, by number.
 #[derive(Debug, Default)]
 pub struct Folders {
     names: Vec<String>,
@@ -35,13 +35,13 @@ impl Folders {
         out
     }
 
-    /// Returns the folder of a file, if it has several files.
+    /// Returns the number of a file's folder; `None` if the folder has fewer than [`FEWEST_FILES`] files.
     #[must_use]
     pub fn of(&self, file: FileId) -> Option<u32> {
         self.of.get(&file).copied()
     }
 
-    /// Returns the name of a folder.
+    /// Returns the path of the folder with this number.
     #[must_use]
     pub fn name(&self, folder: u32) -> &str {
         self.names.get(folder as usize).map_or("", String::as_str)

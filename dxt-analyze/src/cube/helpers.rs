@@ -1,20 +1,22 @@
-//! Helper processes that work for another one of the same program, such as data loaders of a training. It is not recorded whether that process
-//! waits for their data: helpers with time left keep up with it.
+//! Helper processes: processes that work for another one of the same program, such as data loaders of a training. It is not recorded
+//! whether that process waits for their data. Helpers that are rarely in calls have time left: they keep up, so faster calls would not
+//! shorten the run.
 
 use crate::model::{Process, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// Largest part of its life in calls of a helper with time left.
+/// Helpers that spend at most this part of their lives in calls, all helpers of one process together, have time left.
 const HAS_TIME: f64 = 0.25;
-/// Largest part of its life in calls of a single helper with time left: a process that waits for all helpers waits for the busiest.
+/// A helper that spends more than this part of its life in calls has no time left: a process that waits for all its helpers waits for the
+/// busiest.
 const BUSY: f64 = 0.5;
-/// Part of its life that a helper is left alone at the end, from which others wait for it.
+/// A helper that is the last process of the run for more than this part of its life has no time left: others wait for it.
 const ALONE: f64 = 0.1;
-/// Least part of a helper's life in which the process that it works for runs, too.
+/// Least part of a helper's life during which the process that it works for runs, too.
 const LIVES_ON: f64 = 0.9;
 
-/// By process: true if it is a helper with time left. `in_calls`: time in calls by process, ns; `alone`: process left alone at the end, and since
-/// when, ns.
+/// Returns, for each process, true if it is a helper with time left. `in_calls`: time in calls of each process, ns; `alone`: process that
+/// runs alone at the end, and since when, ns.
 pub fn with_time_left(run: &Run, in_calls: &[f64], alone: Option<(ProcessId, u64)>) -> Vec<bool> {
     if run.ranks() > 0 {
         return vec![false; run.processes.len()];

@@ -1,20 +1,20 @@
-//! Finds the folder or file name suffix with most of the time, if there are others.
+//! Finds the folder or file name suffix whose files have most of a finding's lost time, and cost more per call than other files.
 
 use super::{Cell, Cube};
 use crate::model::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Least part of the cost on files of one kind.
+/// Least part of the lost time that files of one kind (folder or suffix) have to be named.
 const MOST: f64 = 0.8;
-/// Least cost per call on these files, relative to other files: most of the calls alone is not enough.
+/// Least ratio of the time lost per call on files of this kind to that on other files. Having most of the calls alone is not enough.
 const DEARER: f64 = 3.0;
 
-/// Least number of calls on other files, as a part of those on these, to compare with.
+/// Least number of calls on other files, as a part of the calls on files of this kind, for a comparison.
 const OTHERS: f64 = 0.1;
 
-/// Returns `files in DIR` or `files *.END`, if these have most of `savings` and a far larger cost per call than other files. `counts`: cells to
-/// consider.
+/// Returns `files in DIR` or `files *.END` if these files have most of `savings` (cell index, ns saved) and lose far more time per call
+/// than other files; else `None`. `counts`: true for cells whose calls count.
 #[must_use]
 pub fn dearest(cube: &Cube<'_>, savings: &[(u32, f64)], counts: impl Fn(&Cell) -> bool) -> Option<String> {
     let mut calls: BTreeMap<FileId, f64> = BTreeMap::new();
@@ -33,7 +33,8 @@ pub fn dearest(cube: &Cube<'_>, savings: &[(u32, f64)], counts: impl Fn(&Cell) -
     one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))
 }
 
-/// Returns the kind with nearly all of the cost.
+/// Returns the kind (folder or suffix) whose files have nearly all of the cost; `None` if there is none. `calls` and `costs`: by file;
+/// `kind`: name of a file's kind.
 fn one_of(
     calls: &BTreeMap<FileId, f64>,
     costs: &BTreeMap<FileId, f64>,

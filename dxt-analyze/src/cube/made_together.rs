@@ -1,5 +1,5 @@
-//! Waits in collective MPI-IO calls that move no bytes (open, close, sync): time outside of system calls inside them is waiting, as in MPI's own
-//! collective calls.
+//! Waits of ranks for each other in collective MPI-IO calls that move no bytes (open, close, sync). Time in such a call that is outside of
+//! system calls counts as waiting, as in MPI's own collective calls.
 
 use super::Cell;
 use crate::cube::reading::slots::Slots;
@@ -8,7 +8,7 @@ use crate::shared::layer_calls::is_made_together;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A call: time window, begin and end, ns since the job's start, and time in no system call, ns.
+/// One collective call: time window, begin and end, ns since the job's start, and the part of its time outside of system calls, ns.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     slot: u16,
@@ -20,7 +20,8 @@ struct Call {
 /// Calls by file and operation, and by process in time order; `None` if a cell has several calls, whose times are unknown.
 type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
 
-/// Returns the waits of each process, by phase, ns, if all ranks make such calls and none leaves one before the last has arrived.
+/// Returns the waits of each process, ns, for each phase. Only calls that all ranks make, and that none leaves before the last rank has
+/// arrived, count.
 #[must_use]
 pub fn waits(run: &Run, cells: &[Cell], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
     let mut waits = vec![FxHashMap::default(); slots.phases()];

@@ -1,9 +1,10 @@
-//! All cells of a run, with the slowdown of their calls against peers.
+//! All cells of a run (sums over similar calls of a process in a time window), with the slowdown of these calls against their peers.
 //!
-//! * [`regions`]: parts of files; [`folders`]; [`kind_of_file`]: folder or name suffix with most of the cost.
-//! * [`helpers`]: processes that work for another; [`whole_waits`], [`stalled_once`]: waits and stalls in counters; [`made_together`]: waits in
-//!   MPI-IO calls; [`compared`]: calls compared within their file; [`steps`]: files used one after another; [`on_targets`]: storage targets of
-//!   calls.
+//! * [`regions`]: parts of files; [`folders`] of files; [`kind_of_file`]: folder or file name suffix with most of the lost time.
+//! * [`helpers`]: processes that work for another process; [`whole_waits`], [`stalled_once`]: waits and stalled calls in counters.
+//! * [`made_together`]: waits of ranks for each other in MPI-IO calls; [`waits`]: all other waits for each other.
+//! * [`compared`]: calls that are compared within their file only; [`steps`]: files that are used one after another.
+//! * [`on_targets`]: storage targets that calls reach; [`reading`]: the passes over the trace.
 
 mod building;
 mod cell;
@@ -39,60 +40,60 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
 
-/// The cells of a run.
+/// All cells of a run (sums over similar calls), and what else is known of its calls.
 #[derive(Debug)]
 pub struct Cube<'a> {
     /// The run.
     pub run: &'a Run,
-    /// Time windows.
+    /// Time windows into which the run is divided.
     pub slots: Slots,
-    /// Number of time windows per cell: more than one if there would be too many cells.
+    /// Number of adjacent time windows that share a cell: more than one if there would be too many cells.
     pub slots_of_cell: usize,
     /// Cells, sorted by process.
     pub cells: Vec<Cell>,
-    /// Summed time of cells whose calls reach the kernel, ns.
+    /// Time of all cells whose calls reach the kernel, ns.
     pub(super) leaf_ns: u64,
-    /// Summed time of cells of the program's own calls, ns.
+    /// Time of all cells with calls of the program itself (not of a library), ns.
     pub(super) called_ns: u64,
-    /// Spread of log durations, median over kinds of calls.
+    /// Usual spread of the log durations of similar calls: median over kinds of calls.
     pub spread: f64,
-    /// By process: wall time in calls as a part of their summed time; below 1 if threads are in calls at once.
+    /// For each process: wall time in calls / summed time of its calls; below 1 if several threads are in calls at once.
     pub at_once: Vec<f64>,
-    /// Threads by process.
+    /// For each process: times of its threads in calls.
     pub threads: Vec<Threads>,
-    /// Work of the threads by process, if comparable.
+    /// For each process: reads and writes of its threads, and the slow thread; `None` if the threads have different work.
     pub at_work: Vec<Option<AtWork>>,
-    /// Waits at synchronization points.
+    /// Waits of ranks for each other at synchronization points.
     pub sync_points: SyncPoints,
-    /// Parts of files.
+    /// Parts of files, to find a part that is slow.
     pub regions: Regions,
-    /// Folders of files.
+    /// Folders that contain several files.
     pub folders: Folders,
-    /// Ranks that block others although not all ranks are known to synchronize.
+    /// Ranks for which others wait, in runs where not all ranks are known to synchronize.
     kept_waiting: KeptWaiting,
-    /// Cached answers to whether other processes continue during calls.
+    /// Cache of results: true or false for each long call if other processes continue while it lasts.
     pub(super) pace: Known,
-    /// By storage target: processes that begin a request on it in the same time window, mean over requests; only targets of files that most
-    /// processes use.
+    /// By storage target (OST index): number of processes that begin a request on it in one time window, mean over requests. Only targets
+    /// of files that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
     /// Files that processes queried before they existed, sorted by process.
     pub found: Vec<Found>,
-    /// Blocks that processes overwrite right after reading them, by file.
+    /// By process and file: blocks that the process overwrites right after reading them.
     pub read_before: read_before::Partial,
     /// Stripe count by file, if the layout is known.
     pub stripes: FxHashMap<FileId, u32>,
-    /// Classes, of reads and writes, whose calls take longer with more calls in flight on their storage target.
+    /// Classes (read, write) whose calls take longer the more calls are in flight on their storage target.
     pub grow_with_depth: Vec<Class>,
-    /// By class: calls that storage targets serve, by number of calls in flight.
+    /// By class: number of calls that storage targets complete per time, by number of calls in flight.
     pub served: BTreeMap<Class, Served>,
-    /// By class: time that calls beginning on a storage target are in flight, by target, ns.
+    /// By class and storage target: time during which calls that begin on the target are in flight, ns.
     pub busy: BTreeMap<Class, BTreeMap<u32, f64>>,
-    /// Process that is left alone at the end, and since when, ns since the job's start.
+    /// Process that runs alone at the end of the run, and since when, ns since the job's start; `None` if there is no such time.
     pub last_alone: Option<(ProcessId, u64)>,
-    /// By process: true if it works for another process and has time left.
+    /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
-    /// By process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if it is not recorded
-    /// whether ranks synchronize, or if they do in collective MPI-IO calls.
+    /// For each process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if the trace
+    /// does not show if ranks synchronize, or if they do so in collective MPI-IO calls.
     hold_up: Option<Vec<bool>>,
 }
 
@@ -110,7 +111,7 @@ pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
 }
 
 impl<'a> Cube<'a> {
-    /// Returns the time in calls by phase and process, ns.
+    /// Returns the wall time in calls of each process in each phase, ns.
     fn in_calls_by_phase(&self) -> FxHashMap<(usize, ProcessId), f64> {
         let mut of: FxHashMap<(usize, ProcessId), f64> = FxHashMap::default();
         for cell in self.cells.iter().filter(|cell| cell.leaf) {
@@ -119,7 +120,7 @@ impl<'a> Cube<'a> {
         of
     }
 
-    /// Returns the time in calls by process, ns.
+    /// Returns the wall time in calls of each process, ns.
     fn in_calls(&self) -> Vec<f64> {
         let mut out = vec![0.0; self.run.processes.len()];
         for cell in self.cells.iter().filter(|cell| cell.leaf) {
@@ -130,7 +131,7 @@ impl<'a> Cube<'a> {
         out
     }
 
-    /// Returns the wall time of a cell's process for `ns` of its calls, ns.
+    /// Returns the wall time that `ns` of summed call time take in a cell's process, ns: less if its threads make calls at once.
     #[must_use]
     pub fn wall(&self, cell: &Cell, ns: f64) -> f64 {
         let at_once = self.at_once.get(cell.process.index()).copied().unwrap_or(1.0);
@@ -156,8 +157,8 @@ impl<'a> Cube<'a> {
         by.values().copied().fold(0.0, f64::max).min(length)
     }
 
-    /// True if others wait for a process at the end of a phase, or if that is unknown: with frequent synchronization points, or if its calls take
-    /// most of the run, since ranks may wait for its messages, which are not recorded. [`SyncPoints::wait_for`] finds single waits.
+    /// True if others wait for a process at the end of a phase, or if that is unknown. Unknown: ranks synchronize often, or the process is
+    /// in calls for most of the run, and messages, for which ranks may wait, are not recorded. [`SyncPoints::wait_for`] finds single waits.
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();
@@ -167,7 +168,7 @@ impl<'a> Cube<'a> {
         })
     }
 
-    /// True if the run is known not to get shorter with a process's calls.
+    /// True if shorter calls of a process are known not to shorten the run.
     #[must_use]
     pub fn has_time_left(&self, process: ProcessId) -> bool {
         self.has_time_left.get(process.index()).copied().unwrap_or_default()
@@ -179,26 +180,27 @@ impl<'a> Cube<'a> {
         self.stream(cell).is_some_and(|stream| self.run.op(stream).name == "opendir")
     }
 
-    /// Returns the stream of a cell.
+    /// Returns the stream (one operation on one file) of a cell's calls.
     #[must_use]
     pub fn stream(&self, cell: &Cell) -> Option<&'a Stream> {
         self.run.process(cell.process)?.stream(cell.stream)
     }
 
-    /// Returns the interface of a cell's calls.
+    /// Returns the I/O interface (POSIX, MPI-IO, ...) of a cell's calls; `None` if unknown.
     #[must_use]
     pub fn layer(&self, cell: &Cell) -> Option<Layer> {
         self.run.op(self.stream(cell)?).layer
     }
 
-    /// Returns the phase of a cell.
+    /// Returns the number of the phase in which a cell's time window lies.
     #[must_use]
     pub fn phase(&self, cell: &Cell) -> usize {
         self.slots.phase(usize::from(cell.slot))
     }
 }
 
-/// Returns files with split collective calls of a process: it waits for others in the call that begins one, or in the one that ends it.
+/// Returns the files on which a process makes split collective calls: it waits for other ranks in the call that begins one or in the call
+/// that ends it.
 pub fn split_files(run: &Run, process: &Process) -> BTreeSet<FileId> {
     let is = |stream: &&Stream| run.op(stream).mode == OpMode::Split;
     process.streams.iter().filter(is).map(|stream| stream.file).collect()

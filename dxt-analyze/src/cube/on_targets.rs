@@ -1,4 +1,4 @@
-//! Storage targets that files lie on and calls reach.
+//! Storage targets (OSTs) on which files lie, and those that calls reach.
 
 use super::Cube;
 use crate::cube::reading::sums::NO_TARGET;
@@ -7,7 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 impl Cube<'_> {
-    /// Extends the number of processes that begin requests together from the first target of requests to the others that they reach.
+    /// Completes the number of processes that begin requests at the same time, by target: `together` has it for the first target of
+    /// requests; the others that a request reaches get at least the same.
     #[must_use]
     pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         let mut all = together.clone();
@@ -33,14 +34,14 @@ pub(super) fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<Fi
         .collect()
 }
 
-/// Returns the number of targets of all files.
+/// Returns the number of different storage targets on which the run's files lie.
 pub(super) fn known_targets(layouts: &[Option<FileLayout>]) -> usize {
     let all = layouts.iter().flatten().flat_map(|of| &of.layout.components).flat_map(|one| one.targets.iter().copied());
     all.collect::<FxHashSet<u32>>().len()
 }
 
-/// Returns the targets of a call of `length` bytes that begins on `first`. None if they are most of the file's targets and the file is on more
-/// than half of all `known` ones: they show nothing then.
+/// Returns the storage targets of a call of `length` bytes that begins on target `first`. Empty if they are most of the file's targets, and
+/// the file is on more than half of all `known` targets: such a call does not show which target is slow.
 pub(super) fn targets(
     layouts: &[Option<FileLayout>],
     known: usize,
@@ -60,7 +61,7 @@ pub(super) fn targets(
     (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
 }
 
-/// Returns the target of all bytes of a file, if there is only one.
+/// Returns the target that holds all bytes of the stream's file, or [`NO_TARGET`] if there are several or none is known.
 pub(super) fn only_target(layouts: &[Option<FileLayout>], stream: &Stream) -> u32 {
     let layout = layouts.get(stream.file.index()).and_then(Option::as_ref).filter(|_| stream.storage);
     let one = layout.and_then(|layout| match layout.layout.components.as_slice() {

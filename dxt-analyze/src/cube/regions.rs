@@ -1,4 +1,4 @@
-//! Parts of files, to compare calls of a process on one part with its calls on the others.
+//! Parts of files: a process's calls on one part are compared with its calls on the other parts, to find a part that is slow.
 
 use crate::cube::reading::parts::{PARTS, Part, Parts};
 use crate::model::{Class, FileId, ProcessId, Run, StreamIx};
@@ -6,34 +6,34 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Logarithm of the least length of a part, bytes.
+/// Base-2 logarithm of the least length of a part, bytes.
 const LEAST: u32 = 16;
 
-/// Fewest calls per part, on average, while there are more than `FEW` parts.
+/// Least number of calls per part, on average, while there are more than [`FEW`] parts.
 const CALLS: u64 = 4;
 const FEW: u64 = 8;
 
-/// Range of parts of a file.
+/// Range of adjacent parts of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region {
-    /// Index into [`Run::files`].
+    /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// First part.
+    /// Number of the first part.
     pub from: u8,
-    /// Last part.
+    /// Number of the last part.
     pub until: u8,
 }
 
-/// Calls of a process on a part of a file.
+/// Calls of one process on one part of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Log slowdown against the process's calls on the other parts.
+    /// Slowdown: mean log(duration / usual duration) of these calls, less that of the process's calls on the file's other parts.
     pub above: f64,
     /// Number of calls.
     pub calls: u64,
 }
 
-/// Returns how often parts must be doubled in length to have enough calls.
+/// Returns how often the length of parts must be doubled so that each has enough calls. `calls`: number of calls by part.
 fn coarser(calls: &[u64]) -> u32 {
     let (mut calls, mut times) = (calls.to_vec(), 0);
     loop {
@@ -46,18 +46,18 @@ fn coarser(calls: &[u64]) -> u32 {
     }
 }
 
-/// Parts of the files of a run.
+/// Parts of all files of a run, with their calls.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
-    /// By file: logarithm of a part's length, bytes.
+    /// By file: base-2 logarithm of the length of a part in bytes.
     shifts: FxHashMap<FileId, u32>,
     streams: Arc<FxHashMap<(ProcessId, StreamIx), Parts>>,
-    /// Regions known to be slow, by class.
+    /// Regions that a finding already names as slow, by class of calls.
     taken: Vec<(Region, Class)>,
 }
 
 impl Regions {
-    /// Collects the parts of all streams.
+    /// Collects the parts of files from all streams (one operation of a process on one file).
     #[must_use]
     pub fn new(run: &Run, streams: FxHashMap<(ProcessId, StreamIx), Parts>) -> Self {
         let mut shifts: FxHashMap<FileId, u32> = FxHashMap::default();
@@ -85,7 +85,7 @@ impl Regions {
         Self { shifts, streams: Arc::new(streams), taken: Vec::new() }
     }
 
-    /// Excludes a region's calls of these classes from now on.
+    /// Leaves out a region's calls of these classes from now on, as a finding explains them.
     pub fn take(&mut self, region: Region, classes: &[Class]) {
         self.taken.extend(classes.iter().map(|class| (region, *class)));
     }
@@ -96,8 +96,8 @@ impl Regions {
         self.taken.iter().any(has)
     }
 
-    /// Returns log slowdowns by file and part, for each process with calls of the class in several parts. Files that only one of several
-    /// processes uses are left out: their parts cannot be distinguished from time windows.
+    /// Returns how slow calls of the class are, by file and part, for each process with such calls on several parts. Files that only one of
+    /// several processes uses are left out: their parts cannot be distinguished from time windows.
     #[must_use]
     pub fn seen(&self, run: &Run, class: Class) -> BTreeMap<(FileId, u8), Vec<Seen>> {
         if !matches!(class, Class::Read | Class::Write) {
@@ -132,7 +132,7 @@ impl Regions {
         out
     }
 
-    /// Returns the part of a stream's time that is in a region of its file.
+    /// Returns the share (0 to 1) of a stream's time in calls that is in a region of its file.
     #[must_use]
     pub fn share(&self, region: Region, process: ProcessId, stream: StreamIx) -> f64 {
         let (Some(parts), Some(&shift)) = (self.streams.get(&(process, stream)), self.shifts.get(&region.file)) else {
@@ -143,7 +143,7 @@ impl Regions {
         inside.iter().map(|part| part.time_ns as f64).sum::<f64>() / parts.time_ns().max(1) as f64
     }
 
-    /// Returns first byte and end of a region.
+    /// Returns first byte and end (exclusive) of a region in its file; `None` if the file's parts are not known.
     #[must_use]
     pub fn range(&self, region: Region) -> Option<(u64, u64)> {
         let shift = *self.shifts.get(&region.file)?;

@@ -1,4 +1,4 @@
-//! Single stalled calls in counter records, which only have the duration of the longest call.
+//! Finds single stalled calls in counter records. Such a record has only the total time and the duration of the longest call.
 
 use crate::cube::reading::sums::Sums;
 use crate::model::Run;
@@ -6,20 +6,22 @@ use crate::shared::stats::median;
 use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 
-/// Most counter records with one call far longer than the rest, for these to be single stalls: with more, a unit is slow.
+/// Largest number of counter records with one call far longer than the rest, for these calls to be single stalls; if there are more, a
+/// rank, target or file is slow.
 const FEW_STALLS: usize = 3;
-/// Largest mean of the record's other calls, relative to the operation's usual mean: above, all calls are slow.
+/// Largest mean duration of a record's other calls, relative to the operation's usual mean. Above it, all calls of the record are slow, not
+/// one.
 const LIKE_ALL: f64 = 3.0;
 
-/// Single stalled calls of a run's counter records.
+/// Usual durations, with which single stalled calls are found in a run's counter records.
 pub struct Stalls {
-    /// By operation: median over records of the mean duration without the longest call, ns.
+    /// By operation: mean duration of a record's calls without the longest, ns; median over records.
     usual: BTreeMap<u16, f64>,
     few: bool,
 }
 
 impl Stalls {
-    /// Finds stalled calls of a run's counter records.
+    /// Prepares the search from all counter records of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let mut means: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
@@ -40,7 +42,7 @@ impl Stalls {
         out
     }
 
-    /// True if the longest call of a counter record stalled.
+    /// True if the longest call of a counter record (`sums`, of operation `op`) stalled.
     #[must_use]
     pub fn has(&self, op: u16, sums: &Sums) -> bool {
         let usual = self.usual.get(&op).copied().unwrap_or_default();
@@ -48,7 +50,7 @@ impl Stalls {
     }
 }
 
-/// Makes a cell of calls with counters only.
+/// Returns the sums of calls that are only in counters.
 #[must_use]
 pub fn counted_cell(of: &Counters) -> Sums {
     Sums::counted(of.segments, of.bytes, of.duration, of.max_duration)

@@ -1,17 +1,17 @@
-//! Files, or folders, of which a program uses one per step: each when no other is in use, and with about as many calls. They cannot be
-//! distinguished from the time of their step.
+//! Files (or folders) of which a program uses one in each step of the run: each while no other is in use, and all with about as many calls.
+//! A slow file among them cannot be distinguished from a slow time.
 
 use crate::shared::stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest items that are steps: of two, one may be an input and the other an output.
+/// Least number of items (files or folders) to be steps: of two, one may be an input and the other an output.
 const FEWEST: usize = 3;
-/// Largest number of calls on other items in an item's time windows, as a part of its own.
+/// Largest number of calls on other items in an item's time windows, as a part of the calls on the item.
 const BESIDE: f64 = 0.1;
-/// Largest ratio of an item's calls to the median, either way.
+/// Largest ratio, either way, of the number of calls on an item to the median item.
 const SIMILAR: f64 = 2.0;
 
-/// Returns the items that are steps. `calls`: time window, item, number of calls.
+/// Returns the items (files or folders) that are used one per step; empty if there are none. `calls`: time window, item, number of calls.
 pub fn steps<T: Ord + Copy>(calls: impl Iterator<Item = (u16, T, u64)>) -> BTreeSet<T> {
     let mut slots: BTreeMap<u16, BTreeMap<T, f64>> = BTreeMap::new();
     for (slot, what, calls) in calls {

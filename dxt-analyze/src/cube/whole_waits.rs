@@ -1,4 +1,4 @@
-//! Calls that wait for asynchronous operations.
+//! Calls that wait for asynchronous operations, such as MPI_Wait.
 
 use crate::cube::reading::cells::looked_at;
 use crate::model::{Process, Run, Stream, Within};
@@ -11,7 +11,8 @@ pub fn is_wait(run: &Run, stream: &Stream) -> bool {
     op.class == Some(OpClass::Wait) && op.name == "wait"
 }
 
-/// True if a library's waiting calls contain no recorded reads or writes: then the outermost call counts as the wait.
+/// True if the process makes no recorded reads or writes inside library calls: then a library call that waits for asynchronous operations
+/// counts as the wait, not the calls inside it.
 #[must_use]
 pub fn are_whole(run: &Run, process: &Process) -> bool {
     let inside = process.streams.iter().filter(|stream| stream.within() > Within::Nothing && looked_at(run, stream));

@@ -127,8 +127,9 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Returns the number of the stripe in which the access begins, and sets `osts` to the storage targets that the access touches. Only
-    /// successful reads and writes of the layer that reaches storage are located, so that no byte counts twice.
+    /// Returns the number of the stripe in which the access begins, and sets `osts` to the storage targets that the access touches. `None`
+    /// for other calls than successful reads and writes of the layer that reaches storage (so that no byte counts twice), or without a
+    /// layout.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
         let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;

@@ -172,7 +172,9 @@ fn check_names(place: &Path, files: &Files, force: bool) -> Result<()> {
     let exists = |path: &str| std::fs::symlink_metadata(place.join(path)).is_ok();
     let there = files.played().iter().find(|file| !force && exists(&file.path));
     match there {
-        Some(file) => bail!("{} exists, and a replay would change it; name an empty directory, or --force", file.path),
+        Some(file) => {
+            bail!("{} exists, and a replay would change it; name an empty directory, or give --force", file.path)
+        }
         None => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 #[serde(from = "String")]
 pub struct Evidence {
     words: String,
-    /// Machine-readable subject of the sentence.
+    /// Machine-readable subject of the sentence: rank, file, time, ...
     pub about: About,
     /// Files that the sentence counts but does not name, each with its cost in ns if known.
     others: Vec<(String, Option<u64>)>,
@@ -19,7 +19,7 @@ pub struct Evidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// MPI rank.
+    /// MPI rank that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
     /// MPI ranks, if the subject consists of several.
@@ -28,16 +28,16 @@ pub struct About {
     /// Number of processes that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Host name of the node.
+    /// Host name of the node that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Index of the storage target (OST).
+    /// OST index of the storage target that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
     /// Path of the file that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Offset in the file at which the affected bytes begin.
+    /// Offset in the file at which the bytes begin that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Start and end of the affected time span, ns since the job's start.
@@ -55,7 +55,7 @@ pub struct About {
     /// Kind of calls, as named by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Reason of the finding, for codes with several reasons.
+    /// Reason of the finding; `None` for codes with only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
@@ -77,7 +77,7 @@ impl About {
         names + size_of_val(self.ranks.as_slice())
     }
 
-    /// Returns the subject of the first sentence in `evidence` that has a subject.
+    /// Returns the machine-readable subject of the first sentence in `evidence` that has one.
     #[must_use]
     pub fn of_first(evidence: &[Evidence]) -> Self {
         let nothing = Self::default();

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
-    /// Run time saved, ns.
+    /// Run time that the job would save, ns.
     pub saves_ns: u64,
     /// Lower bound of the run time saved, ns, if it is known only as a range.
     #[serde(skip_serializing_if = "Option::is_none")]

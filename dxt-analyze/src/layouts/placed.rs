@@ -20,7 +20,7 @@ struct Plain<'l> {
     targets: &'l [u32],
 }
 
-/// Stripe that contains all bytes of a segment.
+/// Stripe that contains all bytes of one access, with its bounds in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stripe {
     /// File offset of the first byte of the stripe, clipped to the layout component.

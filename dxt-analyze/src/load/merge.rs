@@ -19,7 +19,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{BlockRef, Decoder, Region, RegionRef};
 
-/// Metadata of one process's region of a trace file, and the input that contains the region.
+/// Metadata of one region of a trace file (the part that one process wrote), and the input that contains the region.
 struct Read {
     input: usize,
     number: u32,

@@ -5,7 +5,7 @@ use crate::text::units as show;
 use serde::Serialize;
 use trace_format::op::OpClass;
 
-/// Class of I/O calls that are compared and summed together.
+/// Class of I/O calls: calls of one class are compared with each other and summed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -15,7 +15,7 @@ pub enum Class {
     Write,
     /// Open calls.
     Open,
-    /// Other metadata calls: close, stat, seek, ...
+    /// Metadata calls other than opens: close, stat, seek, ...
     Metadata,
     /// Sync and flush calls.
     Sync,
@@ -23,7 +23,7 @@ pub enum Class {
     Lock,
     /// Waits for the completion of asynchronous I/O.
     Wait,
-    /// Submissions of asynchronous I/O.
+    /// Calls that submit asynchronous I/O, such as io_submit.
     HandOver,
 }
 

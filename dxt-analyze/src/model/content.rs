@@ -55,9 +55,9 @@ pub enum Content {
         path: PathBuf,
         /// Size in bytes when first opened.
         size: u64,
-        /// Number of the file in the pool.
+        /// Number that identifies the file in the pool.
         number: usize,
-        /// Pool of open files.
+        /// Pool of open files that the file is taken from.
         pool: Arc<Pool>,
     },
     /// Unnamed temporary file that holds a trace converted from another tool's log.

@@ -13,7 +13,7 @@ pub struct Selected {
     pub elements: u64,
 }
 
-/// HDF5 data set.
+/// HDF5 data set, with the selections and elements that the job accessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
     /// Index into [`crate::model::Run::files`].

@@ -50,7 +50,7 @@ id! {
 impl StreamIx {
     /// Stream index of segments outside the user's selection, see [`crate::model::select`].
     pub const LEFT_OUT: Self = Self(u32::MAX - 1);
-    /// Bit that is set in the stream index of synchronization calls (MPI calls that are no I/O).
+    /// Bit that is set in the stream index of MPI synchronization calls, which are no I/O.
     const MEETS: u32 = 1 << 31;
 
     /// Returns the index with the bit for synchronization calls set. It exceeds any table, so only code that calls [`Self::any`] finds the stream.
@@ -101,7 +101,7 @@ impl Run {
         self.file(id).map_or("", |file| file.name.as_str())
     }
 
-    /// Returns the id of the file called `name`.
+    /// Returns the id of the file called `name`; `None` if there is none.
     #[must_use]
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         let at = self.files.partition_point(|file| file.name.as_str() < name);
@@ -122,7 +122,7 @@ impl Process {
         self.streams.get(index.index())
     }
 
-    /// Returns the index of the stream whose segments carry `id`.
+    /// Returns the index of the process's stream whose segments carry `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn stream_index(&self, id: u32) -> Option<StreamIx> {
@@ -133,7 +133,7 @@ impl Process {
         }
     }
 
-    /// Returns the stream whose segments carry `id`.
+    /// Returns the process's stream whose segments carry `id`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn stream_with_id(&self, id: u32) -> Option<&Stream> {

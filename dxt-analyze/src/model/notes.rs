@@ -1,6 +1,6 @@
 //! Notes in a trace on events that were not recorded. Only this module interprets the texts of notes that later analyses depend on.
 
-/// Event that the recorder noticed but did not record.
+/// Event that the tracer (or Darshan) noticed but did not record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Segments of some processes of a Darshan log end before the processes' reads and writes do.

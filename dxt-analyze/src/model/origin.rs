@@ -89,8 +89,8 @@ impl Origin {
     }
 }
 
-/// Rule that says which operations of a trace have segments by design. All other operations have only counters, and nothing is missing. The
-/// command `check` and every report apply this rule.
+/// Rule that says which operations of a trace are recorded as single calls (segments) by design. All others have only counters, without
+/// anything missing. The command `check` and every report apply this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// True if no operation has segments (counters only).

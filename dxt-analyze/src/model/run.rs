@@ -86,11 +86,11 @@ pub struct Process {
     pub end_ns: u64,
     /// Reason why recording ended, such as `MPI_Finalize`.
     pub ended_by: String,
-    /// Threads with recorded calls.
+    /// Threads of the process that made recorded calls.
     pub threads: Vec<ThreadDef>,
     /// Streams (calls with the same operation, file and caller), sorted by stream id.
     pub streams: Vec<Stream>,
-    /// Exact counters of I/O calls that have no segments of their own.
+    /// Exact counters of those I/O calls that are not recorded as single calls (segments).
     pub missing: Vec<Missing>,
     /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
     pub met: Vec<Missing>,
@@ -107,7 +107,7 @@ pub struct Process {
     pub file_ranks: FileRanks,
     /// MPI-IO file views, per file in the order in which they were set. `file` is an index into [`Run::files`].
     pub views: Vec<ViewDef>,
-    /// Heat map: bytes moved over time by calls without segments.
+    /// Heat map: bytes moved over time by calls that are not recorded singly.
     pub heat: Vec<HeatDef>,
     /// Memory alignment of the reads and writes that no access profile in `profiles` covers.
     pub memory: MemoryDef,
@@ -177,7 +177,7 @@ pub struct File {
     pub block_size: u32,
     /// Stripe layout; `None` if unknown.
     pub layout: Option<FileLayout>,
-    /// Reason why the stripe layout stored in the trace could not be used.
+    /// Reason why the stripe layout stored in the trace could not be used; `None` if it could, or if there is none.
     pub layout_problem: Option<String>,
 }
 
@@ -221,7 +221,7 @@ pub struct Health {
 /// Counts and times over all processes of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverProcesses {
-    /// Number of distinct ranks that have a record.
+    /// Number of different ranks that the run's processes have, without those that only reduced records stand for.
     ranks: u64,
     /// Number of ranks that the largest reduced record stands for; 0 without reduced records.
     reduced_ranks: u64,

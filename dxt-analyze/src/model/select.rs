@@ -17,7 +17,8 @@ pub struct Selection {
     pub files: Vec<Pattern>,
     /// Selected I/O layers.
     pub layers: Vec<Layer>,
-    /// Start and end of the time window, ns since the job's start; calls that overlap with it are selected.
+    /// Start and end of the selected time window, ns since the job's start; calls that overlap with it are selected. `None` selects all
+    /// times.
     pub window: Option<(u64, u64)>,
     /// Selection options as the user wrote them: (option, value).
     pub words: Vec<(&'static str, String)>,

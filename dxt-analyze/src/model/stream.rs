@@ -7,9 +7,9 @@ use super::{FileId, Manner};
 pub struct Stream {
     /// Stream id, which each segment of the stream carries.
     pub id: u32,
-    /// Index into [`crate::model::Run::files`].
+    /// File of the calls, as an index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Index into [`crate::model::Run::ops`].
+    /// Operation of the calls, as an index into [`crate::model::Run::ops`].
     pub op: u16,
     /// True for calls made inside an MPI-IO call.
     pub nested: bool,
@@ -18,11 +18,11 @@ pub struct Stream {
     /// True for calls of a library (HDF5, PnetCDF) from a Darshan log. Logs do not record nesting, so the library's inner POSIX and MPI-IO
     /// calls count as calls of the program; sums therefore exclude the library calls.
     pub overview: bool,
-    /// Index into [`crate::model::Run::data_sets`], for calls on a data set.
+    /// HDF5 data set of the calls, as an index into [`crate::model::Run::data_sets`]; `None` for other calls.
     pub data_set: Option<u32>,
     /// Flags with which the file was opened, such as O_DIRECT.
     pub manner: Manner,
-    /// True if the calls failed.
+    /// True if all calls of the stream failed (successful ones have a stream of their own).
     pub failed: bool,
     /// errno of the failed calls.
     pub errno: u16,
@@ -30,7 +30,7 @@ pub struct Stream {
     pub storage: bool,
     /// True for MPI synchronization calls, which are no I/O; analyses skip these calls unless they ask for them.
     pub meets: bool,
-    /// True if the stream is part of the user's selection, see [`super::select`].
+    /// True if the user selected the stream, see [`super::select`].
     pub chosen: bool,
 }
 

@@ -182,7 +182,8 @@ fn process(row: &ProcessRow, run_ns: u64) -> Markup {
     }
 }
 
-/// Returns a bar divided by the time spent in each activity; `length` is the bar's length in percent of the available width.
+/// Returns a bar divided by activity (reads, writes, ...) in proportion to the time; `length` is the bar's length in percent of the
+/// available width.
 fn bar(parts: &Parts, length: f64) -> Markup {
     let total = parts.total_ns();
     let shares = parts.named().map(|(name, ns)| (name, crate::shared::ratio::share(ns, total) * 100.0));

@@ -11,9 +11,9 @@ pub enum Cell {
     Layer(String),
     /// Sentences, in separate forms for people and for CSV; a table may wrap the lines.
     Prose {
-        /// Text for people.
+        /// Text that tables show to people.
         shown: String,
-        /// Text in CSV.
+        /// Text that CSV contains.
         plain: String,
     },
     /// Path of a file; a table may shorten its beginning.

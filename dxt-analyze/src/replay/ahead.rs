@@ -1,25 +1,26 @@
-//! Ranks that reach a synchronization point a whole round ahead of the last one: a rank that waits for others' messages in each round, as at
-//! halos, cannot. A delay of a rank ahead costs the run only what exceeds its wait there.
+//! Finds ranks that reach a synchronization point a whole round of I/O before the last rank does. A rank that waits for messages of others
+//! in each round, as in a halo exchange, cannot be so far ahead. If such a rank is delayed, the run is delayed only by what exceeds the
+//! rank's wait at the synchronization point.
 
 use crate::cube::Cube;
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest rounds of calls that show the length of a round.
+/// Least number of rounds (calls, then a pause) that show the length of a round.
 const FEWEST: usize = 3;
-/// Part of the longest pause between two calls from which a pause separates rounds.
+/// A pause between two calls separates rounds if it is at least this part of the longest pause.
 const PAUSE: f64 = 0.5;
-/// Largest difference of two ranks' numbers of rounds (or of calls, with uneven pauses), as a part: a rank with more has work of its own at the
-/// end, for which others may wait.
+/// Largest relative difference of two ranks' numbers of rounds (or of calls, if pauses are uneven). A rank with more rounds has work of its
+/// own at the end, for which others may wait.
 const AS_MANY: f64 = 0.2;
 
-/// Ranks a round ahead, by the phase that the synchronization point ends.
+/// Ranks that are a round ahead: phase that the synchronization point ends, and rank.
 #[derive(Clone, Debug, Default)]
 pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 
 impl Ahead {
-    /// Examines synchronization points long after the previous one: the others are at most a round away.
+    /// Examines the synchronization points that are long after the previous one; at others, ranks are less than a round apart.
     #[must_use]
     pub fn of(cube: &Cube<'_>) -> Self {
         // By time window: latest end of the longest calls that begin there, ns, and number of calls.
@@ -54,24 +55,24 @@ impl Ahead {
         Self(out)
     }
 
-    /// True if a rank is a round ahead at the synchronization point that ends a phase.
+    /// True if a rank is a round ahead of the last rank at the synchronization point that ends phase `end`.
     #[must_use]
     pub fn is(&self, process: ProcessId, end: usize) -> bool {
         self.0.contains(&(end, process))
     }
 }
 
-/// Rounds of a process: calls, then a pause.
+/// Rounds of a process: each consists of calls, then a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rounds {
     count: usize,
     calls: u64,
-    /// Longest time from the begin of a round to the next, or to the last call, ns.
+    /// Longest time from the begin of a round to the begin of the next one (of the last round: to the last call), ns.
     longest_ns: u64,
 }
 
 impl Rounds {
-    /// Finds rounds in calls (begin, end, ns, ascending); `None` if there are too few.
+    /// Divides calls (begin and end in ns, ascending) into rounds; `None` if there are too few rounds.
     fn of(calls: &[(u64, u64)]) -> Option<Self> {
         let apart = |two: &[(u64, u64)]| two[1].0.saturating_sub(two[0].1.max(two[0].0));
         let pause = (calls.windows(2).map(apart).max()? as f64 * PAUSE) as u64;
@@ -83,7 +84,8 @@ impl Rounds {
         (count >= FEWEST).then_some(Self { count, calls: calls.len() as u64, longest_ns })
     }
 
-    /// True if a rank that waits for `ns` is at least a round, the last rank's longest, ahead of that rank.
+    /// True if this rank, which waits for `ns` at a synchronization point, is at least one round ahead of the rank that arrives last
+    /// (`last`).
     fn is_ahead(&self, last: &Self, ns: f64) -> bool {
         let as_many = |mine: u64, theirs: u64| mine.abs_diff(theirs) as f64 <= mine.max(theirs) as f64 * AS_MANY;
         let similar = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);

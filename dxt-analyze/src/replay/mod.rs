@@ -1,4 +1,5 @@
-//! Run time with savings applied: within a phase the slowest rank decides, since all wait for it at the end.
+//! Computes how much shorter the run is if some calls are shorter. Within a phase, the slowest rank decides, since all ranks wait for it at
+//! the phase's end.
 //!
 //! * [`crate::cube::waits`]: who waits for whom.
 //! * [`pace`]: progress of others during calls; [`ahead`]: ranks a round ahead; [`turns`]: waits of serialized ranks.
@@ -13,35 +14,35 @@ use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Time of each process in calls by phase, ns.
+/// Time that each process spends in calls in each phase (or time window) of the run.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// By phase: time by process, ns.
+    /// For each phase: time of each process in calls, ns.
     phases: Vec<FxHashMap<ProcessId, f64>>,
-    /// Phase of each time window.
+    /// For each time window: number of its phase.
     of_slot: Vec<u32>,
-    /// True if phases are those of the cube.
+    /// True if these phases are those of the cube, whose ends are known; false if each time window counts as a phase.
     by_phase: bool,
-    /// Ranks a round ahead at synchronization points.
+    /// Ranks that are a round of I/O ahead of the last rank at synchronization points; computed when needed.
     ahead: OnceLock<ahead::Ahead>,
 }
 
-/// Part of a phase's work on one process, from which it works alone.
+/// A process works alone in a phase if it has at least this part of the time in calls.
 const ALONE: f64 = 0.95;
-/// Largest share of one of several alternating processes, relative to an even share.
+/// Processes alternate between phases if none has more than this many times its even share of the time in calls.
 const EVEN: f64 = 1.5;
 
-/// Least part of the savings on ranks a round ahead, for the savings to count only at the next synchronization point.
+/// If ranks that are a round ahead have at least this part of the savings, these count only at the next synchronization point.
 const AHEAD: f64 = 0.8;
 
-/// End of the run, in place of the phase that a synchronization point ends.
+/// Stands for the end of the run, where the number of a phase is expected.
 const END: usize = usize::MAX;
 
-/// Savings: index of the cell in the cube, and time saved, ns.
+/// Savings: index of a cell in the cube, and the time by which its calls get shorter, ns.
 pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
-    /// Sums time by phase, or as if ranks synchronized at the end of each time window.
+    /// Sums the time in calls by phase or, with `by_slot`, by time window, as if ranks synchronized at the end of each window.
     #[must_use]
     pub fn of(cube: &Cube<'_>, by_slot: bool) -> Self {
         let slots = 0..cube.slots.len();
@@ -50,7 +51,7 @@ impl Work {
         Self { by_phase: !by_slot, ..work }
     }
 
-    /// Sums time by phase, of the cells for which `counts` is true.
+    /// Sums the time in calls of those cells for which `counts` is true, by phase.
     #[must_use]
     pub fn of_those(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
         let phases = (0..cube.slots.len()).map(|slot| u32::try_from(cube.slots.phase(slot)).unwrap_or(0));
@@ -76,14 +77,15 @@ impl Work {
         self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the sum over phases of the slowest process's time, ns.
+    /// Returns the time in calls that the run would take if all ranks waited at the end of each phase: sum over phases of the slowest
+    /// process's time, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {
         self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
     }
 
-    /// Returns the time that would be saved if processes that work one after another worked at once, ns: per phase, wall time with any process at
-    /// work (`busy`), at most the sum over processes, less the slowest one's time.
+    /// Returns the time that would be saved if processes that work one after another worked at once, ns. Per phase: wall time with any
+    /// process at work (`busy`), at most the sum over processes, less the time of the slowest process.
     #[must_use]
     pub fn one_after_another(&self, busy: &[u64]) -> f64 {
         let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
@@ -93,8 +95,8 @@ impl Work {
         self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
     }
 
-    /// Returns the time saved likewise for processes that alternate between phases, ns: one works in each phase, and each has about its share
-    /// over all phases.
+    /// Returns the time that would be saved if processes that alternate from phase to phase worked at once, ns: in each phase one process
+    /// works, and each has about its share over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
@@ -116,7 +118,7 @@ impl Work {
         self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
     }
 
-    /// Returns the saving of the job, ns.
+    /// Returns by how much the run gets shorter if calls get shorter by `savings`, ns.
     #[must_use]
     pub fn saved(&self, cube: &Cube<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
@@ -166,7 +168,8 @@ impl Work {
     }
 }
 
-/// Returns the saving if a process is left alone from `since` on, ns ([`crate::cube::waits::alone`]).
+/// Returns by how much the run gets shorter, ns, if a process runs alone from `since` to the end ([`crate::cube::waits::alone`]) and its
+/// calls get shorter by `savings`.
 #[must_use]
 pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
     let cell = |index: u32| cube.cells.get(index as usize).filter(|cell| cell.leaf && cell.process == process);
@@ -180,7 +183,8 @@ pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings:
     if later > then && pace::others_go_on(cube, savings) { later } else { then }
 }
 
-/// Returns the part of `ns` of a cell at `since` or later: all if the cell begins then, else the rest of its longest call.
+/// Returns how much of a cell's saving `ns` lies at `since` or later: all if the cell's time window begins then, else at most the rest of
+/// its longest call.
 fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
     if cube.slots.begin(usize::from(cell.slot)).is_some_and(|begin| begin >= since) {
         return ns;

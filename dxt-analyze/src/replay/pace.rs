@@ -1,5 +1,5 @@
-//! Progress of other processes while a call stalls: a process that makes calls at its usual pace, several times with pauses between, waits for
-//! nothing; nor does one whose pauses are always equally long.
+//! Decides if other processes continue while a call stalls. A process that keeps making calls at its usual pace, in several rounds with
+//! pauses between them, waits for nothing; nor does one whose pauses are always equally long.
 
 use crate::cube::Cube;
 use crate::cube::waits::known::Calls;
@@ -8,16 +8,16 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Most calls that are examined: more are no single stalls.
+/// Largest number of calls that are examined: more are no single stalls.
 const CALLS: usize = 64;
-/// Least part of the savings in calls during which others continue.
+/// Others continue if this part of the savings is in calls during which they do.
 const MOST: f64 = 0.8;
-/// Least number of rounds of calls of another process during a stall: one might have been under way.
+/// Least number of rounds of calls that another process makes during a stall: a single round might have begun before.
 const ROUNDS: f64 = 1.5;
-/// Least part of its usual pace for a process not to wait.
+/// A process does not wait if it makes calls at least at this part of its usual pace.
 const PACE: f64 = 0.6;
 
-/// True if most other processes continue during the calls that `savings` shorten.
+/// True if most other processes continue during the calls that get shorter by `savings`.
 #[must_use]
 pub fn others_go_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     if savings.is_empty() || savings.len() > CALLS || cube.slots_of_cell > 1 {
@@ -33,7 +33,7 @@ pub fn others_go_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     beside >= all * MOST
 }
 
-/// Returns the calls by process and time window.
+/// Returns, for each process, its time windows with calls and their number of calls.
 fn calls(cube: &Cube<'_>) -> Calls {
     let mut calls = Calls::default();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -42,7 +42,7 @@ fn calls(cube: &Cube<'_>) -> Calls {
     calls
 }
 
-/// Returns for each cell whether most other processes continue during its longest call.
+/// Returns, for each cell, true if most other processes continue during the cell's longest call.
 fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     let span = |index: &u32| {
         let cell = cube.cells.get(*index as usize)?;
@@ -68,17 +68,17 @@ fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     cells.iter().map(during).collect()
 }
 
-/// Fewest pauses that show a usual pause, and fewest time windows of a stall that would prolong one.
+/// Least number of pauses that show a usual pause; next: least number of time windows that a stall covers to prolong a pause.
 const PAUSES: usize = 4;
 const LONG: usize = 3;
-/// Least part of the pauses near their median, and largest difference as a part of it.
+/// Pauses are always equally long if at least this part of them is near their median; next: largest relative difference to count as near.
 const ALWAYS: f64 = 0.8;
 const AS_LONG: f64 = 0.35;
-/// Least part of a stall by which a waiting process's pause is prolonged.
+/// A process waits for a stalled call if its pause is longer than usual by at least this part of the stall.
 const HELD_UP: f64 = 0.5;
 
-/// True if a process's pauses are always about equally long, and no longer beside a stall, from time window `first` up to `end`, or in the round
-/// after it. `calls`: time window, number of calls.
+/// True if a process's pauses are always about equally long, and also not longer during a stall (time windows `first` to `end`, exclusive)
+/// or in the round after it. `calls`: time windows, each with the number of calls.
 fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     let long = end.saturating_sub(first);
     let mut slots: Vec<usize> = calls.iter().map(|(slot, _)| usize::from(*slot)).collect();
@@ -96,7 +96,8 @@ fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     long >= LONG && always && goes_on_behind && beside.iter().all(|pause| length(pause) < usual + long as f64 * HELD_UP)
 }
 
-/// True if a process continues from time window `first` up to `end`. `calls`: time window, number; `phase`: between phases, no process makes calls.
+/// True if a process continues during a stall (time windows `first` to `end`, exclusive). `calls`: time windows, each with the number of
+/// calls; `phase`: phase of a time window, which shows the rounds of calls.
 fn goes_on(calls: &[(u16, u64)], (first, end): (usize, usize), phase: impl Fn(u16) -> usize) -> bool {
     let within = |slot: u16| (first..end).contains(&usize::from(slot));
     let slots = || calls.iter().map(|(slot, _)| *slot);

@@ -1,21 +1,21 @@
-//! Waits of serialized ranks: the pauses of each before its calls, beyond its own computation. A rank that computes while others do I/O loses
-//! nothing.
+//! Waits of serialized ranks, which do I/O one after another: pauses of a rank before its calls, less the time that the rank itself
+//! computes. A rank that computes while others do I/O loses nothing.
 
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
 use std::collections::BTreeMap;
 
-/// Part of the time from the first to the last call with any process in a call, from which some process always works.
+/// Some process is always at work if processes are in calls for at least this part of the time from the first to the last call.
 const ALWAYS: f64 = 0.95;
-/// Fewest locks per read or write of a rank, for locks to serialize its calls.
+/// Locks serialize a rank's calls if it takes at least this many locks per read or write.
 pub const LOCKS_FOR_EACH: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Begin and end of calls, ns since the job's start, ascending.
+    /// Begin and end of the rank's calls, ns since the job's start, ascending.
     calls: Vec<(u64, u64)>,
-    /// Time in calls that wait for file locks, ns, and their number.
+    /// Time in calls that wait for file locks, ns; next fields: number of these calls, and of reads and writes.
     in_locks: f64,
     locks: u64,
     moves: u64,
@@ -28,14 +28,14 @@ impl Rank {
     }
 }
 
-/// True if locks serialize the ranks: their waits are then in lock calls.
+/// True if locks serialize all ranks: their waits are then inside lock calls.
 #[must_use]
 pub fn are_of_locks(cube: &Cube<'_>) -> bool {
     let ranks = ranks(cube);
     !ranks.is_empty() && ranks.values().all(Rank::is_locked)
 }
 
-/// Returns the largest saving if no rank waited for its turn, ns; `None` if the ranks' own computation is unknown.
+/// Returns how much earlier the last rank would end if no rank waited for its turn, ns; `None` if it is unknown how long ranks compute.
 #[must_use]
 pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     let ranks = ranks(cube);
@@ -64,13 +64,14 @@ pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     Some((last - without).max(met))
 }
 
-/// Returns the part of calls, by time, after another rank's call that begin within their own duration after its end, as those of serialized ranks do.
+/// Returns the share (0 to 1) of calls, by time, that begin soon after another rank's call has ended: within their own duration, as calls
+/// of serialized ranks do. Only calls that follow another rank's call count.
 #[must_use]
 pub fn handed_on(cube: &Cube<'_>) -> f64 {
     handed_on_by(cube.cells.iter().filter(|cell| cell.leaf))
 }
 
-/// Like `handed_on`, for some of the calls.
+/// Computes the result of [`handed_on`] for some of the cells.
 #[must_use]
 pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
@@ -98,7 +99,7 @@ pub fn span(cell: &Cell) -> Option<(u64, u64)> {
     Some((cell.sums.first_at, end.max(cell.sums.first_at.saturating_add(cell.sums.time_ns))))
 }
 
-/// Returns the ranks with their calls, ascending.
+/// Returns the calls of each rank, ascending.
 fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -117,7 +118,7 @@ fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     out
 }
 
-/// Returns a rank's pauses during which others make calls, and the time before its first call, ns.
+/// Returns the time before a rank's first call, and those of its pauses in which other ranks begin calls, ns.
 fn pauses(rank: &Rank, process: ProcessId, begins: &[(u64, ProcessId)]) -> Vec<u64> {
     let mut out: Vec<u64> = rank.calls.first().map(|call| call.0).into_iter().collect();
     let mut until = 0_u64;

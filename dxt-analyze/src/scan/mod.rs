@@ -24,7 +24,7 @@ const SHORT: usize = 8;
 /// Decoded segment block, and the tables that its indices refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Run that contains the block.
+    /// Run that the block belongs to.
     pub run: &'a Run,
     /// Process that recorded the block: index into [`Run::processes`].
     pub number: ProcessId,
@@ -38,7 +38,7 @@ pub struct Block<'a> {
     pub streams: &'a [StreamIx],
     /// End (exclusive) of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
-    /// Cache for the counters that [`Block::alone`] returns.
+    /// Cache of the counters that [`Block::alone`] computes for all analyses.
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
@@ -49,7 +49,7 @@ pub struct Stretch<'a> {
     pub stream: StreamIx,
     /// File offset of each segment, bytes; -1 for calls without an offset.
     pub offset: &'a [i64],
-    /// Size of each segment, bytes.
+    /// Number of bytes that each call moved.
     pub length: &'a [u64],
     /// Start of each segment, ns since the process's epoch.
     pub start: &'a [u64],
@@ -87,14 +87,14 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// One segment of a block.
+/// One recorded call (segment) of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Stream of the segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
     /// File offset, bytes; -1 for calls without an offset.
     pub offset: i64,
-    /// Size of the segment, bytes.
+    /// Number of bytes that the call moved.
     pub length: u64,
     /// Start of the segment, ns since the process's epoch.
     pub start: u64,
@@ -187,7 +187,7 @@ pub fn fold_alone(counters: &mut Counters, stretch: Stretch<'_>) {
 pub trait Analysis: Sync {
     /// Partial result of the analysis on one thread.
     type Partial: Send;
-    /// Returns an empty partial result of the analysis.
+    /// Returns an empty partial result, to which one thread adds blocks.
     fn start(&self) -> Self::Partial;
     /// Returns true if the analysis needs the block with this head. A block that any analysis needs is decoded and given to all analyses.
     fn wants(&self, _run: &Run, _process: ProcessId, _head: &BlockHead) -> bool {

@@ -13,7 +13,7 @@ struct Waiting {
     all: Vec<oneshot::Sender<Turn>>,
 }
 
-/// Permission of one request to scan the traces. Dropping it anywhere passes the permission to the next request.
+/// Permission for one request to scan the traces. When it is dropped, the next request gets the permission.
 #[derive(Debug)]
 pub(crate) struct Turn(Option<Arc<Line>>);
 

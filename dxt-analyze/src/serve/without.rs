@@ -14,7 +14,8 @@ use anyhow::Result;
 /// Always fails.
 pub fn serve(_args: &Args) -> Result<Exit> {
     Err(UsageError(
-        "this dxt-analyze was built without `serve`: use `report`, or build it with --features serve".into(),
+        "this dxt-analyze was built without `serve`: use `dxt-analyze report`, or build it with --features serve"
+            .into(),
     )
     .into())
 }

@@ -21,7 +21,7 @@ pub struct FollowedInOrder<K, V> {
     /// Scratch buffers of [`Self::settle`]: keys with their position among the recent entries, and the recent entries sorted by key.
     order: Vec<(K, u32)>,
     new: Vec<(K, V)>,
-    /// Position of the last hit in the sorted list, and number of misses since.
+    /// Position of the last hit in the sorted list; next field: number of misses since then.
     near: usize,
     in_vain: u32,
     bits: u32,

@@ -5,12 +5,12 @@ use crate::model::{Op, Run, Stream};
 use crate::text::layers::layer;
 use serde::Serialize;
 
-/// Group of comparable operations (peers).
+/// Group of operations that are compared with each other (peers): same layer, name and call variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Group {
     /// Name of the I/O layer.
     pub layer: String,
-    /// Name of the operation.
+    /// Name of the operation, such as `read`.
     pub op: String,
     /// Call variant (collective, nonblocking, ...); empty for the ordinary variant.
     pub mode: String,

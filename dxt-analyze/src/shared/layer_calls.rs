@@ -199,7 +199,7 @@ pub enum Part {
     },
     /// System call, which may be inside an MPI-IO or HDF5 call.
     Inner(Kind),
-    /// Call that takes no part in the nesting.
+    /// Call without a place in the nesting: a system call outside of MPI-IO and HDF5 calls, a failed one, or a wait for asynchronous I/O.
     Apart,
 }
 

@@ -22,10 +22,10 @@ pub(crate) fn of_run(run: &Run) -> [u64; 2] {
     all.fold([0; 2], |sum, (_, more)| [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])])
 }
 
-/// Calls and time in these calls in ns, for aligned and for unaligned memory addresses.
+/// Number of calls and their time in ns, for aligned memory addresses and for unaligned ones.
 pub(crate) type Cost = [(u64, u64); 2];
 
-/// Returns calls and times for aligned and unaligned memory, by layer, direction (true for writes) and size bin.
+/// Returns number and time of calls with aligned and with unaligned memory addresses, by layer, direction (true for writes) and size bin.
 pub(crate) fn costs(run: &Run) -> BTreeMap<(Layer, bool, u8), Cost> {
     let mut all: BTreeMap<(Layer, bool, u8), Cost> = BTreeMap::new();
     for cost in run.processes.iter().flat_map(|process| &process.memory.costs) {

@@ -4,29 +4,31 @@ use crate::shared::stats::{QUARTILE, upper_tail_t};
 use crate::thresholds::effects::LEAST_GAP;
 use std::ops::Range;
 
-/// Largest group whose members are each compared with the mean of the others; in larger ones, with the median and the spread of the fast half.
+/// Largest size of a small group, in which each member is compared with the mean of the others. In larger groups, it is compared with the
+/// median and the spread of the faster half.
 pub const FEW: usize = 7;
-/// Fewest members that are compared.
+/// Least number of members (ranks, nodes, files, ...) of a group in which outliers are looked for.
 pub const FEWEST: usize = 3;
-/// Least spread between members' logarithms: differences below 3 % are never outliers.
+/// Least spread assumed between the members' log durations: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
-/// Degrees of freedom that the spread of the calls themselves adds.
+/// Degrees of freedom that the spread between single calls adds to those of the few members of a small group.
 const FROM_CALLS: f64 = 4.0;
-/// Degrees of freedom of a large group.
+/// Degrees of freedom that are assumed for a large group.
 const MANY: f64 = 1e3;
 
-/// Distance of a member from the others.
+/// Distance of a member (rank, node, file, ...) of a group from the other members.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Odd {
-    /// Log slowdown.
+    /// Difference of log durations: logarithm of the slowdown against the others.
     pub above: f64,
-    /// `above` as multiples of the spread.
+    /// `above` in units of the members' spread.
     pub score: f64,
     /// Probability of at least this score by chance, for one member.
     pub p: f64,
 }
 
-/// Tests each of `values`, which have standard `errors`; returns nothing for fewer than `FEWEST`.
+/// Tests each member of a group against the others. `values`: log durations of the members; `errors`: their standard errors. Empty for
+/// fewer than [`FEWEST`] members.
 #[must_use]
 pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
     if values.len() < FEWEST {
@@ -63,14 +65,14 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
         .collect()
 }
 
-/// Slow members of a group: their indices, slowest last, and their distance from the others.
+/// Slow members of a group (slowest last), and their distance from the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlowSet {
-    /// Indices of the slow members.
+    /// Indices of the slow members, slowest last.
     pub slow: Vec<usize>,
     /// Distance of the slow members' mean from the others' mean; `p` is that of the least slow member.
     pub odd: Odd,
-    /// Mean of the other members.
+    /// Mean log duration of the other members.
     pub others: f64,
 }
 
@@ -111,14 +113,15 @@ pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
     all.into_iter().map(set).collect()
 }
 
-/// Distance of `slow` values from `fast` ones: Welch's t.
+/// Returns the distance of the mean of `slow` from that of `fast` values, with its probability by chance (Welch's t-test).
 #[must_use]
 pub fn against(fast: &[f64], slow: &[f64]) -> Odd {
     let (fast, slow) = (PrefixSums::of(fast).range(0..fast.len()), PrefixSums::of(slow).range(0..slow.len()));
     fast.against(&slow)
 }
 
-/// Returns the distance of `slow` from `fast` values, if each slow one is above each fast one and both are at least [`FEWEST`].
+/// Returns the distance of `slow` from `fast` values, if each slow value is above each fast one, and there are at least [`FEWEST`] of each;
+/// else `None`.
 #[must_use]
 pub fn clearly_slower(fast: &[f64], slow: &[f64]) -> Option<Odd> {
     let least = slow.iter().copied().fold(f64::INFINITY, f64::min);
@@ -126,7 +129,7 @@ pub fn clearly_slower(fast: &[f64], slow: &[f64]) -> Option<Odd> {
     (fast.len() >= FEWEST && slow.len() >= FEWEST && least > most).then(|| against(fast, slow))
 }
 
-/// Returns the distance of pairs' `differences` from 0, if all are above it and at least [`FEWEST`].
+/// Returns the distance of the mean of `differences` (of pairs) from 0, if there are at least [`FEWEST`] and all are positive; else `None`.
 #[must_use]
 pub fn all_above(differences: &[f64]) -> Option<Odd> {
     if differences.len() < FEWEST || differences.iter().any(|difference| *difference <= 0.0) {
@@ -137,7 +140,7 @@ pub fn all_above(differences: &[f64]) -> Option<Odd> {
     Some(Odd { above: of.mean, score, p: upper_tail_t(score, of.count - 1.0) })
 }
 
-/// Sums of the first values and of their squares, to compare ranges of values.
+/// Sums of the first n values and of their squares, for each n, from which mean and deviation of any range follow at once.
 #[derive(Clone, Debug)]
 pub struct PrefixSums(Vec<(f64, f64)>);
 
@@ -146,14 +149,14 @@ pub struct PrefixSums(Vec<(f64, f64)>);
 pub struct OfRange {
     /// Number of values.
     pub count: f64,
-    /// Mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Standard deviation.
+    /// Standard deviation of the values.
     pub deviation: f64,
 }
 
 impl PrefixSums {
-    /// Sums `values`.
+    /// Computes the sums of `values`.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sum = (0.0, 0.0);
@@ -189,7 +192,7 @@ impl OfRange {
         Self { count, mean, deviation }
     }
 
-    /// Distance of `slow` values from these: Welch's t.
+    /// Returns the distance of the mean of `slow` from this mean, with its probability by chance (Welch's t-test).
     #[must_use]
     pub fn against(&self, slow: &Self) -> Odd {
         let error = |of: &Self| of.deviation.max(LEAST_SPREAD).powi(2) / of.count.max(1.0);

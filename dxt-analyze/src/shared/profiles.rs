@@ -34,9 +34,9 @@ pub struct FileProfile {
     pub sizes: Vec<CommonValue>,
     /// Most common strides, in bytes: offset of an access minus the end of the previous access in the same direction (read or write).
     pub strides: Vec<CommonValue>,
-    /// Read with the longest duration; times in ns.
+    /// Read with the longest duration, if known; times in ns.
     pub slowest_read: Option<Slowest>,
-    /// Write with the longest duration; times in ns.
+    /// Write with the longest duration, if known; times in ns.
     pub slowest_write: Option<Slowest>,
     /// Statistics over ranks, if the profile comes from a reduced record (one record for several ranks).
     pub ranks: Option<RankSpread>,

@@ -266,7 +266,7 @@ impl Robust {
         of(MEAN_AD_TO_SIGMA * work.iter().map(|value| value / count).sum::<f64>(), Scale::MeanDeviation)
     }
 
-    /// Returns the modified z-score of `value`: number of robust standard deviations above the median; 0 for NaN.
+    /// Returns the modified z-score of `value`: its distance above the median in robust standard deviations (`sigma`); 0 for NaN.
     #[must_use]
     pub fn z(&self, value: f64) -> f64 {
         self.z_with(value, 0.0)

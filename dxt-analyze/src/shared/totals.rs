@@ -5,8 +5,8 @@ use crate::scan::{Analysis, Block, fold_alone};
 use rustc_hash::FxHashMap;
 use trace_format::counters::Counters;
 
-/// Analysis that adds up segments per process and stream. Times are ns since the process's epoch. Consecutive and sequential accesses are
-/// not counted, because blocks arrive in any order.
+/// Analysis that adds up the recorded calls of each stream (one operation of a process on one file). Times are ns since the process's
+/// epoch. Consecutive and sequential accesses are not counted, because blocks arrive in any order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals;
 
@@ -16,7 +16,7 @@ pub fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-/// Counters of each stream, by process and stream index.
+/// Counters of each stream, in the order of the process's streams, by process.
 pub type Partial = FxHashMap<ProcessId, Vec<Counters>>;
 
 impl Analysis for Totals {
@@ -55,9 +55,9 @@ impl Analysis for Totals {
 /// Totals over the calls of one stream of one process.
 #[derive(Clone, Debug)]
 pub struct StreamTotal {
-    /// Index into [`Run::processes`].
+    /// Process of the calls, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Index into [`crate::model::Process::streams`].
+    /// Stream of the calls (one operation on one file), as an index into [`crate::model::Process::streams`].
     pub stream: StreamIx,
     /// Totals over recorded segments and over operations that have only counters.
     pub all: Counters,

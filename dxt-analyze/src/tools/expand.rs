@@ -24,19 +24,19 @@ pub enum ExpandFormat {
 /// Options of `expand`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Signature as `signatures` prints it by default (not with `--notation iosig`); - reads standard input
+    /// Signature as `dxt-analyze signatures` prints it by default (not with `--notation iosig`); - reads standard input
     #[arg(value_name = "SIGNATURE")]
     pub signature: String,
     /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "csv")]
     pub to: ExpandFormat,
-    /// fio: new or empty directory
+    /// With --to fio: new or empty directory for the jobs
     #[arg(short, long, value_name = "DIRECTORY", required_if_eq("to", "fio"))]
     pub output: Option<PathBuf>,
     /// Number of ranks that make these accesses
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
-    /// Distance between the first accesses of successive ranks (column "First access"), in bytes
+    /// Distance between the first accesses of successive ranks, in bytes (column "First access" of `dxt-analyze signatures`)
     #[arg(long, default_value_t = 0, value_name = "BYTES", allow_negative_numbers = true)]
     pub per_rank: i64,
     /// Name of the file; * stands for the rank, for one file per rank

@@ -36,18 +36,18 @@ pub(crate) fn plural(classes: &[Class]) -> String {
 }
 
 const fn are_outliers(calls: u64) -> &'static str {
-    units::agree(calls, "is an outlier", "are outliers")
+    units::agree(calls, "is a slow outlier", "are slow outliers")
 }
 
 /// Calls that stalled at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,
-    /// Stalled calls, each with its machine-readable subject.
+    /// Stalled calls, each with the facts on it for JSON output.
     pub(crate) calls: Vec<(Call, About)>,
     /// Usual duration of the longest call's peers, ns.
     pub(crate) usual_ns: u64,
-    /// Number of processes that waited for file locks during the stall, and their waiting time, ns.
+    /// Number of processes that waited for file locks during the stall, and their waiting time, ns; `None` if there are none.
     pub(crate) waited: Option<(u64, u64)>,
     /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,
@@ -63,10 +63,10 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     let names: Vec<&str> = calls().map(|call| call.who.as_str()).collect::<BTreeSet<&str>>().into_iter().collect();
     let title = if facts.calls.len() == 1 {
         let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; others take {usual}", names.concat())
+        format!("one call stalled: {article} {what} of {} took {took}{when}; similar ones take {usual}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; others take {usual}",
+            "{} calls stalled at once: {} of {} took up to {took}{when}; similar ones take {usual}",
             facts.calls.len(),
             class.plural(),
             names.join(", ")
@@ -88,7 +88,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     )
 }
 
-/// Files or ranks on which the long calls of a [`LongTail`] occur.
+/// Places (files or ranks) of the long calls of a [`LongTail`].
 #[derive(Clone, Debug)]
 pub(crate) enum Where {
     /// Nearly all long calls are on one kind of files, e.g. `files in /scratch/in` or `files *.nc`.
@@ -124,15 +124,15 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::saying(
-                format!("one {what} on each of {files} is an outlier: {excess} above usual in total"),
+                format!("one {what} on each of {files} is a slow outlier: {excess} above usual in total"),
                 longest,
                 "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
             );
         }
         Where::Files(kind) => format!(", nearly all on {kind}"),
-        Where::NoRank => " on no particular rank".to_owned(),
-        Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
+        Where::NoRank => ", on no particular rank".to_owned(),
+        Where::NoRankOrTarget => ", on no particular rank or target".to_owned(),
     };
     let title = format!(
         "{} of {} {} {}{on}: {excess} above usual in total",
@@ -230,7 +230,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no {} of any process is fast in this time; others take {} on average",
+        "no {} of any process is fast in this time; those at other times take {} on average",
         facts.class.singular(),
         units::duration(facts.usual_ns)
     );
@@ -238,7 +238,7 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     Words::new(title, hint).with(words, facts.about.clone())
 }
 
-/// Long calls, nearly all of which one process or node makes.
+/// Long calls, nearly all of them by one process or node, which is fast otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct AtTimes {
     pub(crate) unit: Subject,

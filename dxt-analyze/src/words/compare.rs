@@ -13,9 +13,9 @@ pub(crate) struct Slower<'a> {
     pub(crate) slower: f64,
     /// True if calls are compared by bandwidth (bytes per second); false if by duration (ns).
     pub(crate) by_bandwidth: bool,
-    /// Test of the durations or bandwidths of single calls.
+    /// Test of the durations or bandwidths of single calls, if there are enough calls.
     pub(crate) calls: Option<Tested>,
-    /// Test of the mean durations or bandwidths of ranks.
+    /// Test of the mean durations or bandwidths of ranks, if there are enough ranks.
     pub(crate) ranks: Option<Tested>,
 }
 
@@ -90,15 +90,15 @@ impl Growth<'_> {
     }
 }
 
-/// Formats the finding that the second run makes more calls of an operation.
+/// Formats the finding that the second run calls an operation more often.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
-    let hint = "see the files with these calls below; `checks` shows which calls can be saved";
-    facts.words("makes more calls", units::count, hint)
+    let hint = "see the files with these calls below; `dxt-analyze checks` shows which calls can be saved";
+    facts.words("is called more often", units::count, hint)
 }
 
 /// Formats the finding that the second run moves more bytes by an operation.
 pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
-    let hint = "see the files with these bytes below; `checks` finds bytes that move more than once";
+    let hint = "see the files with these bytes below; `dxt-analyze checks` finds bytes that move more than once";
     facts.words("moves more bytes", units::bytes, hint)
 }
 
@@ -139,7 +139,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     Words::saying(
         format!("{count} slowed down more than the others, for example {word} {first}"),
         evidence,
-        format!("run `outliers --by {word}` on the second run"),
+        format!("run `dxt-analyze outliers --by {word}` on the second run's trace"),
     )
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
             gone.len()
         ),
         [named("new", new), named("gone", gone)].concat(),
-        "if these are the same files under other names, compare with a --files pattern that matches both names",
+        "if these are the same files under other names, run `dxt-analyze compare` with a --files pattern that matches both names",
     )
 }
 

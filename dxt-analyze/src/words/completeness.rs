@@ -10,12 +10,12 @@ use crate::text::units;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage<'a> {
     pub(crate) origin: Origin,
-    /// Number of segments that cannot be read; next field: number of processes that cannot be read.
+    /// Number of recorded calls that cannot be read; next field: number of processes that cannot be read.
     pub(crate) lost_segments: u64,
     pub(crate) lost_processes: u64,
     /// Number of the job's ranks that no input file contains.
     pub(crate) absent_ranks: u64,
-    /// Number of segments whose file and operation are unknown.
+    /// Number of recorded calls whose file and operation are unknown.
     pub(crate) segments_without_stream: u64,
     /// Number of blocks of segments that cannot be decoded.
     pub(crate) lost_blocks: u64,
@@ -37,7 +37,7 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
     Words::of(
         damage(facts),
         evidence,
-        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds",
+        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds (or, if calls may be counted twice, as upper bounds)",
     )
 }
 
@@ -82,7 +82,8 @@ pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
     Words::new(title, record_all(origin, filtered))
 }
 
-/// Returns advice how to record a segment for every operation. `filtered`: true if a filter of the tracer may be the reason for missing segments.
+/// Returns advice on how to record every operation as a single call. `filtered`: true if a filter of the tracer may be the reason why some
+/// were only counted.
 pub(crate) const fn record_all(origin: Origin, filtered: bool) -> &'static str {
     match (origin, filtered) {
         (Origin::Trace, true) => {

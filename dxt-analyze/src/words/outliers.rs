@@ -28,7 +28,7 @@ impl Operation {
 /// Property that several slow operations have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
-    /// Rank, node, OST or file (`what`) with its name, and the number of slow operations on it.
+    /// Rank, node, OST or file (`what`) with its name, and the number of the slow operations that are on it.
     Unit { what: &'static str, name: String, count: usize },
     /// Time span, ns since the job's start, and the number of slow operations that began in it.
     Moment { from_ns: u64, until_ns: u64, count: usize },
@@ -71,7 +71,7 @@ pub(crate) struct SlowOperations {
     /// Number of slowest operations in which common properties were searched.
     pub(crate) listed: usize,
     pub(crate) traits: Vec<Shared>,
-    /// Slowest operations, each with its machine-readable subject.
+    /// Slowest operations, each with the facts on it for JSON output.
     pub(crate) slowest: Vec<(Operation, About)>,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct SlowUnit {
 }
 
 impl SlowUnit {
-    /// Returns the finding on a slow unit of the given kind: `rank`, `node`, `OST` or `file`.
+    /// Returns the finding on the slow unit; `kind` is `rank`, `node`, `OST` or `file`.
     fn words(&self, kind: &str, hint: &str) -> Words {
         let window = self.window_ns.map_or_else(String::new, |(from, until)| {
             format!(" from {} s to {} s", units::seconds(from), units::seconds(until))

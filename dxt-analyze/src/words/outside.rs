@@ -19,7 +19,7 @@ pub(crate) struct Outside {
     pub(crate) share: f64,
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
-    /// True if the mean call is small, so that the number of calls matters.
+    /// True if the mean call is so small that the number of calls decides the time.
     pub(crate) small: bool,
     /// Time in the library calls; next field: part of this time in system calls.
     pub(crate) time_ns: u64,
@@ -28,9 +28,9 @@ pub(crate) struct Outside {
     pub(crate) views: Option<(u64, u64)>,
     /// Mean time per process in MPI_File_set_view, ns; `None` if the other time outside system calls is as long or longer.
     pub(crate) more_in_views_ns: Option<u64>,
-    /// Number of large files with only one stripe, and size of the largest, bytes.
+    /// Number of large files with only one stripe, and size of the largest, bytes; `None` if there are none.
     pub(crate) one_stripe: Option<(u64, u64)>,
-    /// Machine-readable subject of the finding; the operation is not set yet.
+    /// Facts of the finding for JSON output; the operation is added later.
     pub(crate) about: About,
 }
 

@@ -20,7 +20,8 @@ pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
     format!("{title}; {other}").into()
 }
 
-/// Formats finding DXT-C027: processes overwrite data (`title`) that they read back before (`read_back`). `evidence` is that of both findings.
+/// Formats finding DXT-C027 on scratch data: processes read back data (`read_back`) that they then overwrite (`title`). `evidence`: that of
+/// both findings.
 pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
     Words::of(
         format!("scratch data: {title}, and {read_back}"),
@@ -127,7 +128,7 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
-        "compare the rate of these calls with what the file system can do, and with another run (`compare`)",
+        "compare the rate of these calls with what the file system can do, and with another run (`dxt-analyze compare`)",
     )
 }
 
@@ -167,8 +168,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     Words::saying(
         title,
         [words],
-        "look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite need none), a \
-         library that is not thread-safe",
+        "look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread and pwrite do not use the position), a library that is not thread-safe",
     )
 }
 

@@ -60,14 +60,16 @@ pub struct Options {
     /// Show the running job on a web page on 127.0.0.1, whose address is printed (docs/live.md)
     #[arg(long)]
     pub live: bool,
-    /// Export calls or sums during the run, as dxt-analyze live --to does; may be given again; %h in file names is the node
+    /// Destination of calls, or of their sums, during the run, as for `dxt-analyze live --to`; may be given again; %h in file names stands
+    /// for the node
     #[arg(long, value_name = "WHERE", allow_hyphen_values = true)]
     pub live_to: Vec<OsString>,
-    /// Start one `dxt-analyze live` per node by this command (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else
-    /// one here)
+    /// Command that starts one `dxt-analyze live` per node (default: 'srun --overlap --ntasks-per-node=1' on several Slurm nodes, else one
+    /// here)
     #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
     pub live_launch: Option<OsString>,
-    /// Use the MPI-IO hints and settings that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings made otherwise take precedence
+    /// Use the MPI-IO hints and settings that `dxt-analyze advise` wrote to DIR (docs/advice.md); settings in the environment or in COMMAND
+    /// take precedence
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub hints: Option<PathBuf>,
     /// Path of the tracer library, if dxt-run does not find it

@@ -1,5 +1,5 @@
-//! Reads and writes by thread of a process, and the thread that takes longer than others with the same work, if there are enough threads to
-//! compare. Outliers are left out: a stall makes no thread slow.
+//! Reads and writes of each thread of a process, and the thread that takes longer than the other threads with the same work. Outliers are
+//! left out: one stalled call makes no thread slow.
 
 use super::parts::LOG_BITS;
 use super::sums::Sums;
@@ -9,28 +9,29 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Fewest reads, or writes, of a thread to be compared.
+/// Least number of reads (or writes) that a thread makes to be compared with others.
 const CALLS: u64 = 16;
-/// Least part of an even share of all reads, or writes, that a thread makes to count as one of those that do them.
+/// A thread that makes less than this part of an even share of all reads (or writes) is not one of those that do the work.
 const COUNTS: f64 = 0.1;
-/// Largest ratio of a thread's number of calls, and of their mean length, to the median, either way: beyond, it does other work.
+/// Largest ratio, either way, of a thread's number of calls and mean call length to the median thread. Beyond it, the thread has other
+/// work.
 const SIMILAR: f64 = 1.25;
 /// Assumed spread of log durations of single calls; for more regular calls, the test is conservative.
 const SPREAD: f64 = 0.5;
 
-/// Reads, or writes, of a thread. Times in ns.
+/// Reads (or writes) of one thread. Times in ns.
 #[derive(Clone, Debug)]
 struct Calls {
     count: u64,
     bytes: u64,
-    /// Sum of the log slowdowns of calls, times 2^16.
+    /// Sum over calls of log(duration / usual duration), times 2^16.
     above: i64,
-    /// Time by phase, without outliers.
+    /// Time in calls without outliers, by phase.
     phases: FxHashMap<u32, u64>,
-    /// File of the first call, and true if all calls are on it.
+    /// File of the first call; next field: true if all calls are on it.
     file: FileId,
     one_file: bool,
-    /// First byte and end of the calls in their files.
+    /// Lowest and highest (exclusive) byte that the calls access in their files.
     range: (u64, u64),
 }
 
@@ -48,7 +49,7 @@ impl Default for Calls {
     }
 }
 
-/// Reads and writes of a thread.
+/// Reads (first) and writes (second) of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfThread([Calls; 2]);
 
@@ -56,7 +57,8 @@ pub(super) struct OfThread([Calls; 2]);
 const CLASSES: [Class; 2] = [Class::Read, Class::Write];
 
 impl OfThread {
-    /// Adds calls of a cell; `usual_log`: logarithm of the usual duration, times 2^16. The longest of several calls does not count.
+    /// Adds the calls of a cell in `phase`. `usual_log`: log of the usual duration, times 2^16. The longest of several calls does not
+    /// count.
     pub(super) fn add(&mut self, (class, file): (Class, FileId), phase: usize, sums: &Sums, usual_log: i64) {
         let near = sums.far_calls < sums.calls;
         let Some(at) = CLASSES.iter().position(|of| *of == class).filter(|_| near) else { return };
@@ -74,7 +76,7 @@ impl OfThread {
         of.range = (of.range.0.min(sums.range.0), of.range.1.max(sums.range.1));
     }
 
-    /// Adds calls of the same thread in another block.
+    /// Adds calls of the same thread from another block of the trace.
     pub(super) fn join(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             if theirs.count == 0 {
@@ -95,51 +97,52 @@ impl OfThread {
     }
 }
 
-/// File or part of a file that a thread alone uses, which may be slow instead of the thread.
+/// File, or part of a file, that only this thread uses and that may be slow instead of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     /// Nothing: all threads use the same bytes of the same files.
     Nothing,
-    /// A file.
+    /// A whole file.
     File(FileId),
-    /// A part of the file that all use.
+    /// A range of bytes in the file that all threads use.
     Part(FileId),
 }
 
-/// A thread that takes longer for its calls than the others.
+/// Thread that takes longer for its reads (or writes) than the process's other threads with the same work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowThread {
-    /// Class of the calls.
+    /// Class of the slow calls: read or write.
     pub class: Class,
-    /// Index among the threads that make such calls, in the order of thread ids.
+    /// Index of the slow thread among the threads that make such calls, in the order of thread ids.
     pub place: usize,
-    /// Number of threads that make such calls.
+    /// Number of the process's threads that make calls of this class.
     pub of: usize,
-    /// Thread id.
+    /// Kernel thread id of the slow thread.
     pub tid: u32,
-    /// Log slowdown against the other threads.
+    /// Slowdown: mean log(duration / usual duration) of the thread's calls, less that of the other threads.
     pub above: f64,
     /// Probability of at least this slowdown by chance, for any of the threads.
     pub p: f64,
-    /// Number of calls.
+    /// Number of the thread's calls of this class.
     pub calls: u64,
-    /// Excess over the other threads' speed, ns.
+    /// Time of the thread's calls beyond that at the other threads' speed, ns.
     pub beyond_ns: f64,
-    /// File or part of one that may be slow instead.
+    /// File, or part of a file, that may be slow instead of the thread.
     pub own: Own,
 }
 
-/// Threads of a process that read or write, and the slow one.
+/// Time of a process's threads in reads and writes, and the slow thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtWork {
-    /// The slow thread.
+    /// The slow thread, if there is one.
     pub slow: Option<SlowThread>,
-    /// By phase: phase, time in calls of the busiest thread, ns, and the same if the slow thread were as fast as the others.
+    /// For each phase: its number, the time in calls of the busiest thread, ns, and this time if the slow thread were as fast as the
+    /// others, ns.
     pub phases: Vec<(u32, u64, u64)>,
 }
 
 impl AtWork {
-    /// Compares threads, by thread id; `None` if there are too few.
+    /// Compares the threads of a process (key: thread id); `None` if there are too few.
     pub(super) fn of(threads: FxHashMap<u32, OfThread>) -> Option<Self> {
         let threads: BTreeMap<u32, OfThread> = threads.into_iter().collect();
         if threads.len() < FEWEST {
@@ -171,7 +174,7 @@ impl AtWork {
     }
 }
 
-/// Returns the slow thread among those with the same work.
+/// Returns the slowest thread, if it and the others have the same work; else `None`.
 fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let calls: u64 = all.iter().map(|(_, of)| of.count).sum();
     let counts = |of: &Calls| of.count as f64 * all.len() as f64 >= calls as f64 * COUNTS;
@@ -225,7 +228,7 @@ mod tests {
         Sums::counted(1, bytes, (1e6 * ms) as u64, 0)
     }
 
-    /// Four threads; `of`: calls, bytes of each, file, and slowdown of a thread.
+    /// Compares four threads. `of`: number of calls, bytes of each, file, and duration in ms of a thread's calls.
     fn threads(of: impl Fn(u32) -> (u64, u64, u32, f64)) -> Option<SlowThread> {
         let mut all: FxHashMap<u32, OfThread> = FxHashMap::default();
         for thread in 0..4_u32 {

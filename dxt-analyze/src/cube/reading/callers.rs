@@ -1,11 +1,11 @@
-//! Processes that read or write a file in collective MPI-IO calls of any form. Split and nonblocking calls have no cells, as their time is not
-//! that of one call.
+//! Processes that take part in a file's collective MPI-IO reads and writes of any form: blocking, split or nonblocking. Split and
+//! nonblocking calls have no cells, since the time of one call is not the time of the operation.
 
 use crate::model::{Class, FileId, Op, ProcessId, Run, Within};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
 
-/// Returns the callers by file, also where another library calls MPI-IO.
+/// Returns the participating processes by file, also if another library makes the MPI-IO calls.
 #[must_use]
 pub fn collective_callers(run: &Run) -> BTreeMap<FileId, BTreeSet<ProcessId>> {
     let mut out: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();

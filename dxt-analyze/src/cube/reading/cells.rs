@@ -1,5 +1,5 @@
-//! Second pass: sums time in calls by process, time window, stream, size and storage target. A call of the program with inner calls (MPI-IO,
-//! HDF5) has a cell of its own beside theirs.
+//! Second pass over the trace: sums the time in calls by process, time window, stream (one operation on one file), size and storage target.
+//! Each sum is a cell. A library call (MPI-IO, HDF5) and the calls inside it have separate cells.
 
 use super::at_work::{self, AtWork};
 use super::cpu_waits::CallsWithout;
@@ -23,38 +23,39 @@ use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Least limit of cells per process.
+/// Least limit of the number of cells per process.
 const FEWEST: usize = 16;
-/// Cells that take as much memory as the file parts of one stream, and least number of streams per process with such parts.
+/// Number of cells that take as much memory as the file parts of one stream; next: least number of streams per process whose file parts are
+/// kept.
 const PER_PARTS: usize = 16;
 const FEWEST_PARTS: usize = 4;
 
-/// Fewest threads of a process, including that of MPI's own calls, for calls to be kept by thread.
+/// Least number of threads of a process, including a thread for MPI's own calls, for calls to be summed by thread, too.
 const FEWEST_THREADS: usize = 3;
 
-/// The analysis.
+/// Analysis (pass over all recorded calls) that sums calls in cells.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {
     slots: &'a Slots,
     usual: &'a FxHashMap<Kind, Usual>,
     layouts: &'a [Option<FileLayout>],
-    /// By process and stream: true if its calls count.
+    /// By process and stream: true if the stream's calls are summed.
     looked_at: Vec<Vec<bool>>,
-    /// By process: its communicators of all ranks, by number.
+    /// By process: its communicators that contain all ranks, by their number in the trace.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
-    /// Most cells of a process.
+    /// Largest number of cells of one process.
     limit: usize,
 }
 
-/// True if calls of a stream have a duration that the process spends in them.
+/// True if calls of a stream are summed: they are selected, and their duration is time that the process spends in them.
 #[must_use]
 pub fn looked_at(run: &Run, stream: &Stream) -> bool {
     stream.chosen && !stream.overview && Form::of(run.op(stream).mode) != Form::Unfinished
 }
 
 impl<'a> Cells<'a> {
-    /// Creates the analysis of `run`.
+    /// Prepares the pass over the trace of `run`.
     #[must_use]
     pub fn new(
         run: &Run,
@@ -75,15 +76,15 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the phase that a wait ends: the last one that ends during the wait, since calls in which only some wait (a gather) may end phases
-    /// before. The last to arrive begins when the phase ends, and counts to it.
+    /// Returns the phase to which a wait from `begin` to `end` belongs: the last phase that ends during it. Calls in which only some ranks
+    /// wait (a gather) may end phases before. The rank that arrives last begins its call when the phase ends, and is counted in that phase.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
         first.max(of(end).saturating_sub(1))
     }
 
-    /// Adds calls of a cell to their thread, if comparable: reads and writes that reach the kernel.
+    /// Adds a cell's calls to the sums of their thread, if they are reads or writes that reach the kernel.
     fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, sums: &Sums) {
         let Some(stream) = block.process.stream(key.stream).filter(|stream| !stream.failed) else { return };
         let op = block.run.op(stream);
@@ -93,7 +94,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the usual duration of calls of a stream and size.
+    /// Returns the usual duration of calls of a stream and size octave.
     fn like(&self, stream: &Stream, size: u8) -> Like {
         let usual = self.usual.get(&Kind::of_size(stream, size));
         Like {
@@ -104,7 +105,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns how much of the time of a block's calls was no wait for a processor.
+    /// Returns the times of a block's calls without the parts in which the thread waited for a processor.
     fn without_waits(&self, block: &Block<'_>, looked_at: &[bool]) -> CallsWithout {
         let mut out = CallsWithout::new(block);
         if !out.is_empty() {
@@ -120,7 +121,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Usual duration of calls of one stream and size.
+/// Usual duration of calls of one stream and size octave.
 #[derive(Clone, Copy)]
 struct Like {
     size: u8,
@@ -128,7 +129,8 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
-    /// Median duration of [`CALLS_OF_MEDIAN`] calls or more, ns, which no wait for a processor is part of; 0 for fewer.
+    /// Median duration of at least [`CALLS_OF_MEDIAN`] calls, ns; 0 if there are fewer. Waits for a processor are only in the time above
+    /// it.
     least_ns: u64,
 }
 
@@ -139,18 +141,18 @@ fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
     place.and_then(|(_, target)| target).unwrap_or(NO_TARGET)
 }
 
-/// Cells of a process. Time windows are merged in twos, fours, ... if there are too many cells.
+/// Cells of one process. If there are too many, 2, 4, ... adjacent time windows share a cell.
 #[derive(Clone, Debug, Default)]
 pub struct OfProcess {
     /// Cells, sorted by key.
     pub cells: Vec<(Key, Sums)>,
-    /// 2^`merged` time windows share a cell.
+    /// Number of times that the number of time windows was halved: 2^`merged` windows share a cell.
     pub merged: u32,
-    /// File parts of its streams, as many as fit.
+    /// Times by part of the file, for as many streams as fit in memory.
     pub parts: Vec<(StreamIx, Parts)>,
-    /// Times of its threads, several of which may be in calls at once.
+    /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
-    /// Work of its threads, if comparable.
+    /// Reads and writes of the process's threads, if their work is comparable.
     pub at_work: Option<AtWork>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     pub waits: FxHashMap<u32, u64>,
@@ -158,7 +160,7 @@ pub struct OfProcess {
     pub met_all: FxHashSet<u32>,
 }
 
-/// State of a thread of the analysis.
+/// State of one analysis thread during the pass over the trace.
 #[derive(Debug, Default)]
 pub struct Partial {
     done: FxHashMap<ProcessId, OfProcess>,
@@ -166,9 +168,9 @@ pub struct Partial {
     cells: FxHashMap<Key, Sums>,
     parts: FxHashMap<StreamIx, Parts>,
     merged: u32,
-    /// Times of each thread of the current process, by thread id.
+    /// Times in calls of each thread of the current process, by thread id.
     threads: FxHashMap<u32, OfThread>,
-    /// Work of each thread, for processes with several.
+    /// Reads and writes of each thread of the current process, by thread id; empty if the process has few threads.
     at_work: FxHashMap<u32, at_work::OfThread>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     waits: FxHashMap<u32, u64>,
@@ -197,19 +199,19 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// Returns the numbers of calls in flight.
+    /// Takes out the numbers of calls in flight on storage targets.
     pub fn take_depths(&mut self) -> depths::Partial {
         std::mem::take(&mut self.depths)
     }
 
-    /// Returns the cells by process.
+    /// Returns the cells of each process.
     #[must_use]
     pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
         self.end_process();
         self.done
     }
 
-    /// Merges cells: time windows first, then targets, then sizes.
+    /// Merges cells until at most `limit` are left: first time windows, then storage targets, then sizes.
     fn coarser(&mut self, limit: usize) {
         while self.cells.len() > limit && self.merged < SLOTS.ilog2() + 2 {
             self.merged += 1;
@@ -223,7 +225,7 @@ impl Partial {
     }
 }
 
-/// Returns the file parts of a stream, if there is room.
+/// Returns a stream's sums by part of the file. Creates empty ones if fewer than `limit` streams have such sums; else `None`.
 fn parts_of(all: &mut FxHashMap<StreamIx, Parts>, stream: StreamIx, limit: usize) -> Option<&mut Parts> {
     let room = all.len() < limit;
     match all.entry(stream) {

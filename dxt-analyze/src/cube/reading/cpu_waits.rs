@@ -1,36 +1,36 @@
 //! Takes waits for a processor out of the times of calls, so that a busy node is not mistaken for slow storage.
 //!
-//! A sample interval says how long its thread waited, not when. Calls that take `c` of an interval of length `l` lose `wait * c / l`, in proportion
-//! to their time above the median of their peers, which is the least that is left of them: a processor is taken away for milliseconds, so few
-//! calls are hit. A call that spans intervals loses the waiting part of each, as do calls with inner calls. Calls of libraries and their inner
-//! calls are separate sums.
+//! The tracer samples how long a thread has waited, not when. Calls that take `c` of a sample interval of length `l` lose `wait * c / l`.
+//! Of several calls, each loses in proportion to its time above the median of its peers, and keeps at least that median: a processor is
+//! taken away for milliseconds, so few calls are hit. A call that spans intervals loses the waiting part of each, as do calls with inner
+//! calls. Calls of libraries and their inner calls are summed separately.
 
 use crate::model::{Interval, Within};
 use crate::scan::{Block, Row};
 use crate::thresholds::processor::LEAST_WAITING;
 
-/// Calls of one block without the waits of their thread for a processor.
+/// Durations of one block's calls without the waits of the block's thread for a processor.
 pub(super) struct CallsWithout {
     shift: u64,
     intervals: Vec<Calls>,
 }
 
-/// Calls in one interval.
+/// Calls in one sample interval (time between two samples of a thread's waits).
 struct Calls {
     of: Interval,
-    /// Sums by place of the calls: the program's own, and those inside libraries' calls.
+    /// Sums over the program's own calls, and over calls inside libraries' calls.
     sums: [Sums; 2],
 }
 
 #[derive(Clone, Copy, Default)]
 struct Sums {
     time_ns: u64,
-    /// Part of `time_ns` above the least.
+    /// Part of `time_ns` above the least durations of the calls.
     excess_ns: u64,
 }
 
 impl Sums {
-    /// Returns the part of the calls' excess that is a wait, if the thread waits for a `part` of its time.
+    /// Returns the share (0 to 1) of the calls' excess that is waiting, if the thread waits for a `part` (0 to 1) of its time.
     fn waiting(&self, part: f64) -> f64 {
         (self.time_ns as f64 * part / self.excess_ns.max(1) as f64).min(1.0)
     }
@@ -41,7 +41,7 @@ fn place(within: Within) -> usize {
 }
 
 impl CallsWithout {
-    /// Creates empty sums for the intervals of the block's thread in which it waited.
+    /// Creates empty sums for those sample intervals in which the block's thread waited for a processor.
     pub(super) fn new(block: &Block<'_>) -> Self {
         let all = block.process.cpu.of_thread(block.process.tid(block.thread));
         let waits = all.iter().filter(|of| of.waiting() >= LEAST_WAITING);
@@ -53,7 +53,8 @@ impl CallsWithout {
         self.intervals.is_empty()
     }
 
-    /// Returns the interval in which a call ends, since calls are recorded and samples are taken when a call ends.
+    /// Returns the index of the sample interval in which a call ends: samples are taken, and calls recorded, when a call ends. `None` if
+    /// the thread did not wait in it.
     fn at(&self, end: u64) -> Option<usize> {
         let at = self.intervals.partition_point(|calls| calls.of.end < end);
         self.intervals.get(at).filter(|calls| calls.of.begin < end).map(|_| at)
@@ -63,7 +64,7 @@ impl CallsWithout {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Adds a call that takes `least_ns` without a wait.
+    /// Adds a call whose duration without a wait is at least `least_ns`.
     pub(super) fn add(&mut self, row: &Row, within: Within, least_ns: u64) {
         let (begin, end) = self.times(row);
         let Some(calls) = self.at(end).and_then(|at| self.intervals.get_mut(at)) else { return };

@@ -1,5 +1,6 @@
-//! Second pass: durations of calls by number of calls in flight on their storage target at their begin; in a queue, duration grows with that
-//! number. Only for runs with few targets. Calls are compared within a time window, relative to the usual time of their size.
+//! Second pass over the trace: durations of calls by number of calls that are in flight on their storage target when they begin. In a
+//! queue, durations grow with this number. Only for runs with few storage targets. Calls are compared within a time window, relative to the
+//! usual time of their size.
 
 use super::parts::LOG_BITS;
 use super::served::{InSlot, Served};
@@ -8,29 +9,31 @@ use crate::model::{Class, FileLayout};
 use std::collections::BTreeMap;
 
 const TARGETS: usize = 64;
-/// Most parts of the run, in each of which calls count as beginning at once; and most parts of all targets together.
+/// Largest number of parts of the run; calls that begin in one part count as beginning at once. Next: largest number of parts times storage
+/// targets.
 const PARTS: usize = 1 << 12;
 const ALL_PARTS: usize = 1 << 16;
-/// Fewest calls to judge by.
+/// Least number of calls for a result.
 const CALLS: f64 = 96.0;
-/// Least spread of the logarithm of the calls in flight.
+/// Least standard deviation of the logarithm of the number of calls in flight, for a result.
 const SPREAD: f64 = 0.4;
-/// Least growth of log duration with the logarithm of the calls in flight, and their least correlation.
+/// Least slope of log duration over the logarithm of the number of calls in flight, for durations to grow with it; next: their least
+/// correlation.
 const GROWS: f64 = 0.4;
 const CORRELATES: f64 = 0.5;
 
-/// A call.
+/// One call that a storage target serves.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Begin, ns since the job's start.
     pub at: u64,
     /// Duration, ns.
     pub duration: u64,
-    /// Log slowdown, times 2^16.
+    /// Slowdown: log(duration / usual duration), times 2^16.
     pub above: i64,
 }
 
-/// A part of the run: number, begin and end, ns since the job's start.
+/// A part of the run: its number, begin and end, ns since the job's start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     part: usize,
@@ -45,10 +48,10 @@ impl Near {
     }
 }
 
-/// Targets and parts of the run that are examined.
+/// Storage targets and parts of the run for which calls in flight are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Depths {
-    /// Targets, ascending; none if there are too many.
+    /// OST indices of the storage targets, ascending; empty if there are too many.
     targets: Vec<u32>,
     /// Number of parts of the run.
     parts: usize,
@@ -56,21 +59,21 @@ pub struct Depths {
     width: u64,
 }
 
-/// Calls on a target in a part of the run.
+/// Calls on one storage target in one part of the run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Calls that begin in the part and end later, less those that began before and end in it.
+    /// Growth of the number of calls in flight: calls that begin in the part and end later, less those that began before and end in it.
     more: i64,
-    /// Calls that begin in the part, and the sum of their log slowdowns, times 2^16.
+    /// Number of calls that begin in the part; next field: sum of their log slowdowns, times 2^16.
     calls: u64,
     logs: i64,
-    /// Calls that end in the part.
+    /// Number of calls that end in the part.
     ends: u64,
     /// Time of the calls that begin in the part, ns.
     time_ns: u64,
 }
 
-/// Reads and writes, by part of the run and target; empty without calls.
+/// Sums of reads (first) and of writes (second), by part of the run and storage target; empty without calls.
 #[derive(Debug, Default)]
 pub struct Partial([Vec<Sum>; 2]);
 
@@ -97,21 +100,21 @@ impl Depths {
         Self { targets, parts, width: length / parts as u64 + 1 }
     }
 
-    /// Returns the index of a target. Targets are mostly numbered without gaps.
+    /// Returns the index of a storage target in `targets`; `None` if it is not among them. Targets are mostly numbered without gaps.
     #[inline]
     fn place(&self, target: u32) -> Option<usize> {
         let place = target.checked_sub(*self.targets.first()?)? as usize;
         if self.targets.get(place) == Some(&target) { Some(place) } else { self.targets.binary_search(&target).ok() }
     }
 
-    /// Returns the part of the run at a time.
+    /// Returns the part of the run that contains the time `at`.
     fn near(&self, at: u64) -> Near {
         let part = ((at / self.width) as usize).min(self.parts - 1);
         let from = (part as u64).saturating_mul(self.width);
         Near { part, from, until: if part + 1 < self.parts { from.saturating_add(self.width) } else { u64::MAX } }
     }
 
-    /// Adds a call; `near`: part in which the previous call began.
+    /// Adds a call. `near`: part of the run in which the previous call began, updated if this call begins in another.
     #[inline]
     pub fn add(&self, partial: &mut Partial, near: &mut Near, (class, target): (Class, u32), call: Call) {
         let Call { at, duration, above } = call;
@@ -143,7 +146,8 @@ impl Depths {
         }
     }
 
-    /// Returns the time that calls of a class beginning on a target are in flight, by target, ns, at the resolution of parts.
+    /// Returns, for each storage target, the time during which calls of a class that begin on it are in flight, ns; resolved to parts of
+    /// the run.
     #[must_use]
     pub fn busy(&self, partial: &Partial, class: Class) -> BTreeMap<u32, f64> {
         let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
@@ -160,7 +164,7 @@ impl Depths {
         self.targets.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Returns the calls of a class that targets serve, by number of calls in flight.
+    /// Returns how many calls of a class storage targets complete, by number of calls in flight.
     #[must_use]
     pub fn served(&self, partial: &Partial, class: Class, slots: &Slots) -> Served {
         let mut out = Served::default();
@@ -191,7 +195,7 @@ impl Depths {
         out
     }
 
-    /// True if calls of a class take longer with more calls in flight at their begin.
+    /// True if calls of a class take longer the more calls are in flight on their storage target when they begin.
     #[must_use]
     pub fn grow(&self, partial: &Partial, class: Class, slots: &Slots) -> bool {
         let Some(sums) = place(class).and_then(|place| partial.0.get(place)).filter(|sums| !sums.is_empty()) else {
@@ -250,7 +254,7 @@ impl Partial {
     }
 }
 
-/// Weighted sums of values, their squares and products.
+/// Weighted sums of pairs (x, y): of values, squares and products.
 #[derive(Clone, Copy, Debug, Default)]
 struct Regression {
     weight: f64,
@@ -271,7 +275,7 @@ impl Regression {
         self.yy += y * y * weight;
     }
 
-    /// Adds the values of a group relative to the group's means.
+    /// Adds the pairs of a group, each relative to the group's means, so that differences between groups do not count.
     fn add_apart(&mut self, group: &Self) {
         if group.weight <= 0.0 {
             return;
@@ -298,13 +302,13 @@ mod tests {
     enum Served {
         InTurn,
         AtOnce,
-        /// At once, but at a quarter of the speed for half of the time.
+        /// All calls at once, but at a quarter of the speed for half of the time.
         AtOnceBySlowStorage,
-        /// At once, with calls ten times as long in a quarter of the time, from all clients.
+        /// All calls at once; in a quarter of the time, calls of all clients take ten times as long.
         BySize,
     }
 
-    /// Six clients compute between calls of about 10 ms; in a queue, a call also waits for those before it.
+    /// Returns the result for six clients that compute between calls of about 10 ms; in a queue, a call also waits for those before it.
     fn grows(served: Served) -> bool {
         let layout = Layout::plain(1 << 20, 1, vec![4]);
         let layouts = [Some(FileLayout { layout, origin: LayoutOrigin::Given })];

@@ -1,18 +1,19 @@
-//! Arrival times of processes at possible synchronization points, and evidence that these are ones.
+//! Arrival times of processes at calls that may be synchronization points, and evidence of whether they are.
 
-/// Most synchronization points of one operation that are followed.
+/// Largest number of calls of one operation whose arrivals are kept.
 pub(super) const SYNC_POINTS: usize = 1 << 16;
-/// Least part of calls that nobody leaves before the last process arrives, for the calls to be synchronization points.
+/// Calls of an operation are synchronization points if at least this part of them is not left by any process before the last one arrives.
 const MET: f64 = 0.9;
 
-/// Calls of one operation on one file, or on one communicator, by all processes.
+/// Arrivals at the calls of one operation on one file (or on one communicator), of all processes. The k-th call of each process is the same
+/// call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SyncPoints {
-    /// Latest begin of each call, ns since the job's start.
+    /// Latest begin of the k-th call, ns since the job's start: arrival of the last process.
     pub(super) last: Vec<u64>,
-    /// Earliest end of each call, if ends must show whether it is a synchronization point.
+    /// Earliest end of the k-th call, ns since the job's start; empty if the operation is known to synchronize.
     pub(super) first_out: Vec<u64>,
-    /// Number of processes that took part; fewest and most calls of any process.
+    /// Number of processes that make these calls; next fields: fewest and most calls of any process.
     pub(super) processes: u64,
     pub(super) fewest: usize,
     pub(super) most: usize,
@@ -24,7 +25,7 @@ impl SyncPoints {
         self.join(&Self { last, first_out, processes: 1, fewest: of.begins.len(), most: of.begins.len() });
     }
 
-    /// True if nobody leaves before all have arrived, apart from a few chance cases.
+    /// True if the calls are synchronization points: with few exceptions, no process leaves a call before all have arrived.
     pub(super) fn is_one(&self) -> bool {
         let met = self.last.iter().zip(&self.first_out).filter(|(last, out)| out >= last).count();
         self.first_out.is_empty() || met as f64 >= self.last.len() as f64 * MET
@@ -48,19 +49,20 @@ impl SyncPoints {
     }
 }
 
-/// Calls of one process.
+/// Calls of one operation by one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Begins {
     pub(super) begins: Vec<u64>,
-    /// Ends, if these must show whether the calls are synchronization points.
+    /// Ends of the calls, ns since the job's start; empty if the operation is known to synchronize.
     pub(super) ends: Vec<u64>,
-    /// Time since the process's previous collective call, without its other calls, ns; [`FIRST`] if there was none.
+    /// Time from the end of the process's previous collective call to each call, less other calls in between, ns; [`FIRST`] for a first
+    /// call.
     pub(super) gaps: Vec<u64>,
-    /// End of the previous collective call, for each call.
+    /// End of the process's previous collective call before each call, ns since the job's start.
     pub(super) after: Vec<u64>,
 }
 
-/// Gap before a process's first collective call, whose lateness is unknown.
+/// Value in `gaps` for a process's first collective call: how late it is, is unknown.
 pub const FIRST: u64 = u64::MAX;
 
 impl Begins {
@@ -73,7 +75,7 @@ impl Begins {
         }
     }
 
-    /// Subtracts the process's waits for others from its gaps: waiting is not being late.
+    /// Subtracts the process's waits in MPI calls from the gaps: a process that waited for others is not late by that time.
     pub(super) fn without(&mut self, waited: &Waited) {
         for ((gap, begin), after) in self.gaps.iter_mut().zip(&self.begins).zip(&self.after) {
             if *gap != FIRST {
@@ -83,7 +85,7 @@ impl Begins {
     }
 }
 
-/// Waits of a process in MPI's own calls: begin, ascending, sum of earlier waits, and end, ns.
+/// Waits of a process in MPI's own calls: begin, sum of earlier waits, and end, ns; sorted by begin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waited(Vec<(u64, u64, u64)>);
 
@@ -99,7 +101,7 @@ impl Waited {
         Self(spans.into_iter().map(of).collect())
     }
 
-    /// Returns the time that the process has waited until `at`, ns.
+    /// Returns how long the process has waited in total until `at`, ns.
     pub(super) fn until(&self, at: u64) -> u64 {
         let last = self.0.partition_point(|(begin, ..)| *begin <= at).checked_sub(1).and_then(|last| self.0.get(last));
         last.map_or(0, |(begin, before, end)| before.saturating_add(at.min(*end).saturating_sub(*begin)))

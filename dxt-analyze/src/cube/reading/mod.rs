@@ -1,13 +1,16 @@
 //! Two passes over the segments of a trace that sum what causes are derived from.
 //!
-//! * [`phases`]: first pass: synchronization points ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O; [`slots`]:
-//!   the time windows that result.
-//! * [`questions`]: first pass: times at which queried files came to exist.
-//! * [`read_before`]: first pass: blocks that are overwritten right after reading.
-//! * [`usual`]: first pass: usual durations of calls of a kind and size.
-//! * [`cells`]: second pass: a [`cell`] per process, time window, stream, size and storage target; [`callers`] of collective calls; [`depths`]:
-//!   calls in flight per target, [`served`]: throughput by that; [`threads`]: times of threads, [`at_work`]: their work; [`parts`] of files;
-//!   [`cpu_waits`]: waits for a processor, which no time of a call includes.
+//! First pass:
+//! * [`phases`]: synchronization points of ranks ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O;
+//!   [`slots`]: the time windows and phases that result.
+//! * [`questions`]: processes that query a file before it exists; [`read_before`]: blocks that are overwritten right after reading.
+//! * [`usual`]: usual durations of calls by kind and size.
+//!
+//! Second pass:
+//! * [`cells`]: sums over similar calls ([`sums`]) by process, time window, operation, file, size and storage target; [`callers`] of
+//!   collective calls; [`parts`] of files.
+//! * [`depths`]: calls in flight per storage target; [`served`]: throughput that results.
+//! * [`threads`]: times of threads; [`at_work`]: work of threads; [`cpu_waits`]: waits for a processor, which count in no call's time.
 
 pub mod at_work;
 pub mod callers;

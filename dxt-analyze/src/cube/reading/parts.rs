@@ -1,28 +1,29 @@
-//! Durations of a stream's calls by the part of the file in which they begin. Parts grow with the file.
+//! Durations of a stream's calls (one operation on one file), summed by the part of the file in which they begin. The length of a part
+//! doubles as the file grows.
 
 use crate::sum::Sum;
 
-/// Fractional bits of a logarithm: integer sums do not depend on their order.
+/// Number of fractional bits of a logarithm stored as an integer: sums of integers do not depend on their order.
 pub const LOG_BITS: i32 = 16;
 
-/// Most parts of a file; a large file has at least half as many.
+/// Largest number of parts of a file; a large file has at least half as many.
 pub const PARTS: usize = 32;
-/// Logarithm of the least length of a part: 64 KiB.
+/// Base-2 logarithm of the least length of a part: 64 KiB.
 pub const SHORTEST: u32 = 16;
 
-/// Calls that begin in a part.
+/// Calls that begin in one part of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Number of calls.
+    /// Number of calls that begin in the part.
     pub calls: u64,
     /// Time in the calls, ns.
     pub time_ns: u64,
-    /// Sum of the log slowdowns, times 2^16.
+    /// Sum over calls of log(duration / usual duration), times 2^16.
     logs: i64,
 }
 
 impl Part {
-    /// Adds `other`.
+    /// Adds the calls of `other`.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
@@ -30,17 +31,17 @@ impl Part {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Returns the sum of the log slowdowns.
+    /// Returns the sum over calls of log(duration / usual duration).
     #[must_use]
     pub fn log(&self) -> f64 {
         self.logs as f64 / f64::from(1 << LOG_BITS)
     }
 }
 
-/// The parts of a stream's file.
+/// Calls of one stream, summed by part of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Logarithm of a part's length, bytes.
+    /// Base-2 logarithm of the length of a part in bytes.
     shift: u32,
     parts: [Part; PARTS],
 }
@@ -52,13 +53,13 @@ impl Default for Parts {
 }
 
 impl Parts {
-    /// Returns the logarithm of a part's length, bytes.
+    /// Returns the base-2 logarithm of the length of a part in bytes.
     #[must_use]
     pub fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// Adds a call that begins at `offset`, with its duration, ns, and its log slowdown, times 2^16.
+    /// Adds a call that begins at `offset`. `duration`: ns; `log`: log(duration / usual duration), times 2^16.
     #[inline]
     pub fn add(&mut self, offset: u64, duration: u64, log: i64) {
         while offset >> self.shift >= PARTS as u64 {
@@ -83,7 +84,7 @@ impl Parts {
         (self.parts, self.shift) = (parts, self.shift + 1);
     }
 
-    /// Returns the parts with a length of 2^`shift` bytes, at least the current one.
+    /// Returns the sums for parts of 2^`shift` bytes, or of the present length if that is larger.
     #[must_use]
     pub fn with(&self, shift: u32) -> [Part; PARTS] {
         let mut of = *self;

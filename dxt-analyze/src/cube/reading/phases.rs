@@ -1,6 +1,7 @@
-//! First pass: synchronization points of ranks, and times without I/O. The k-th call of a collective operation is the same call on all ranks, and
-//! none leaves it before the last arrives: the latest of the k-th begins ends a phase. So do the program's own synchronization points on
-//! communicators of all ranks, including duplicates made by libraries.
+//! First pass over the trace: finds synchronization points of ranks, and times without I/O, which end the phases of the run. The k-th call
+//! of a collective operation is the same call on all ranks, and no rank leaves it before the last arrives: a phase ends when the last rank
+//! begins this call. The same holds for the program's own synchronization calls on communicators of all ranks, including duplicates made by
+//! libraries.
 
 use super::met::{Begins, FIRST, SYNC_POINTS, SyncPoints, Waited};
 use super::role::{Role, role};
@@ -13,29 +14,29 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
 use trace_format::frame::BlockHead;
 
-/// Parts of the run that are checked for I/O.
+/// Number of parts of the run; each is checked for I/O.
 const PARTS: usize = 1 << 14;
-/// Most groups of ranks per process whose collective calls are followed.
+/// Largest number of groups of ranks per process whose collective calls are followed.
 const GROUPS: usize = 8;
-/// Fewest ranks of a group for its stragglers to be found.
+/// Least number of ranks in a group to look for stragglers (ranks that arrive last) in it.
 const SEVERAL: u64 = 3;
-/// Consecutive parts without I/O that end a phase: 1/512 of the run.
+/// Number of consecutive parts of the run without I/O that end a phase: 1/512 of the run.
 const GAP: usize = PARTS / 512;
 
-/// The analysis.
+/// Analysis (pass over all recorded calls) that finds the phases of a run.
 #[derive(Clone, Debug)]
 pub struct Phases {
     roles: Vec<Vec<Role>>,
-    /// By process: its communicators of all ranks, by number.
+    /// By process: its communicators that contain all ranks, by their number in the trace.
     communicators: Vec<FxHashMap<i64, Who>>,
-    /// By process: its communicators of several ranks, but not all, by number.
+    /// By process: its communicators of at least [`SEVERAL`] ranks, but not of all ranks, by their number in the trace.
     of_parts: Vec<FxHashMap<i64, Who>>,
     /// Length of the run, ns.
     length: u64,
 }
 
 impl Phases {
-    /// Determines the roles of the streams of `run`.
+    /// Decides for each stream of `run` whether its calls may be synchronization points.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let of = |process: &Process| process.streams.iter().map(|stream| role(run, stream)).collect();
@@ -69,12 +70,12 @@ impl Phases {
     }
 }
 
-/// Returns the number of parts per ns of a run of `length` ns.
+/// Returns the number of parts of the run per ns, for a run of `length` ns.
 fn parts_in_ns(length: u64) -> f64 {
     PARTS as f64 / length.max(1) as f64
 }
 
-/// Returns the part of the run at a time.
+/// Returns the number of the part of the run that contains the time `at`.
 #[inline]
 fn part_of(at: u64, parts_in_ns: f64) -> usize {
     // In floating point: 128-bit integers would take longer than all other work per call. Signed: converted by one instruction, and large enough.
@@ -84,34 +85,34 @@ fn part_of(at: u64, parts_in_ns: f64) -> usize {
     }
 }
 
-/// Returns the begin of a part, ns.
+/// Returns the begin of a part of the run, ns since the job's start.
 fn begin_of(part: usize, length: u64) -> u64 {
     u64::try_from(part as u128 * u128::from(length) / PARTS as u128).unwrap_or(length)
 }
 
-/// State of a thread of the analysis.
+/// State of one analysis thread during the pass over the trace.
 #[derive(Debug)]
 pub struct Partial {
     /// By part of the run: true if any process is in a call.
     busy: Vec<bool>,
     sync_points: FxHashMap<Key, SyncPoints>,
     now: ProcessId,
-    /// Kernel id of the process's first thread with calls.
+    /// Kernel id of the current process's first thread that makes calls; `None` before its first call.
     thread: Option<u32>,
     begins: FxHashMap<Key, Begins>,
-    /// Previous collective call by group of processes.
+    /// Previous collective call of the current process in each group of ranks, latest first.
     last: Vec<Last>,
-    /// Times of MPI's own calls on the first thread.
+    /// Begin and end of MPI's own calls on the current process's first thread, ns since the job's start.
     waited: Vec<(u64, u64)>,
     gaps: FxHashMap<Key, Vec<OfProcess>>,
-    /// MPI operations that may be synchronization points, as their ends must show.
+    /// MPI operations that are synchronization points only if no rank leaves a call before the last arrives.
     unsure: FxHashSet<u16>,
-    /// Most gaps that are kept of a process.
+    /// Largest number of gaps (times between collective calls) that are kept for a process and operation.
     room: usize,
 }
 
-/// Previous collective call of a group: group, its end, and time in other calls since, ns. Lateness counts from there, as earlier delays were
-/// waited for.
+/// Previous collective call of a process in one group of ranks: the group, the call's end, and time in other calls since then, ns. How late
+/// a rank is counts from there, as the call made up for earlier delays.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     group: u64,
@@ -122,12 +123,12 @@ struct Last {
 /// A process, and for each of its calls the time since its previous collective call, ns.
 type OfProcess = (ProcessId, Vec<u64>);
 
-/// Times between the collective calls of one operation and the previous ones, by process, ns.
+/// Times from each process's previous collective call to the calls of one operation, ns.
 #[derive(Clone, Debug)]
 pub struct Gaps {
-    /// True for MPI's own calls of some of the ranks: gaps then include other calls.
+    /// True for MPI's own calls of a part of the ranks: these times then include other calls.
     pub of_part: bool,
-    /// Gaps by process.
+    /// Processes, each with its time before each call, ns.
     pub by_process: Vec<OfProcess>,
 }
 
@@ -144,7 +145,7 @@ impl Partial {
         self.last.clear();
     }
 
-    /// Adds a call in which a `group` of processes synchronizes; `by_end`: its end must show that.
+    /// Adds a call in which a `group` of processes may synchronize. `by_end`: true if only the ends of the calls show whether they do.
     fn meets(&mut self, key: Key, group: u64, (start, end): (u64, u64), by_end: bool) {
         // MPI's own calls are in blocks of their own: other calls before this one are not known yet.
         let in_lane = matches!(key.1, Who::Part { .. });
@@ -170,7 +171,7 @@ impl Partial {
         }
     }
 
-    /// Returns the gaps at collective calls for which those of all callers are kept.
+    /// Returns the times before collective calls, for operations for which they are known of all participating processes.
     #[must_use]
     pub fn gaps(&mut self) -> Vec<Gaps> {
         self.end_process();
@@ -189,7 +190,7 @@ impl Partial {
         of.into_iter().map(|(_, gaps)| gaps).collect()
     }
 
-    /// Returns the time windows of `run`.
+    /// Divides `run` into time windows and phases by what was found.
     #[must_use]
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (run.length_ns(), run.ranks());
@@ -221,7 +222,7 @@ impl Partial {
 }
 
 impl Phases {
-    /// Adds calls that do not synchronize, made by the thread `tid`.
+    /// Adds calls that do not synchronize ranks, made by the thread `tid`.
     fn calls(&self, partial: &mut Partial, calls: Stretch<'_>, shift: u64, tid: u32) {
         let parts_in_ns = parts_in_ns(self.length);
         for (start, end) in calls.start.iter().zip(calls.end) {

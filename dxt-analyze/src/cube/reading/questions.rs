@@ -1,5 +1,5 @@
-//! First pass: when a process queried a file in vain, when another used the file, and when the process found it, for the few names for which a
-//! trace can tell all three. Stream tables select these, so other files cost nothing.
+//! First pass over the trace: finds processes that query a file which does not exist yet, and find it after another process has used it.
+//! Streams (operations on files) that can show all of this are selected in advance, so other files cost nothing.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
@@ -14,27 +14,28 @@ pub const ASK: [&str; 4] = ["stat", "access", "open", "opendir"];
 /// Operations, besides writes, by which a process makes a file or puts it in place.
 pub const MAKE: [&str; 3] = ["rename", "mmap", "link"];
 const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
-/// Operations that put a file in place under a name that is not recorded, likely in the same folder.
+/// Operations that create a file under a name that the trace does not have, likely in the same folder.
 const PUT: [&str; 2] = ["rename", "link"];
 
-/// Most events that are kept in all; least and largest limit per file and process. Files with more are not reported.
+/// Largest number of events that are kept in total; next: least and largest limit per file and process. Files with more events are not
+/// reported.
 const EVENTS: u64 = 1 << 20;
 const OF_EACH: (u64, u64) = (16, 1 << 12);
 
-/// Evidence that calls of a stream give about its file.
+/// Existence of a file as shown by the calls of a stream (one operation on the file).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Role {
     #[default]
     None,
-    /// The file does not exist; operation.
+    /// The stream's file does not exist when the calls (of this operation) are made.
     Missing(u16),
-    /// The file exists; operation.
+    /// The stream's file exists when the calls (of this operation) end.
     There(u16),
-    /// A file of another name exists in its folder.
+    /// Another file, of unknown name, exists in the file's folder when the calls end.
     Put,
 }
 
-/// Consecutive calls of a stream. Times in ns since the job's start.
+/// Consecutive calls of one stream. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Calls {
     /// Begin of the first call.
@@ -46,7 +47,7 @@ struct Calls {
     count: u64,
     missing: bool,
     op: u16,
-    /// True if the calls put a file of another name in place.
+    /// True if the calls create a file under another name in the same folder.
     put: bool,
 }
 
@@ -57,7 +58,7 @@ pub struct Found {
     pub process: ProcessId,
     /// File that was queried.
     pub file: FileId,
-    /// Number of failed calls.
+    /// Number of failed calls, in which the process found no file.
     pub calls: u64,
     /// Begin of the first failed call.
     pub asked_ns: u64,
@@ -67,23 +68,23 @@ pub struct Found {
     pub found_ns: u64,
 }
 
-/// The analysis.
+/// Analysis (pass over all recorded calls) that finds processes which wait for a file.
 #[derive(Debug)]
 pub struct Questions {
-    /// By process and stream; empty for processes without such streams.
+    /// By process and stream: what the stream's calls show; empty for processes without such streams.
     roles: Vec<Vec<Role>>,
-    /// Most events that are kept per file and process.
+    /// Largest number of events that are kept per file and process.
     limit: u64,
 }
 
-/// Events of a file and process, and number of all.
+/// Events kept of a file and process, and number of all such events.
 type Kept = (Vec<Calls>, u64);
-/// Events by file and process.
+/// Events by file and process, as found by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial(FxHashMap<(FileId, ProcessId), Kept>);
 
 impl Questions {
-    /// Selects files by the stream tables of `run`.
+    /// Selects the files that a process queries in vain and later finds, by the streams of `run`.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         // By file: operations of each process that fail since the file is missing.
@@ -129,7 +130,8 @@ impl Questions {
         Self { roles, limit: (EVENTS / uses.max(1)).clamp(OF_EACH.0, OF_EACH.1) }
     }
 
-    /// Returns all files that were found in this way, by process and time.
+    /// Returns all files that a process queried in vain and then found after another process had used or created them; sorted by process
+    /// and time.
     #[must_use]
     pub fn found(&self, run: &Run, kept: Partial) -> Vec<Found> {
         let mut files: BTreeMap<FileId, BTreeMap<ProcessId, Vec<Calls>>> = BTreeMap::new();
@@ -171,18 +173,18 @@ fn folder(run: &Run, file: FileId) -> &str {
     name.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// True if calls of a stream put a file in place under another name.
+/// True if calls of a stream create a file under another name (rename, link).
 fn is_put(run: &Run, stream: &Stream) -> bool {
     stream.chosen && !stream.failed && PUT.contains(&run.op(stream).name.as_str())
 }
 
-/// Returns the folders in which files are put in place under other names.
+/// Returns the folders in which files are created under other names (rename, link).
 fn puts(run: &Run) -> FxHashSet<&str> {
     let all = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| is_put(run, stream));
     all.map(|stream| folder(run, stream.file)).collect()
 }
 
-/// True if calls of a stream are the program's own queries, and fail only because the file is missing.
+/// True if calls of a stream are the program's own queries for a file, and fail only because the file is missing.
 fn is_question(run: &Run, stream: &Stream) -> bool {
     stream.chosen
         && stream.within() == Within::Nothing
@@ -199,7 +201,7 @@ fn shows(run: &Run, stream: &Stream) -> bool {
         && !GONE.contains(&run.op(stream).name.as_str())
 }
 
-/// True if a process makes a file itself.
+/// True if the process itself writes or creates the file.
 fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     let makes = |stream: &&Stream| {
         let op = run.op(stream);
@@ -208,8 +210,8 @@ fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     process.streams.iter().filter(|stream| stream.file == file && !stream.failed).any(|stream| makes(&stream))
 }
 
-/// Finds waits in a process's `calls` on a file, ascending. `others`: ends of other processes' calls on it; `put`: ends of calls that put some
-/// file into its folder.
+/// Calls `found` for each wait among a process's `calls` on a file (ascending): failed queries, then a successful one. `others`: ends of
+/// other processes' calls on the file; `put`: ends of calls that create some file in its folder.
 fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Found)) {
     let mut asks: Option<(Calls, u64)> = None;
     for of in calls {

@@ -1,5 +1,6 @@
-//! First pass: reads of blocks that the same thread overwrites completely before it can have used the data, in files that a process reads and
-//! writes by its own system calls. Of consecutive calls of a kind, only the last read and the first write can be a pair; others cost nothing.
+//! First pass over the trace: finds reads of blocks that the same thread overwrites completely before it can have used the data. Only files
+//! that a process reads and writes by its own system calls. In a sequence of reads and then writes, only the last read and the first write
+//! can be a pair; others cost nothing.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
@@ -7,23 +8,23 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// Least bytes of a block for time to show whether it was used: using a shorter one takes less than a call.
+/// Least length of a block, bytes: using fewer bytes takes less time than the calls, so time does not show whether they were used.
 const SHORTEST: u64 = 64 << 10;
-/// Least bytes of a block in logs with microsecond times.
+/// Least length of a block in logs of other tools, whose times are in microseconds; bytes.
 const SHORTEST_OF_LOGS: u64 = 256 << 10;
-/// Most bytes that a processor reads per ns, from its second-level cache (half a cache line); less from memory.
+/// Largest number of bytes that a processor reads per ns, from its second-level cache (half a cache line); from memory, it reads fewer.
 const LOOKED_AT: u64 = 32;
 
-/// Pairs of a read and the next write, of the same bytes.
+/// Pairs of a read and the next write, both of the same bytes of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
     /// Number of all pairs.
     pub all: u64,
-    /// Number of pairs with too little time between the calls to use the bytes.
+    /// Number of pairs in which too little time lies between the calls to use the bytes.
     pub at_once: u64,
-    /// Bytes of the `at_once` pairs.
+    /// Bytes overwritten by the `at_once` pairs.
     pub bytes: u64,
-    /// Time between the two calls of the `at_once` pairs, ns.
+    /// Time from read to write in the `at_once` pairs, ns, summed.
     pub between_ns: u64,
 }
 
@@ -58,17 +59,17 @@ enum Role {
 /// Pairs by process and file.
 pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 
-/// The analysis.
+/// Analysis (pass over all recorded calls) that finds blocks overwritten right after they were read.
 #[derive(Debug)]
 pub struct ReadBefore {
-    /// By process and stream; empty for processes without such files.
+    /// By process and stream: kind of calls that count; empty for processes that write no file that they also read.
     roles: Vec<Vec<Role>>,
-    /// Least bytes of a block.
+    /// Least length of a block, bytes.
     shortest: u64,
 }
 
 impl ReadBefore {
-    /// Selects the streams of `run`.
+    /// Selects the streams of `run` whose calls count.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let left_out: FxHashSet<FileId> = run
@@ -99,7 +100,7 @@ impl ReadBefore {
     }
 }
 
-/// True if calls of a stream show that its file is also used otherwise: by a library, or mapped.
+/// True if calls of a stream show that its file is also used in other ways, by a library or mapped, so that pairs prove nothing.
 fn is_of_others(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     let library = matches!(op.layer, Some(Layer::Mpiio | Layer::Hdf5 | Layer::Pnetcdf | Layer::Stdio));

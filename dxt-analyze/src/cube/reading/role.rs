@@ -1,26 +1,27 @@
-//! Role of a stream's calls in the search for synchronization points.
+//! Decides whether calls of a stream (one operation on one file) may be synchronization points of ranks.
 
 use super::who::{Key, Who};
 use crate::model::{FileId, Op, Run, Stream, Within};
 use crate::shared::layer_calls::{Form, is_made_together};
 use trace_format::op::Layer;
 
-/// Role of a stream's calls.
+/// Role of a stream's calls in the search for synchronization points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Calls are ignored.
     None,
     /// Calls that do not synchronize.
     Call,
-    /// MPI-IO and HDF5 calls in which all or some ranks synchronize; if not `sure`, only if none leaves before the last arrives.
+    /// MPI-IO and HDF5 calls in which all or some ranks synchronize (`group`: hash of the group). If not `sure`, they do so only if no rank
+    /// leaves a call before the last arrives.
     Collective { op: u16, file: FileId, sure: bool, group: u64 },
-    /// MPI's own calls in which all processes of a communicator synchronize; if not `sure`, only if none leaves before the last arrives, such as
-    /// a broadcast after a reduction.
+    /// MPI's own calls in which all processes of a communicator synchronize. If not `sure`, they do so only if no process leaves a call
+    /// before the last arrives, such as a broadcast after a reduction.
     SyncPoint { op: u16, sure: bool },
 }
 
 impl Role {
-    /// Returns operation and file of a collective call.
+    /// Returns operation and file of a collective MPI-IO or HDF5 call; `None` for other calls.
     pub(super) fn collective(self) -> Option<Key> {
         match self {
             Self::Collective { op, file, .. } => Some((op, Who::File(file))),

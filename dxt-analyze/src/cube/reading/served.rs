@@ -2,48 +2,47 @@
 //! spare capacity completes twice as many calls with twice as many in flight; a busy one completes as many as before, and the others wait. A call
 //! that finds its target idle does not wait.
 
-/// Octaves of the number of calls in flight.
+/// Number of octaves (factors of 2) in the number of calls in flight.
 const OCTAVES: usize = 24;
-/// Largest octave of few calls in flight, and fewest completed calls to judge by.
+/// Largest octave that counts as few calls in flight (2 to 3 calls); next: least number of completed calls for a result.
 const FEW: usize = 1;
 const ENDS: f64 = 8.0;
-/// Least throughput with many calls in flight, relative to that with few, for a target to be busy.
+/// Least throughput of a busy target with many calls in flight, relative to that with few.
 const AS_MANY: f64 = 0.6;
 
-/// Throughput of all targets.
+/// Throughput of all storage targets, by number of calls in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Served {
-    /// By octave of calls in flight: completed calls, and time, ns.
+    /// By octave of the number of calls in flight: number of completed calls, and time with so many in flight, ns.
     octaves: [(f64, f64); OCTAVES],
     /// Number of calls that find their target idle.
     lone: f64,
-    /// Log slowdown of calls against those that find the target idle, on the same target in the same time window, summed over calls; and number
-    /// of calls.
+    /// Sum over calls of their log slowdown against calls that find the target idle (same target, same time window), and number of calls.
     above: (f64, f64),
-    /// Time of these calls, and of as many that find the target idle, ns.
+    /// Time of the calls in `above`, and of as many calls that find the target idle, ns.
     ns: (f64, f64),
 }
 
-/// Calls on a target in a time window: number, and sum of log slowdowns.
+/// Calls on one storage target in one time window: number of calls, and sum of their log slowdowns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InSlot {
-    /// All calls.
+    /// All calls on the target in the window: number, and sum of their log slowdowns.
     pub all: (f64, f64),
-    /// Calls that find the target idle.
+    /// Calls that find the target idle: number, and sum of their log slowdowns.
     pub lone: (f64, f64),
     /// Time of all calls, and of those that find the target idle, ns.
     pub ns: (f64, f64),
 }
 
 impl Served {
-    /// Adds a time in which `ends` calls are completed with `in_flight` calls.
+    /// Adds a time of `ns` in which `in_flight` calls are in flight and `ends` calls are completed.
     pub fn add(&mut self, in_flight: u64, ends: u64, ns: f64) {
         if let Some(of) = in_flight.checked_ilog2().and_then(|octave| self.octaves.get_mut(octave as usize)) {
             *of = (of.0 + ends as f64, of.1 + ns);
         }
     }
 
-    /// Adds calls on a target in a time window.
+    /// Adds the calls on one storage target in one time window.
     pub fn add_slot(&mut self, of: &InSlot) {
         let mean = |(calls, logs): (f64, f64)| logs / calls;
         if of.lone.0 > 0.0 {
@@ -55,15 +54,15 @@ impl Served {
         }
     }
 
-    /// Returns the calls per ns that a target completes for each call in flight, with few in flight; `None` if it never has few. The larger value
-    /// of one and of two or three calls: a stalled call is alone for long.
+    /// Returns the number of calls per ns that a target completes for each call in flight, with few calls in flight; `None` if it never has
+    /// few. The larger of the values for one call and for two or three: a stalled call is alone for long.
     fn of_few(&self) -> Option<f64> {
         let few = self.octaves.iter().enumerate().take(FEW + 1).filter(|(_, (ends, ns))| *ends >= ENDS && *ns > 0.0);
         few.map(|(octave, (ends, ns))| ends / ns / (octave as f64).exp2()).max_by(f64::total_cmp)
     }
 
-    /// Returns the part of the calls' time spent waiting for others: by comparison with calls that find the target idle, or by throughput,
-    /// whichever is more (a queue may leave no target idle). `None` if neither is known.
+    /// Returns the part of the calls' time (0 to 1) spent waiting for other calls: by comparison with calls that find the target idle, or
+    /// by throughput, whichever is more (a queue may leave no target idle). `None` if neither is known.
     #[must_use]
     pub fn waits(&self) -> Option<f64> {
         let by_lone = (self.lone >= ENDS).then(|| (1.0 - (-self.above.0 / self.above.1).exp()).max(0.0));
@@ -73,15 +72,15 @@ impl Served {
         }
     }
 
-    /// Returns the part of the calls' time saved if none waited; at least [`Self::waits`].
+    /// Returns the part of the calls' time (0 to 1) saved if no call waited; at least [`Self::waits`]. `None` if unknown.
     #[must_use]
     pub fn gone(&self) -> Option<f64> {
         let by_time = if self.lone >= ENDS { 1.0 - self.ns.1 / self.ns.0.max(1.0) } else { 0.0 };
         self.waits().map(|part| part.max(by_time))
     }
 
-    /// True if targets complete about as many calls with many in flight as with few. If they complete far fewer with many, times with few are
-    /// ends of bursts whose calls began together.
+    /// True if targets complete about as many calls with many in flight as with few. If they complete far more with few, the few are ends
+    /// of bursts whose calls began together.
     #[must_use]
     pub fn is_busy_evenly(&self) -> bool {
         let rate = |of: &[(f64, f64)]| {
@@ -108,7 +107,7 @@ impl Served {
 mod tests {
     use super::*;
 
-    /// A target that serves `room` calls at once, one per ms each, for 100 ms of each octave.
+    /// Returns the throughput of a target that serves `room` calls at once, one per ms each, for 100 ms of each octave.
     fn served(room: u64) -> Served {
         let mut out = Served::default();
         (0..6).map(|octave| 1 << octave).for_each(|calls: u64| out.add(calls, calls.min(room) * 100, 100e6));

@@ -1,35 +1,36 @@
-//! Divides the run into time windows, and groups these into phases, at whose ends processes wait for each other.
+//! Divides the run into time windows, and groups these into phases: at the end of a phase, processes wait for each other.
 
 use super::who::Key;
 use rustc_hash::FxHashSet;
 
-/// Most time windows: resolution of the replay and of the comparison over time.
+/// Largest number of time windows: resolution of the comparison of calls over time.
 pub const SLOTS: usize = 512;
-/// Number of time windows without phases; phases may make more.
+/// Number of time windows of a run with one phase; each further phase begins a new window.
 const FEWEST: usize = 64;
 
-/// Least part of the time from the first to the last call of a phase with any process in a call, for the phase to have no pause.
+/// A phase has no pause if some process is in a call for at least this part of the time from the phase's first to its last call.
 const WITHOUT_PAUSE: f64 = 0.8;
 
-/// Time windows of a run.
+/// Time windows of a run, and its phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// Begin of each time window, ns since the job's start; the first is 0.
     begins: Vec<u64>,
-    /// Phase of each time window.
+    /// Number of the phase in which each time window lies.
     phases: Vec<u32>,
     /// By time window: time with any process in a call, ns.
     busy: Vec<u64>,
     /// By phase: begin of the first call and end of the last, ns since the job's start.
     spans: Vec<Option<(u64, u64)>>,
-    /// True if phases end at synchronization points of all ranks, false if at times without I/O.
+    /// True if phases end at synchronization points of all ranks; false if they end at times without I/O.
     pub ranks_met: bool,
-    /// MPI calls that a process may leave early but in which ranks synchronize in this run, if there are no certain ones.
+    /// MPI operations in which ranks synchronize in this run although a process may leave such calls early; empty if the run has calls that
+    /// always synchronize.
     pub met_in: FxHashSet<Key>,
 }
 
 impl Slots {
-    /// Divides a run of `length` ns at `ends` of phases, ns.
+    /// Divides a run of `length` ns into time windows. `ends`: ends of phases, ns since the job's start.
     #[must_use]
     pub fn new(length: u64, mut ends: Vec<u64>, ranks_met: bool) -> Self {
         ends.retain(|&at| at > 0 && at < length);
@@ -59,20 +60,21 @@ impl Slots {
         }
     }
 
-    /// Adds calls that turned out to be synchronization points.
+    /// Sets the MPI operations that turned out to be synchronization points in this run.
     #[must_use]
     pub fn with_met_in(self, met_in: FxHashSet<Key>) -> Self {
         Self { met_in, ..self }
     }
 
-    /// Returns the time window at `at`, ns since the job's start.
+    /// Returns the number of the time window that contains `at`, ns since the job's start.
     #[inline]
     #[must_use]
     pub fn of(&self, at: u64) -> usize {
         self.begins.partition_point(|&begin| begin <= at).saturating_sub(1)
     }
 
-    /// Returns the time window at `at` and its span, for callers with ascending times.
+    /// Returns the number and the span of the time window that contains `at`: callers with ascending times need not search again within the
+    /// span.
     #[must_use]
     pub fn around(&self, at: u64) -> (usize, std::ops::Range<u64>) {
         let slot = self.of(at);
@@ -80,7 +82,7 @@ impl Slots {
         (slot, from..self.begins.get(slot + 1).copied().unwrap_or(u64::MAX))
     }
 
-    /// Returns the phase of a time window.
+    /// Returns the number of the phase in which a time window lies.
     #[inline]
     #[must_use]
     pub fn phase(&self, slot: usize) -> usize {
@@ -105,7 +107,7 @@ impl Slots {
         self.phases.last().map_or(0, |&last| last as usize + 1)
     }
 
-    /// Returns begin and end of a phase, ns since the job's start; `u64::MAX` for the end of the last one.
+    /// Returns begin and end of a phase, ns since the job's start; the end of the last phase is `u64::MAX`.
     #[must_use]
     pub fn span(&self, phase: usize) -> (u64, u64) {
         let first = |phase: usize| self.phases.partition_point(|&of| (of as usize) < phase);
@@ -113,7 +115,7 @@ impl Slots {
         (begin, self.begins.get(first(phase + 1)).copied().unwrap_or(u64::MAX))
     }
 
-    /// Adds `ns` from `at` on in which any process is in a call.
+    /// Marks `ns` from `at` on as time in which some process is in a call.
     pub fn add_busy(&mut self, at: u64, ns: u64) {
         let slot = self.of(at);
         let (phase, end) = (self.phase(slot), at.saturating_add(ns));
@@ -125,13 +127,13 @@ impl Slots {
         }
     }
 
-    /// Returns the time in a time window with any process in a call, ns.
+    /// Returns how long some process is in a call during a time window, ns.
     #[must_use]
     pub fn busy(&self, slot: usize) -> u64 {
         self.busy.get(slot).copied().unwrap_or_default()
     }
 
-    /// Returns the time with any process in a call by phase, ns; 0 for phases with pauses, in which no process waits for another.
+    /// Returns, for each phase, how long some process is in a call, ns; 0 for phases with pauses, in which no process waits for another.
     #[must_use]
     pub fn busy_without_pause(&self) -> Vec<u64> {
         let mut out = vec![0_u64; self.phases()];
@@ -149,7 +151,7 @@ impl Slots {
         out
     }
 
-    /// Returns the begin of a time window, ns; `None` after the last one.
+    /// Returns the begin of a time window, ns since the job's start; `None` after the last one.
     #[must_use]
     pub fn begin(&self, slot: usize) -> Option<u64> {
         self.begins.get(slot).copied()

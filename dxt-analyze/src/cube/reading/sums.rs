@@ -1,21 +1,22 @@
-//! A cell: sums over calls of a process of one stream, time window, size and storage target.
+//! Sums over the calls of a cell: calls of one process and stream (one operation on one file), in one time window, of one size and storage
+//! target.
 
 use super::parts::LOG_BITS;
 use super::usual::FAR;
 use crate::model::StreamIx;
 
-/// No storage target.
+/// Stands for no storage target, or an unknown one.
 pub const NO_TARGET: u32 = u32::MAX;
 const AT_SOME_TIME: u64 = u64::MAX;
-/// Fewest calls besides the longest for their mean to be usual.
+/// Least number of calls besides the longest one for their mean to count as usual.
 const FEWEST_OTHERS: u64 = 3;
 
-/// Key of a cell within a process.
+/// Identifies a cell (sums over similar calls) within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// Time window.
+    /// Number of the time window.
     pub slot: u16,
-    /// Index into the process's streams.
+    /// Stream of the calls (one operation on one file), as an index into the process's streams.
     pub stream: StreamIx,
     /// Size octave: bit length of the bytes per call.
     pub size: u8,
@@ -23,18 +24,18 @@ pub struct Key {
     pub target: u32,
 }
 
-/// Sums over calls. Times in ns.
+/// Sums over the calls of a cell. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Number of calls.
     pub calls: u64,
-    /// Bytes.
+    /// Bytes moved by the calls.
     pub bytes: u64,
     /// Time in the calls.
     pub time_ns: u64,
     /// Sum of the natural logarithms of the durations, times 2^16.
     logs: i64,
-    /// Number of outliers.
+    /// Number of outliers: calls that took far longer than usual.
     pub far_calls: u64,
     /// Time in outliers.
     pub far_ns: u64,
@@ -46,12 +47,12 @@ pub struct Sums {
     pub shortest_ns: u64,
     /// Begin of the first call since the job's start, or [`AT_SOME_TIME`] if unknown.
     pub first_at: u64,
-    /// First byte and end of the calls in the file, if known; else the first is not below the second.
+    /// Lowest and highest (exclusive) byte of the file that the calls access; if unknown, the first is not below the second.
     pub range: (u64, u64),
 }
 
 impl Sums {
-    /// Adds `other`.
+    /// Adds the calls of `other`.
     pub fn add(&mut self, other: &Self) {
         self.first_at = if self.calls == 0 { other.first_at } else { self.first_at.min(other.first_at) };
         self.calls = self.calls.saturating_add(other.calls);
@@ -75,7 +76,7 @@ impl Sums {
         }
     }
 
-    /// Makes a cell of one call.
+    /// Returns the sums of a single call.
     pub(super) fn of_call(call: &Call) -> Self {
         let &Call { at, duration, logs, is_far, bytes, range } = call;
         Self {
@@ -118,7 +119,7 @@ impl Sums {
         }
     }
 
-    /// Makes a cell of counters; `longest_ns`: longest duration, 0 if unknown.
+    /// Returns the sums of calls that are only in counters. `longest_ns`: longest duration, 0 if unknown.
     #[must_use]
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
@@ -138,14 +139,14 @@ impl Sums {
         }
     }
 
-    /// Returns the mean duration without outliers, ns.
+    /// Returns the mean duration of the calls without outliers, ns.
     #[must_use]
     pub fn mean_of_near_ns(&self) -> f64 {
         let near = self.calls.saturating_sub(self.far_calls).max(1);
         self.time_ns.saturating_sub(self.far_ns) as f64 / near as f64
     }
 
-    /// True if the longest call of a [`Sums::counted`] took far longer than the mean of the others.
+    /// For sums from counters ([`Sums::counted`]): true if the longest call took far longer than the mean of the others.
     #[must_use]
     pub fn has_stalled(&self) -> bool {
         let others = self.calls.saturating_sub(1);
@@ -153,7 +154,7 @@ impl Sums {
         others >= FEWEST_OTHERS && self.longest_ns as f64 * others as f64 >= rest_ns as f64 * FAR && self.longest_ns > 0
     }
 
-    /// Returns the cell with its longest call as an outlier: one call does not make the others slow.
+    /// Counts the longest call as an outlier, so that one call does not make the others slow.
     #[must_use]
     pub fn with_stall(self) -> Self {
         let others = self.calls.saturating_sub(1).max(1);
@@ -162,13 +163,13 @@ impl Sums {
         Self { logs: logs.saturating_add(log(self.longest_ns)), far_calls: 1, far_ns: self.longest_ns, ..self }
     }
 
-    /// Returns the begin of the longest call since the job's start, ns, if known.
+    /// Returns the begin of the longest call, ns since the job's start, if known.
     #[must_use]
     pub fn longest_began(&self) -> Option<u64> {
         (self.longest_at != AT_SOME_TIME).then_some(self.longest_at)
     }
 
-    /// Returns the mean log duration, without the longest call if there are several: one call makes nothing slow.
+    /// Returns the mean logarithm of the durations, without the longest call if there are several: one call makes nothing slow.
     #[must_use]
     pub fn typical_log(&self) -> f64 {
         let (logs, calls) = if self.calls > 1 {
@@ -185,15 +186,15 @@ pub(super) struct Call {
     /// Begin, ns since the job's start.
     pub(super) at: u64,
     pub(super) duration: u64,
-    /// Logarithm of `duration`, as by [`log`].
+    /// Logarithm of `duration`, as returned by [`log`].
     pub(super) logs: i64,
     pub(super) is_far: bool,
     pub(super) bytes: u64,
-    /// Like [`Sums::range`].
+    /// First byte that the call accesses and end of its bytes in the file, as for [`Sums::range`].
     pub(super) range: (u64, u64),
 }
 
-/// Returns the natural logarithm of a duration times 2^16, to 0.5 %, by a line and a parabola between powers of two.
+/// Returns the natural logarithm of a duration, times 2^16, with an error below 0.6 %.
 #[inline]
 pub(crate) fn log(duration: u64) -> i64 {
     const LN_2: i64 = 45426;
@@ -206,7 +207,8 @@ pub(crate) fn log(duration: u64) -> i64 {
     (octaves * LN_2) >> LOG_BITS
 }
 
-/// Returns the key after merging 2^`merged` time windows; above `whole`, targets and sizes are merged, too.
+/// Returns the cell's key after merging 2^`merged` adjacent time windows. If `merged` is above `whole`, storage targets and then sizes are
+/// merged, too.
 #[inline]
 #[must_use]
 pub fn coarse(key: Key, merged: u32, whole: u32) -> Key {

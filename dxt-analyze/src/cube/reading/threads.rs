@@ -1,4 +1,4 @@
-//! Times of the threads of a process in calls.
+//! Time that each thread of a process spends in calls.
 
 use crate::scan::Stretch;
 use crate::sum::Sum;
@@ -8,12 +8,12 @@ use crate::sum::Sum;
 pub struct OfThread {
     /// Time in calls, ns.
     in_calls: Sum,
-    /// Begin of its first call and end of its last, ns since the job's start.
+    /// Begin of the thread's first call and end of its last, ns since the job's start; `None` without calls.
     span: Option<(u64, u64)>,
 }
 
 impl OfThread {
-    /// Adds calls; `shift`: begin of the process's clock since the job's start, ns.
+    /// Adds calls. `shift`: zero of the process's clock, ns since the job's start.
     pub fn add_all(&mut self, calls: Stretch<'_>, shift: u64) {
         let (mut in_calls, mut span) = (0_u64, (u64::MAX, 0_u64));
         for (start, end) in calls.start.iter().zip(calls.end) {
@@ -46,21 +46,21 @@ impl OfThread {
     }
 }
 
-/// Least part of the time in calls for a thread to count.
+/// A thread counts if it has at least this part of the time that all threads spend in calls.
 const COUNTS: f64 = 0.01;
 
-/// Times of all threads of a process, ns.
+/// Times in calls of all threads of a process, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Number of threads with at least `COUNTS` of the time in calls.
+    /// Number of threads with at least [`COUNTS`] of the time in calls.
     pub count: u64,
     /// Time in calls of the busiest thread.
     pub most_ns: u64,
     /// Time in calls of all threads.
     pub all_ns: u64,
-    /// Span from the first to the last call of a thread, mean weighted by time in calls.
+    /// Time from a thread's first call to its last; mean over threads, weighted by time in calls.
     pub mean_span_ns: u64,
-    /// Span from the first call of any thread to the last.
+    /// Time from the first call of any thread to the last call of any thread.
     pub span_ns: u64,
 }
 
@@ -82,7 +82,7 @@ impl Threads {
         out
     }
 
-    /// Returns the wall time in calls as a part of the summed time, assuming that it is the time of the busiest thread.
+    /// Returns wall time in calls / summed time in calls, taking the busiest thread's time for the wall time.
     #[must_use]
     pub fn at_once(&self) -> f64 {
         if self.all_ns > 0 { self.most_ns as f64 / self.all_ns as f64 } else { 1.0 }

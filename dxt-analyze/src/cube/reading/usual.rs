@@ -1,21 +1,21 @@
-//! First pass: usual durations of calls by kind and size, from histograms with bins of a quarter octave.
+//! First pass over the trace: usual durations of calls by kind and size, from histograms whose bins are a quarter octave wide.
 
 use crate::model::{Manner, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::stats::QUARTILE;
 use rustc_hash::FxHashMap;
 
-/// Bins of durations: quarters of 40 octaves, up to 18 minutes.
+/// Number of bins of durations: quarters of 40 octaves, up to 18 minutes.
 const CLASSES: usize = 160;
 
-/// Kind of calls: operation, whether inside MPI-IO, open flags and size.
+/// Kind of calls that are compared: operation, inside MPI-IO or not, open flags and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
-    /// Index into [`crate::model::Run::ops`].
+    /// Operation of the calls, as an index into [`crate::model::Run::ops`].
     pub op: u16,
-    /// True if made inside MPI-IO.
+    /// True for calls made inside MPI-IO.
     pub nested: bool,
-    /// Open flags: calls that wait for storage are no peers of others.
+    /// Flags with which the file was opened: calls that wait for storage (O_SYNC) are no peers of others.
     pub manner: Manner,
     /// Size octave: bit length of the bytes, 0 without bytes.
     pub size: u8,
@@ -53,40 +53,42 @@ fn middle(class: usize) -> f64 {
 /// Durations of calls of a kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Median, ns.
+    /// Median duration, ns.
     pub median_ns: f64,
-    /// Spread of log durations, from the fast half.
+    /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,
     /// Duration from which a call is an outlier, ns.
     pub far_ns: u64,
-    /// Skew of log durations to the fast side: distance of the 5 % quantile below the median, less that of the 95 % quantile above.
+    /// Skew of log durations to the fast side: distance from the 5 % quantile to the median, less that from the median to the 95 %
+    /// quantile.
     pub leans: f64,
     /// Number of calls.
     pub calls: u64,
 }
 
-/// Least ratio of an outlier's duration to the median.
+/// An outlier takes at least this many times the median duration.
 pub const FAR: f64 = 8.0;
-/// Least distance of an outlier above the median, in spreads.
+/// Least distance of an outlier's log duration from that of the median, in spreads of log durations.
 const SPREADS: f64 = 4.5;
-/// For regular calls, if `REGULAR` spreads are below [`FAR`]: outliers from that distance, but at least `LEAST_FAR` times the median.
+/// For very regular calls, an outlier need only be `REGULAR` spreads above the median if that is less than a factor of [`FAR`]; next: but
+/// at least this factor.
 const REGULAR: f64 = 12.0;
 const LEAST_FAR: f64 = 4.0;
-/// Most calls that are outliers because they are far above all others.
+/// At most so many calls can be outliers for being far above all other calls.
 const FEW_ALONE: u64 = 3;
 
-/// The analysis.
+/// Analysis (pass over all recorded calls) that collects durations.
 #[derive(Clone, Copy, Debug)]
 pub struct Durations;
 
-/// Durations by kind and bin.
+/// Number of calls by kind and bin of durations, as counted by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial {
     kinds: FxHashMap<Kind, Box<[u64; CLASSES]>>,
 }
 
 impl Partial {
-    /// Returns the usual durations of each kind.
+    /// Returns the usual durations of the calls of each kind.
     #[must_use]
     pub fn usual(&self) -> FxHashMap<Kind, Usual> {
         self.kinds.iter().map(|(kind, counts)| (*kind, usual(counts.as_slice()))).collect()
@@ -116,7 +118,8 @@ fn usual(counts: &[u64]) -> Usual {
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, calls: counts.iter().sum() }
 }
 
-/// Returns the duration from which a few calls are [`FAR`] times above all others, regardless of the others' spread, ns.
+/// Returns the duration from which at most [`FEW_ALONE`] calls are outliers, ns: they are [`FAR`] times above all others, however these
+/// vary. `None` if there are no such calls.
 fn alone_from(counts: &[u64]) -> Option<f64> {
     let mut used = counts.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let (mut lowest, mut calls) = used.next().map(|(class, count)| (class, *count))?;
@@ -132,7 +135,7 @@ fn alone_from(counts: &[u64]) -> Option<f64> {
     None
 }
 
-/// Returns a quantile, ns, with durations spread evenly within a bin.
+/// Returns the quantile `share` of the durations, ns, as if they were spread evenly within a bin.
 fn within(counts: &[u64], share: f64) -> f64 {
     let wanted = counts.iter().sum::<u64>() as f64 * share;
     let mut before = 0.0;

@@ -1,41 +1,42 @@
-//! Groups of processes whose collective calls belong together: calls on one file, or on one communicator of all or some ranks.
+//! Groups of processes whose collective calls belong together: the processes that use a file, or those of a communicator.
 
 use crate::model::{FileId, Process};
 use rustc_hash::FxHashMap;
 use trace_format::meta::{CommunicatorDef, WORLD};
 
-/// Group of processes whose k-th calls are the same call.
+/// Group of processes: the k-th calls of an operation by its members are one collective call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// Callers on a file.
+    /// Processes that make the call on this file.
     File(FileId),
-    /// A communicator of all ranks, identified by its first rank, its members, and its number among those with equal values ([`CommunicatorDef`]).
+    /// Communicator of all ranks. Different processes know it by first rank, members, and number among those with equal values
+    /// ([`CommunicatorDef`]).
     All {
-        /// Number among communicators with equal values.
+        /// Number of the communicator among those with equal first rank and members.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first member.
+        /// Rank in `MPI_COMM_WORLD` of the communicator's first member.
         first: i32,
-        /// Hash of its members.
+        /// Hash of the members of the communicator.
         members: u64,
     },
-    /// A communicator of some of the ranks, identified likewise.
+    /// Communicator of some of the ranks, identified in the same way as `All`.
     Part {
-        /// Number among communicators with equal values.
+        /// Number of the communicator among those with equal first rank and members.
         nth: u32,
-        /// Rank in `MPI_COMM_WORLD` of its first member.
+        /// Rank in `MPI_COMM_WORLD` of the communicator's first member.
         first: i32,
-        /// Hash of its members.
+        /// Hash of the members of the communicator.
         members: u64,
     },
 }
 
-/// `MPI_COMM_WORLD`.
+/// Group of all ranks: `MPI_COMM_WORLD`.
 const EVERYBODY: Who = Who::All { nth: 0, first: 0, members: 0 };
 
-/// An operation, and the group of processes that makes it.
+/// Operation (index into the run's operations), and the group of processes that makes the calls together.
 pub type Key = (u16, Who);
 
-/// Returns the communicators of all `ranks` that a process used, by number.
+/// Returns a process's communicators that contain all `ranks`, by their number in the trace.
 #[must_use]
 pub fn of_all(process: &Process, ranks: u64) -> FxHashMap<i64, Who> {
     let has_all = |def: &CommunicatorDef| u64::from(def.size) == ranks;
@@ -44,14 +45,15 @@ pub fn of_all(process: &Process, ranks: u64) -> FxHashMap<i64, Who> {
     out
 }
 
-/// Returns the communicators of at least `least` ranks, but not of all, by number.
+/// Returns a process's communicators of at least `least` ranks, but not of all, by their number in the trace.
 #[must_use]
 pub fn of_parts(process: &Process, ranks: u64, least: u64) -> FxHashMap<i64, Who> {
     let has_some = |def: &CommunicatorDef| (least..ranks).contains(&u64::from(def.size));
     numbered(process, has_some, |(nth, first, members)| Who::Part { nth, first, members })
 }
 
-/// Numbers communicators of equal first rank and members in the order of their creation, which is the same on each member.
+/// Returns a process's communicators for which `is` is true, by their number in the trace. Those with equal first rank and members are
+/// numbered in the order of their creation, which is the same on each member.
 fn numbered(
     process: &Process,
     is: impl Fn(&CommunicatorDef) -> bool,

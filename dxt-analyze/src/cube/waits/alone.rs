@@ -1,17 +1,17 @@
-//! The end of a run in which one process is left, if it is unknown who waits for whom: the process waits for nobody, so the time of its calls
-//! prolongs the run.
+//! Finds the process that runs alone at the end of a run of which it is unknown who waits for whom. It waits for no other process, so the
+//! time of its calls prolongs the run.
 
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Largest part of the time alone that a parent, which waits for the process, lives on after it.
+/// A parent that waits for the process ends after it within this part of the time that the process ran alone.
 const WAITS: f64 = 0.1;
-/// Most generations of parents that are examined.
+/// Largest number of generations of parent processes that are examined.
 const GENERATIONS: usize = 16;
 
-/// Returns the process that is left alone, and since when, ns since the job's start. Processes that started it, directly or not, may still be
-/// there, waiting.
+/// Returns the process that runs alone at the end, and since when, ns since the job's start; `None` if there is no such time. Processes
+/// that started it, directly or not, may still exist and wait for it.
 #[must_use]
 pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
     // Converted logs have no ends of processes, only those of their calls.

@@ -1,20 +1,20 @@
-//! Ranks that do I/O while most others wait in MPI's collective calls, if it is unknown whether all ranks synchronize: the others may wait for a
-//! message of such a rank.
+//! Finds ranks that do I/O while most others wait in MPI's collective calls, if it is unknown whether all ranks synchronize. The others may
+//! then wait for a message of such a rank.
 
 use crate::model::{ProcessId, Run};
 use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Least median wait of all ranks in a phase, as a part of a rank's time in calls, for them to wait for the rank.
+/// Others wait for a rank if the median wait of all ranks in a phase is at least this part of the rank's time in calls.
 const KEPT: f64 = 0.5;
 
-/// Ranks that block others, by phase.
+/// Ranks for which others wait: pairs of phase and rank.
 #[derive(Clone, Debug, Default)]
 pub struct KeptWaiting(BTreeSet<(usize, ProcessId)>);
 
 impl KeptWaiting {
-    /// Finds such ranks. `waits`: waits by phase, ns; `in_calls`: time in calls by phase and rank, ns.
+    /// Finds the ranks for which others wait. `waits`: wait of each rank, by phase, ns; `in_calls`: time in calls by phase and rank, ns.
     #[must_use]
     pub fn of(run: &Run, waits: Vec<FxHashMap<ProcessId, f64>>, in_calls: &FxHashMap<(usize, ProcessId), f64>) -> Self {
         let ranks = run.ranks() as usize;
@@ -33,7 +33,7 @@ impl KeptWaiting {
         Self(in_calls.iter().filter_map(does).collect())
     }
 
-    /// True if a rank blocks others in a phase.
+    /// True if others wait for the rank in a phase.
     #[must_use]
     pub fn by(&self, process: ProcessId, phase: usize) -> bool {
         self.0.contains(&(phase, process))

@@ -1,5 +1,5 @@
-//! Ranks that wait for messages of others. Messages are not recorded; evidence is a rank that is outside of calls for longer when another rank's
-//! calls take longer, and by about as much.
+//! Estimates how long ranks wait for messages of other ranks. Messages are not recorded. The evidence is a rank that spends more time
+//! outside of calls where another rank's calls take longer, and longer by about as much.
 
 use crate::cube::reading::slots::Slots;
 use crate::model::ProcessId;
@@ -7,44 +7,49 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Saving of a rank, as a part of the largest, from which it is as slow.
+/// A rank counts as slow if its saving (time that a finding takes off its calls) is at least this part of the largest.
 const AS_SLOW: f64 = 0.5;
-/// Largest saving between two synchronization points, as a part of the usual one, for ranks not to be blocked.
+/// Ranks do not wait for messages between two synchronization points if the largest saving there is at most this part of the usual one.
 const FREE: f64 = 0.1;
-/// Fewest synchronization points that show how long ranks compute without being blocked, or that they wait if there are no such points.
+/// Least number of synchronization points without such waits that show how long a rank computes; if there are none, least number with
+/// waits.
 const FEWEST: usize = 2;
-/// Largest excess of a rank's time outside of calls, relative to the blocking calls: beyond, it computes.
+/// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
+/// computes.
 const AT_MOST: f64 = 1.5;
-/// Least excess of a rank's time outside of calls, relative to the blocking calls, if only lengths show a wait.
+/// Least excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer, if only these lengths
+/// show a wait.
 const AT_LEAST: f64 = 0.5;
-/// Largest difference between its arrival and that of the slow ranks, as a part of the blocking calls: ranks that wait arrive together.
+/// Largest difference between the arrival of a rank and of the slow ranks, as a part of the time by which the slow ranks' calls are longer:
+/// a rank that waits for them arrives with them.
 const WITH_THEM: f64 = 0.25;
-/// Least part of the synchronization points with such a wait.
+/// Least part of the synchronization points at which a rank must seem to wait for the slow ranks.
 const MOSTLY: f64 = 0.7;
 
-/// Fewest synchronization points over which the variation of lengths counts.
+/// Least number of synchronization points over which the variation of a rank's times counts.
 const FEWEST_TO_VARY: usize = 4;
 
-/// Time by process, ns.
+/// Time of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
-/// Time of each rank between synchronization points that is neither in calls nor waiting.
+/// Time of each rank between synchronization points outside of calls: neither in calls nor waiting at the points.
 #[derive(Clone, Debug, Default)]
 pub struct Messages {
-    /// By phase that a synchronization point ends, ns; empty if unknown.
+    /// By phase that a synchronization point ends: each rank's time outside of calls since the previous point, ns; empty if no point ends
+    /// the phase.
     outside: Vec<Times>,
-    /// Time in calls, likewise, ns.
+    /// By phase that a synchronization point ends: each rank's time in calls since the previous point, ns.
     calls: Vec<Times>,
-    /// Processes whose threads make calls beside computation: their time outside of calls shows nothing.
+    /// Processes whose other threads make calls while one computes: their time outside of calls shows nothing.
     threaded: BTreeSet<ProcessId>,
 }
 
-/// Savings before a synchronization point: phase that it ends, and saving by process, ns.
+/// Phase that a synchronization point ends, and by how much each process's calls before it get shorter if a cause is removed, ns.
 pub type Shorter<'a> = (usize, &'a Times);
 
 impl Messages {
-    /// Computes the time outside of calls. `waits`: by phase that a synchronization point ends; `in_calls`: time of a process in calls of a
-    /// phase, ns.
+    /// Computes each rank's time outside of calls. `waits`: waits of ranks, by phase that a synchronization point ends; `in_calls`: time of
+    /// a process in calls of a phase, ns.
     #[must_use]
     pub fn of(
         slots: &Slots,
@@ -75,8 +80,8 @@ impl Messages {
         Self { outside, calls, threaded }
     }
 
-    /// Returns the time that each rank in `who` waits for messages of ranks whose calls a finding shortens, by synchronization point, ns: at most
-    /// the saving. `met`: waits at synchronization points, by the phase that each ends.
+    /// Returns how long each rank in `who` waits for messages of ranks whose calls get shorter (`all`), for each synchronization point, ns:
+    /// at most by how much they get shorter. `met`: waits at synchronization points, by the phase that each ends.
     #[must_use]
     pub fn waits(&self, met: &[Times], all: &[Shorter<'_>], who: &BTreeSet<ProcessId>) -> Vec<Times> {
         let mut most: Vec<f64> = all.iter().map(|(_, less)| less.values().copied().fold(0.0, f64::max)).collect();
@@ -128,8 +133,8 @@ impl Messages {
         waits
     }
 
-    /// True if a rank's time outside of calls varies less than it would if it waited for the slow ranks: a waiting rank is outside for longer
-    /// when these take longer.
+    /// True if a rank's time outside of calls varies less than that of a rank which waits for the slow ranks: such a rank is outside of
+    /// calls for longer when the slow ranks' calls take longer.
     fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
             let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);
@@ -141,15 +146,15 @@ impl Messages {
     }
 }
 
-/// Mean absolute deviation from the median.
+/// Returns the mean absolute deviation from the median.
 fn varies(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec()).unwrap_or_default();
     values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Usual time of a rank outside of calls, when nothing blocks it.
+/// Usual time of a rank outside of calls when it waits for no message.
 struct Usually {
-    /// Ratio to the time of the slow ranks.
+    /// Usual time / that of the slow ranks.
     times: f64,
     /// Usual time, ns, if known.
     ns: Option<f64>,
@@ -170,13 +175,15 @@ impl Usually {
         self.ns.is_some()
     }
 
-    /// Returns the expected time, given that of a slow rank, ns: at least the usual time, since the slow rank may wait, too.
+    /// Returns the expected time outside of calls, ns, given that of a slow rank: at least the usual time, since the slow rank may wait,
+    /// too.
     fn expected(&self, of_slow: f64) -> f64 {
         (of_slow * self.times).max(self.ns.unwrap_or_default())
     }
 }
 
-/// Returns the lower median: the first interval of a run is long.
+/// Returns the lower median (the lower of the two middle values, if the number is even), since the first interval of a run is long; `None`
+/// without values.
 fn lower_median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().checked_sub(1)? / 2).copied()

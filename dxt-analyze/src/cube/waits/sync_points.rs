@@ -1,7 +1,7 @@
-//! Waits of each rank from one synchronization point of all ranks in MPI's calls to the next. A finding saves at most the time by which the rank
-//! that waits least could continue earlier.
+//! Waits of each rank from one synchronization point of all ranks (in MPI's calls) to the next. Removing a cause saves at most the time by
+//! which the rank that waits least could continue earlier.
 //!
-//! Unknown if ranks also wait in collective MPI-IO calls, where waiting is not distinguished from I/O.
+//! These waits are unknown if ranks also wait in collective MPI-IO calls, where waiting is not distinguished from I/O.
 
 use super::messages::{Messages, Times};
 use crate::cube::reading::slots::Slots;
@@ -11,31 +11,33 @@ use crate::sum::Sum;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
-/// Largest part of the run between two synchronization points for waits to show who waits for whom: over longer intervals ranks also wait for
-/// messages.
+/// Two synchronization points show who waits for whom if at most this part of the run lies between them: over longer times, ranks also wait
+/// for messages.
 const SHORT: f64 = 0.5;
-/// Largest wait of a rank, relative to the others' median, for the others to wait for it.
+/// Others wait for a rank if its own wait is below this part of the median wait.
 const LITTLE: f64 = 0.25;
 
 /// Waits of ranks at synchronization points.
 #[derive(Clone, Debug, Default)]
 pub struct SyncPoints {
-    /// By phase that a synchronization point ends: wait of each rank since the previous one, ns.
+    /// By phase that a synchronization point ends: each rank's wait since the previous synchronization point, ns.
     waits: Vec<FxHashMap<ProcessId, f64>>,
-    /// By phase: the phase that the next synchronization point ends, if the previous point is not far away.
+    /// By phase: the phase that the next synchronization point ends; `None` if the previous point is far away ([`SHORT`]), or if there is
+    /// no next one.
     of_phase: Vec<Option<usize>>,
-    /// By phase: the phase that the next synchronization point ends, however far the previous one is.
+    /// By phase: the phase that the next synchronization point ends, however far the previous one is; `None` if there is no next one.
     ends: Vec<Option<usize>>,
-    /// By phase that a synchronization point ends: median wait, ns.
+    /// By phase that a synchronization point ends: median of all ranks' waits, ns.
     usual: Vec<f64>,
-    /// Waits for messages.
+    /// Times from which waits for messages are estimated.
     messages: Messages,
     /// By phase that a synchronization point ends: each rank's wait since the previous one in collective MPI-IO calls that move no bytes, ns.
     in_library: FxHashMap<usize, Times>,
 }
 
-/// Returns a process's waits by phase, ns, scaled up by the calls that were only counted: of very many calls, each second, fourth, ... is
-/// recorded, so the others took as long as recorded ones near them. At most the phase's length.
+/// Returns a process's waits by phase, ns, including those in calls that are only counted. Of very many calls, the tracer records each
+/// second, fourth, ... one, so the others took as long as recorded ones near them, which are scaled up. The waits of a phase are at most
+/// its length.
 pub fn with_counted(process: &Process, slots: &Slots, waited: FxHashMap<u32, u64>) -> Vec<(usize, f64)> {
     let counted_ns = process.met.iter().map(|met| met.counters.duration).sum::<Sum>().get() as f64;
     let first = process.met.iter().map(|met| met.counters.first_start).min();
@@ -44,7 +46,8 @@ pub fn with_counted(process: &Process, slots: &Slots, waited: FxHashMap<u32, u64
     scaled(waited.collect(), counted_ns, from, process.end_ns)
 }
 
-/// Returns recorded waits (`waited`: phase, wait, span), scaled up by `counted_ns` of unrecorded waits after `from`, in a process that ends at `end`.
+/// Returns recorded waits (`waited`: phase, wait in ns, begin and end of the phase), scaled up by `counted_ns` of unrecorded waits after
+/// `from`, in a process that ends at `end`.
 fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end: u64) -> Vec<(usize, f64)> {
     let beside = |span: (u64, u64)| span.1 > from;
     let on_record_ns: f64 = waited.iter().filter(|(_, _, span)| beside(*span)).map(|(_, ns, _)| ns).sum();
@@ -57,9 +60,9 @@ fn scaled(waited: Vec<(usize, f64, (u64, u64))>, counted_ns: f64, from: u64, end
 }
 
 impl SyncPoints {
-    /// Sums waits up to the phase that a synchronization point ends, if they are known of every rank. `waited`: by phase and process, ns;
-    /// `met_all`: by phase, ranks at a synchronization point of all. Waits in a part of the ranks do not end a phase, unless the parts never
-    /// synchronize.
+    /// Sums each rank's waits up to the phase that a synchronization point ends, where they are known of every rank. `waited`: by phase and
+    /// process, ns; `met_all`: by phase, ranks that are at a synchronization point of all ranks. Calls in which only a part of the ranks
+    /// wait end no phase, unless ranks only ever synchronize in parts.
     #[must_use]
     pub fn of(
         run: &Run,
@@ -100,8 +103,8 @@ impl SyncPoints {
         Self { waits: waited, of_phase, ends, usual, messages: Messages::default(), in_library: FxHashMap::default() }
     }
 
-    /// Adds waits in collective MPI-IO calls that move no bytes, by phase, ns: ranks that wait there can continue earlier if others' calls get
-    /// shorter.
+    /// Adds waits in collective MPI-IO calls that move no bytes, by phase, ns: ranks that wait there can continue earlier if the calls of
+    /// others get shorter.
     #[must_use]
     pub fn with_library(mut self, waits: Vec<FxHashMap<ProcessId, f64>>) -> Self {
         for (phase, waits) in waits.into_iter().enumerate() {
@@ -112,20 +115,22 @@ impl SyncPoints {
         self
     }
 
-    /// Returns the phase that the next synchronization point ends, `phase` or later; `None` if unknown.
+    /// Returns the phase, `phase` or a later one, that the next synchronization point ends; `None` if unknown or if the previous point is
+    /// far away.
     #[must_use]
     pub fn after(&self, phase: usize) -> Option<usize> {
         self.of_phase.get(phase).copied().flatten()
     }
 
-    /// Like `after`, however far the previous synchronization point is.
+    /// Returns the phase, `phase` or a later one, that the next synchronization point ends, however far the previous point is; `None` if
+    /// unknown.
     #[must_use]
     pub fn far_after(&self, phase: usize) -> Option<usize> {
         self.ends.get(phase).copied().flatten()
     }
 
-    /// Returns waits at synchronization points far after the previous one, ns, with the phase that each ends and the first phase since the
-    /// previous one.
+    /// Iterates over synchronization points that are far after the previous one: phase that the point ends, first phase since the previous
+    /// point, and each rank's wait, ns.
     pub fn far(&self) -> impl Iterator<Item = (usize, (usize, &Times))> {
         let first =
             |end: usize| self.ends.iter().take(end).rposition(|of| *of != Some(end)).map_or(0, |before| before + 1);
@@ -135,8 +140,8 @@ impl SyncPoints {
         self.waits.iter().enumerate().filter_map(far)
     }
 
-    /// Returns how long the others wait for a rank at the next synchronization point, `phase` or later, and the phase that it ends: the median
-    /// wait less the rank's own, ns. `None` unless the rank waits little.
+    /// Returns the phase that the next synchronization point ends (`phase` or a later one), and how long the others wait there for a rank,
+    /// ns: the median wait less the rank's own. `None` if unknown, or unless the rank itself waits little.
     #[must_use]
     pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
         let end = self.ends.get(phase).copied().flatten()?;
@@ -144,19 +149,20 @@ impl SyncPoints {
         (mine < usual * LITTLE).then_some((end, usual - mine))
     }
 
-    /// True if all ranks synchronize after phase `first` and before the end of phase `last`.
+    /// True if all ranks synchronize between the begin of phase `first` and the begin of phase `last`.
     #[must_use]
     pub fn one_between(&self, first: usize, last: usize) -> bool {
         self.ends.get(first).copied().flatten().is_some_and(|end| end < last)
     }
 
-    /// Returns the waits of each rank before each known synchronization point, ns, by the phase that it ends.
+    /// Iterates over synchronization points that are not far after the previous one: phase that the point ends, and each rank's wait, ns.
     pub fn waits(&self) -> impl Iterator<Item = (usize, &FxHashMap<ProcessId, f64>)> {
         let known = |(phase, waits): (usize, _)| (self.after(phase) == Some(phase)).then_some((phase, waits));
         self.waits.iter().enumerate().filter_map(known)
     }
 
-    /// Returns the least wait of any rank not in `who`, summed over synchronization points of all ranks, ns; `None` if unknown.
+    /// Returns the least wait of the ranks that are not in `who`, summed over synchronization points of all ranks, ns; `None` if there are
+    /// no such points.
     #[must_use]
     pub fn waited_by_others(&self, who: &[ProcessId]) -> Option<f64> {
         let all = self.waits().chain(self.far().map(|(end, (_, waits))| (end, waits)));
@@ -167,7 +173,7 @@ impl SyncPoints {
         all.map(|(_, waits)| least(waits)).reduce(|sum, ns| sum + ns)
     }
 
-    /// Returns the least wait of any rank at synchronization points in the whole run, ns.
+    /// Returns the time that every rank waits at least at synchronization points in the whole run: the least sum of a rank, ns.
     #[must_use]
     pub fn waited_by_each(&self) -> f64 {
         let mut of = Times::default();
@@ -177,8 +183,8 @@ impl SyncPoints {
         of.values().copied().reduce(f64::min).unwrap_or_default()
     }
 
-    /// Adds the time of a process in calls of a phase, from which waits for messages are found; not for `threaded` processes, whose threads make
-    /// calls beside.
+    /// Adds the time of each process in calls of each phase (`in_calls`), from which waits for messages are estimated. `threaded`:
+    /// processes of which this time shows nothing, since several threads make calls.
     #[must_use]
     pub fn with_calls(
         self,
@@ -194,9 +200,9 @@ impl SyncPoints {
         self.in_library.get(&end).map_or(0.0, |of| time(of, process))
     }
 
-    /// Returns the part of `BeforeSyncPoint::ns` that is saved before each synchronization point, ns: at most the least wait of any rank, for
-    /// others or for messages, plus its own saving. A rank that waits for nobody works on, however short others' calls are. All of it if waits
-    /// are unknown.
+    /// Returns how much earlier each synchronization point is if calls get shorter, ns, at most [`BeforeSyncPoint::ns`]. It is also at most
+    /// what any rank gains: its wait for others, there or for messages, plus its own saving, since a rank that waits for nobody works on.
+    /// All of `ns` if waits are unknown.
     #[must_use]
     pub fn saved(&self, all: &[BeforeSyncPoint]) -> Vec<f64> {
         let known: Vec<(usize, &BeforeSyncPoint)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
@@ -221,14 +227,14 @@ impl SyncPoints {
     }
 }
 
-/// Savings before one synchronization point.
+/// Time that ranks save before one synchronization point if calls get shorter.
 #[derive(Clone, Debug, Default)]
 pub struct BeforeSyncPoint {
     /// Phase that the synchronization point ends, if known.
     pub end: Option<usize>,
-    /// Saving of the slowest rank, ns.
+    /// Largest saving of a rank before the synchronization point, ns.
     pub ns: f64,
-    /// Saving by rank, ns.
+    /// Time that each rank saves before the synchronization point, ns.
     pub less: Times,
 }
 

@@ -24,9 +24,9 @@ pub(crate) struct RecordSum {
     pub(crate) metadata_ns: Sum,
     /// Total time in syncs, in ns; Darshan adds sync time to write time.
     pub(crate) sync_ns: Sum,
-    /// Counters and profile over all accesses, as recorded by another tool.
+    /// Counters and profile over all accesses, as recorded by another tool; `None` if there are none.
     pub(crate) whole: Option<WholeDef>,
-    /// Start of the first open and end of the last open; `closed` has the same for closes. Unit: ns since the job's start.
+    /// Start of the first open and end of the last open, ns since the job's start; `None` if not opened. Next field: the same for closes.
     pub(crate) opened: Option<(u64, u64)>,
     pub(crate) closed: Option<(u64, u64)>,
     /// Differences between ranks (fastest, slowest, variance); only in records that stand for all ranks.

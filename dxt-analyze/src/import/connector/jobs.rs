@@ -52,16 +52,16 @@ impl Job {
     }
 }
 
-/// Result of the first pass over the rows.
+/// Result of the first pass over the rows: jobs, and the names of their files.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Jobs in the order of their first rows.
     pub(super) jobs: Vec<Job>,
     numbers: FxHashMap<Vec<u8>, usize>,
     pub(super) names: Names,
-    /// First damaged row, and number of damaged rows.
+    /// First damaged row, and number of damaged rows; `None` if all rows are intact.
     pub(super) damaged: Option<(Damaged, u64)>,
-    /// Number of calls omitted because their jobs exceed [`MOST_JOBS`].
+    /// Number of calls left out because the file has more than [`MOST_JOBS`] jobs.
     pub(super) left_out: u64,
     pub(super) form: &'static str,
 }

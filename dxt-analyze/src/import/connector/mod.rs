@@ -91,7 +91,7 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
 /// Processes under construction, by rank and node.
 type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
 
-/// State of the second pass over the rows.
+/// State of the second pass over the rows, which collects the calls of each process.
 struct Gathering<'a> {
     survey: &'a Survey,
     processes: Vec<Processes>,

@@ -25,7 +25,7 @@ pub struct Bandwidth {
     pub slowest_ns: Option<u64>,
     /// Time from the first start to the last end of these calls over all processes, ns.
     pub span_ns: u64,
-    /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications.
+    /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications; `None` if that time is unknown.
     pub by_slowest: Option<f64>,
     /// Bytes / `span_ns`, in bytes per second.
     pub over_span: f64,
@@ -56,7 +56,7 @@ impl Bandwidth {
 /// Calls of one operation of one layer, made by one caller, and their bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayerRow {
-    /// Name of the layer.
+    /// Name of the I/O layer, such as `POSIX`.
     pub layer: &'static str,
     /// Caller of the calls: `program`, `HDF5`, `MPI-IO`, `any`.
     pub called_by: &'static str,
@@ -84,7 +84,7 @@ const ALL: usize = 2;
 struct Found {
     sum: CallSum,
     processes: Users,
-    /// Time in calls by process and file, ns; if the run has no reduced records, all files share key 0.
+    /// Time in calls by process and file, ns; all files share key 0 if the run has no reduced records (one record for several ranks).
     times: FxHashMap<(ProcessId, FileId), u64>,
     first: Option<u64>,
     last: u64,
@@ -142,12 +142,12 @@ impl Found {
 #[derive(Clone, Copy)]
 struct Slowest {
     time_ns: u64,
-    /// Process of the slowest rank, for a file that only some ranks used; an id that no process has if the rank has no separate record.
-    /// `None` for a file that all ranks used.
+    /// For a file that only some ranks used: process of the slowest rank, or an id that no process has if this rank has no record of its
+    /// own. `None` for a file that all ranks used.
     of_some: Option<ProcessId>,
 }
 
-/// Slowest rank of each reduced record, by file and layer.
+/// Slowest rank of each file and layer in reduced records (one record for several ranks).
 type Spreads = FxHashMap<(ProcessId, FileId, Layer), Slowest>;
 
 fn spreads(run: &Run) -> Spreads {

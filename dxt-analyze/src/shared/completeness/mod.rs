@@ -23,16 +23,16 @@ const LISTED: usize = 100;
 /// Event that the recorder noticed but did not record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// Description of the event.
+    /// Description of the event, as stored in the trace.
     pub what: String,
-    /// Number of occurrences; 0 for a property of the whole trace.
+    /// Number of times that the event occurred; 0 for a property of the whole trace.
     pub count: u64,
 }
 
 /// Missing parts of a job's trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Completeness {
-    /// True if nothing is damaged or lost, and every operation that should have a segment has one.
+    /// True if nothing is damaged or lost, and every operation that should be recorded as a single call (segment) is.
     pub complete: bool,
     /// True if some calls were not recorded at all or are lost, so that sums and shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -51,7 +51,7 @@ pub struct Completeness {
     pub unread_files: u64,
     /// Number of ranks of the job that no input contains.
     pub absent_ranks: u64,
-    /// Number of segments whose stream id is not defined in the tables of their process.
+    /// Number of recorded calls (segments) whose file and operation are unknown, as their stream id is not in the tables of their process.
     pub segments_without_stream: u64,
     /// Number of all problems found while reading, including those not in `problems`.
     pub problem_count: u64,
@@ -85,7 +85,7 @@ pub struct Completeness {
 /// Maximum number of [`Cut`] rows in a report; further ones are only counted.
 const CUT_LISTED: usize = 5;
 
-/// Reads or writes of one rank on one file, of which only the first have segments because DXT ran out of memory.
+/// Reads or writes of one rank on one file, of which only the first are recorded as single calls (segments), because DXT ran out of memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Cut {
     /// MPI rank, or -1 for a process without a rank.
@@ -167,7 +167,7 @@ pub(crate) fn cut_files(run: &Run, process: &Process, end: u64) -> Vec<(FileId, 
     found
 }
 
-/// Returns true if the heat maps of a Darshan log contain bytes after the last segment of `process`.
+/// Returns true if a Darshan log's heat maps (bytes over time) contain bytes that `process` moved after its last segment.
 pub(crate) fn heat_goes_on(run: &Run, process: &Process) -> bool {
     !process.heat.is_empty() && run.notes.iter().any(|(note, _)| *note == crate::model::Note::EndsEarly)
 }

@@ -27,7 +27,7 @@ pub(super) struct Item {
     pub(super) remedy: Remedy,
     /// Name of the file to which the setting is written; `None` if the user has to act or decide.
     pub(super) file: Option<&'static str>,
-    /// Reason why the setting is not written to a file.
+    /// Reason why the setting is not written to a file; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_written: Option<String>,
 }

@@ -63,9 +63,9 @@ pub struct FileCheck {
     pub job: String,
     /// Number of processes in the file.
     pub processes: u64,
-    /// Number of segment blocks found.
+    /// Number of blocks of recorded calls found in the file.
     pub blocks: u64,
-    /// Number of segments decoded.
+    /// Number of recorded calls (segments) that were decoded.
     pub segments: u64,
     /// Number of operations that should have segments but have only counters.
     pub missing_segments: u64,

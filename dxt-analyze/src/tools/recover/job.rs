@@ -21,7 +21,7 @@ pub(super) const AT_ONCE: usize = 16;
 pub(super) enum Known {
     /// Spool with calls that no trace contains yet.
     Calls(Box<OfJob>),
-    /// Spool without further calls, see [`Held::Nothing`].
+    /// Spool without calls to recover, see [`Held::Nothing`].
     Nothing,
     /// Truncated spool, with the reason, see [`Held::Cut`].
     Cut(String),
@@ -154,7 +154,8 @@ fn rights(block: &Job) -> u32 {
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, of the first process.
+/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, that of the
+/// first process. `None` if there is no process.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);

@@ -57,7 +57,7 @@ pub struct FromSpool {
 pub struct Recovery {
     /// Spools with recovered calls.
     pub spools: Vec<FromSpool>,
-    /// Spools without further calls: all their calls, if any, are already in a trace.
+    /// Spools without calls to recover: any calls in them are already in a trace.
     pub empty: Vec<PathBuf>,
     /// Paths of the traces that were written.
     pub written: Vec<PathBuf>,
@@ -85,7 +85,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Decoded spool that contains calls.
+/// Decoded spool (file of recorded calls) with calls that no trace contains yet.
 struct Found {
     /// User id of the spool's owner: only this user can have written the file.
     owner: u32,
@@ -123,7 +123,8 @@ struct How {
     remove: bool,
     /// True to let traces replace files that this program did not write.
     force: bool,
-    /// True to clean up (`--stale`). Truncated spools are then kept without making traces from them: each clean-up would make the same traces again.
+    /// True if `--stale` was given, to clean up. Truncated spools are then kept without making traces from them, since each clean-up would
+    /// make the same traces again.
     cleans: bool,
     /// True to give each trace to the user who owns the spools from which the trace was made (`chown`).
     gives: bool,

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Options of `recover`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Spools (*.spool: calls that a process has recorded so far), or directories with them; with --stale directories only (default:
-    /// TMPDIR, /tmp, /dev/shm)
+    /// Spools (*.spool: calls that a process has recorded so far), or directories with them. With --stale: only directories, by default
+    /// TMPDIR, /tmp and /dev/shm
     #[arg(required_unless_present = "stale", value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
     /// Trace to write (*.dxt), or a directory for traces named after their programs, created if absent
@@ -25,13 +25,14 @@ pub struct Args {
     /// Remove spools of ended processes once their trace is written
     #[arg(long)]
     pub remove: bool,
-    /// Clean up: recover and remove spools of processes that ended long ago, each user's to a directory of its own in --output
+    /// Clean up spools of processes that ended long ago: make traces of them, in one directory per user below --output, and remove the
+    /// spools
     #[arg(long, conflicts_with_all = ["force", "remove"])]
     pub stale: bool,
     /// With --stale: keep files written within this time, such as 12h or 7d
     #[arg(long, requires = "stale", value_name = "TIME", default_value = "1d", value_parser = age)]
     pub older_than: Duration,
-    /// With --stale: delete the files without making traces
+    /// With --stale: delete the spools without making traces
     #[arg(long, requires = "stale")]
     pub delete: bool,
     /// Format of the report on standard output

@@ -38,7 +38,7 @@ codes! {
         "One kind of call takes much of the time in I/O, and no finding explains it.",
         "Reported if (1) time of one kind of call, or of MPI-IO and HDF5 outside system calls, that no finding \
          explains >= uncovered_share of the time in I/O; (2) time in I/O >= io_matters_share of the run.",
-        "Compare the rate with what the file system can do, and with another run (`compare`).",
+        "Compare the rate with what the file system can do, and with another run (`dxt-analyze compare`).",
         "own rule: unexplained time is worth knowing";
     LOCK_WAITS = "DXT-V005",
         "Processes wait for file locks that other processes hold.",
@@ -107,8 +107,7 @@ codes! {
          that time >= 0.5 of the run; (3) no thread has > 2/3 of the sum; (4) the mean span of a thread, first to last \
          call, >= 0.6 of the span of all threads. Saving: time with any thread in a call - call time of the busiest \
          thread.",
-        "Look for what the threads share: a lock around the calls, one descriptor with a position (pread and pwrite \
-         need none), a library that is not thread-safe.",
+        "Look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread and pwrite do not use the position), a library that is not thread-safe.",
         "own rule: independent threads overlap by chance";
     LATE_TO_MEET = "DXT-V013",
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",

@@ -120,7 +120,7 @@ codes! {
          within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with a gap \
          to them >= their max - 10th percentile, and longer than 90 % of them in >= 60 % of >= 3 phases. Saving: time \
          beyond the mean (4) or median (5) of the others.",
-        "Run `outliers --by rank` and `outliers --by node` to see whether a rank or a node is slow; give ranks equal \
+        "Run `dxt-analyze outliers --by rank` and `--by node` to see whether a rank or a node is slow; give ranks equal \
          work.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
     SHARED_READ_IMBALANCE = "DXT-C016",
@@ -240,7 +240,7 @@ codes! {
          slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take \
          >= 5 x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < 64 KiB minus the time \
          of the same bytes in the run's writes >= 1 MiB.",
-        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (`stripes`), and a full page cache.",
+        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (run `dxt-analyze stripes`), and a full page cache.",
         "Copying 1 MiB to the page cache takes about 0.1 ms: what takes far longer waits for storage";
     SYNC_PER_WRITE = "DXT-C032",
         "A file is synced after nearly every write.",

@@ -114,7 +114,9 @@ impl Measured<'_> {
     /// Returns the reason why checks that compare ranks are not applicable; `None` if ranks can be compared.
     fn no_ranks(&self) -> Option<&'static str> {
         if self.run.reduced_ranks() > 0 {
-            return Some("ranks were reduced to one record: `summary` shows the fastest and the slowest");
+            return Some(
+                "one record has the sums of several ranks: `dxt-analyze summary` shows the fastest and the slowest rank",
+            );
         }
         (self.calls.ranks.len() < 2).then_some("fewer than two processes do I/O")
     }

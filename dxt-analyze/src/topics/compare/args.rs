@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// Command line of `compare`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// First run and second run, each a trace, a log, or a directory with the *.dxt files of one job; with --, repeats of the first
+    /// First run and second run, each a trace, a log, or a directory with the *.dxt files of one job; or, before --, all repeats of the
+    /// first run
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Repeats of the second run, as in compare A1 A2 A3 -- B1 B2 B3
@@ -45,7 +46,7 @@ impl Args {
         match (self.runs.as_slice(), self.after.as_slice()) {
             ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
             (before, after @ [_, ..]) => Ok((before, after)),
-            ([_], []) => Err(UsageError("compare needs two runs: compare BEFORE AFTER".into())),
+            ([_], []) => Err(UsageError("compare needs two runs: dxt-analyze compare BEFORE AFTER".into())),
             (runs, []) => Err(UsageError(format!(
                 "{} runs are given: put -- between the runs before and the runs after, as in compare A1 A2 A3 -- B1 B2 B3",
                 runs.len()

@@ -16,14 +16,14 @@ codes! {
         "Reported if (1) calls in the second run > (1 + growth_share) x calls in the first; (2) calls added >= \
          growth_min_calls. If the numbers of ranks differ, the second run's calls are scaled to the ranks of the \
          first.",
-        "Check which files the added calls are on; run `checks` to see whether fewer calls would do.",
+        "Check which files the added calls are on; run `dxt-analyze checks` to see whether fewer calls would do.",
         "More calls take longer at the same speed";
     MORE_BYTES = "DXT-D003",
         "The second run moves more bytes by an operation.",
         "Reported if (1) bytes in the second run > (1 + growth_share) x bytes in the first; (2) bytes added >= \
          traffic_min_bytes. If the numbers of ranks differ, the second run's bytes are scaled to the ranks of the \
          first.",
-        "Check which files the added bytes are in; run `checks` to find bytes that move twice.",
+        "Check which files the added bytes are in; run `dxt-analyze checks` to find bytes that move twice.",
         "More bytes take longer at the same speed";
     FILES_DIFFER = "DXT-D004",
         "Files that move bytes are in one run only.",
@@ -54,7 +54,7 @@ codes! {
          ln(ratio) over ranks >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
          ranks that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \
          summed over these ranks.",
-        "Run `outliers --by rank` on the second run.",
+        "Run `dxt-analyze outliers --by rank` on the second run's trace.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
     OTHER_INTERFACE = "DXT-D010",
         "The second run reads or writes through another interface.",
@@ -77,6 +77,6 @@ codes! {
          ln(ratio) over files >= modified_z; (2) ratio >= min_slowdown; (3) ratio / median ratio >= min_slowdown; (4) \
          files that move bytes in both runs >= units_min_sample. Saving: time in the second run x (1 - 1 / ratio), \
          summed over these files.",
-        "Run `outliers --by file` on the second run.",
+        "Run `dxt-analyze outliers --by file` on the second run's trace.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
 }

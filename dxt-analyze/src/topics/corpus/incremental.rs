@@ -83,11 +83,11 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     let slow_runs = groups.slow(workers.thresholds());
     incoming.settle(&slow_runs.iter().map(|slow| slow.job.clone()).collect(), &mut unread)?;
     remarks.extend(unread.values().map(|why| {
-        format!("{why:#}. No run is compared with runs of that day that are stored after the damage; all rows exist.")
+        format!("{why:#}. Runs of that day that are stored after the damaged place are compared with no other run; their rows in the tables exist.")
     }));
     let kept = (before + new - rows.len()) as u64;
     let changed = rows.len() - new;
-    remarks.push(format!("jobs that are new: {new}; changed: {changed}; unchanged, and in no sum here: {kept}"));
+    remarks.push(format!("jobs: {new} new, {changed} changed; {kept} unchanged, which the sums here leave out"));
     left_out.sort();
     super::order::sort(&mut rows, args.sort);
     let mut result = together.finish(rows, left_out, remarks);

@@ -125,12 +125,12 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     let mut out = Vec::new();
     if ledger.background_ns > 0 {
         out.push(format!(
-            "asynchronous operations (nonblocking, split, io_submit, io_uring) run in the background and are in no part: {} in total, {} with at least one in \
+            "asynchronous operations (nonblocking, split, io_submit, io_uring) run in the background and are in no row of the table: {} in total, {} with at least one in \
              flight; {}",
             units::duration(ledger.background_ns),
             units::duration(ledger.in_flight_ns),
             if ledger.knows_waits {
-                "the time to submit them and to wait for them is in the parts"
+                "the time to submit them and to wait for them is in the table"
             } else {
                 "the program's waits for these operations are not recorded"
             }

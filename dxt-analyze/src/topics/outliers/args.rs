@@ -38,7 +38,7 @@ pub struct Args {
 /// Options of `outliers`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Kind of what is compared: single operations, ranks, nodes, storage targets or files
+    /// Subjects of the comparison: single operations, ranks, nodes, storage targets or files
     #[arg(long, value_enum, default_value_t)]
     pub by: By,
     /// Value to compare: bandwidth or duration

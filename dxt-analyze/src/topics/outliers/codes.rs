@@ -8,7 +8,7 @@ codes! {
         "Compares operations of the same layer, name and form. Reported if (1) operations >= box_min_sample; (2) \
          bandwidth < Q1 - fence_iqr x IQR, or, by duration, duration > Q3 + fence_iqr x IQR. Saving: excess over \
          the time of the same bytes at the median bandwidth, or over a call of median duration.",
-        "Check what the slow operations share: a stripe, an OST, a node, a time window (`outliers`, `timeline`). One \
+        "Check what the slow operations share: a stripe, an OST, a node, a time window (run `dxt-analyze outliers` and `dxt-analyze timeline`). One \
          time window points to other jobs; one OST to the file system; one rank to its node.",
         "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";
     SLOW_RANK = "DXT-O002",
@@ -18,7 +18,7 @@ codes! {
          Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= 3 ranks, >= min_slowdown at p <= \
          false_discovery_rate / (4 x ranks), or, of >= 8, >= max(1.15, min_slowdown) by total time, with a gap to all \
          others >= their max - 10th percentile. Saving: time minus that of the same calls at the median slowdown.",
-        "Compare its node, offsets and sizes with the others' (`outliers --by node`, `stripes`).",
+        "Compare its node, offsets and sizes with the others' (run `dxt-analyze outliers --by node` and `dxt-analyze stripes`).",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_NODE = "DXT-O003",
         "A node is slower than the others at the same operations.",
@@ -48,6 +48,6 @@ codes! {
          its rank's (DXT-O002) if that makes < 3 such calls on other files, or if opens and closes take >= max(1.5, \
          sqrt(slowdown)) x the usual time; else both are named. Saving: time minus that of the same calls at the \
          median slowdown.",
-        "See how it is accessed: `stripes --files`, `outliers --by op --files`.",
+        "See how it is accessed: run `dxt-analyze stripes` and `dxt-analyze outliers --by op`, each with --files.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
 }

@@ -232,7 +232,7 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
         UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
-            "files that ranks share were reduced to sums over the ranks and are left out here: `summary` shows the \
+            "files that ranks share were reduced to sums over the ranks and are left out here: `dxt-analyze summary` shows the \
              fastest and the slowest rank of each"
         }
         UnitKind::Node if run.nodes.is_empty() => "the nodes of the ranks are not known",

@@ -10,9 +10,9 @@ pub struct Args {
     /// Traces and Darshan logs of the runs, or directories to search recursively; all traces of one job are one run
     #[arg(required = true, value_name = "RUN")]
     pub places: Vec<PathBuf>,
-    /// Keys that make runs repeats of each other, separated by commas (program,ranks,nodes): ranks, nodes, program, mpi, folder (the
-    /// directory of the run), run (no repeats), a number (the argument at that position of the command line), or the name of a program
-    /// option such as -t or --transfer, or of name=value, for its value. Runs of different programs are never repeats
+    /// Runs are repeats of each other if this property is equal: ranks, nodes, program, mpi, folder (directory of the run), run (none are
+    /// repeats), a number N (N-th argument of the program), or the value of a program option, by its name, such as -t, --transfer or size
+    /// for size=4M. Several properties are separated by commas. Runs of different programs are never repeats
     #[arg(long, value_name = "WHAT", default_value = "ranks", allow_hyphen_values = true)]
     pub group_by: String,
     /// Output format

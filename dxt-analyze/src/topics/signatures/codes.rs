@@ -19,7 +19,7 @@ codes! {
          only, if (1) requests per pattern >= 16; (2) cost of the file's stripe size >= 1.5 x the best that Lustre can \
          have; (3) a replay of the file's accesses, if there was one (not in `report`), finds better stripes too. Cost \
          model: 0.3 ms per connection, 0.1 ms to start a disk access, 120 MiB/s.",
-        "Check with `what-if`, then create a directory with such stripes (`lfs setstripe -S`) and copy the file there.",
+        "Simulate the size with `dxt-analyze stripes --what-if`, then create a directory with such stripes (`lfs setstripe -S`) and copy the file there.",
         "IOSIG, with the stripe sizes that Lustre can have";
     SAME_BYTES = "DXT-I004",
         "All ranks read the same bytes of a file.",

@@ -183,7 +183,7 @@ fn remarks(result: &Signatures) -> Vec<String> {
     }
     if result.view_unknown > 0 {
         out.push(format!(
-            "{} were made under file views that are not known, or are not blocks at strides: only the first byte and the length of these calls are known",
+            "{} were made under MPI-IO file views that are unknown, or that do not repeat blocks at a fixed distance: only the first byte and the length of these calls are known",
             units::counted(result.view_unknown, "call")
         ));
     }

@@ -31,7 +31,7 @@ codes! {
         "The storage targets of a file get unequal shares of its bytes.",
         "Reported if (1) bytes on the busiest target >= target_imbalance x mean over all targets of the layout; (2) \
          bytes of the file >= imbalance_min_stripes x stripe size x targets that it uses.",
-        "Choose another stripe size or count: the accesses stride over the targets (`stripes --what-if`).",
+        "Choose another stripe size or count: accesses at a regular distance miss some targets. Simulate a layout first: `dxt-analyze stripes --what-if`.",
         "Drishti's 30 % for imbalance; Yin et al., IOSIG, Figure 2";
     LOCAL_SHARING = "DXT-S005",
         "Processes of one node write to the same stripes at once and wait for each other.",

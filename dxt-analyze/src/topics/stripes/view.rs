@@ -197,7 +197,7 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     if result.missing.counted_operations > 0 {
         let (have, are) = units::agree(result.missing.counted_operations, ("has", "is"), ("have", "are"));
         out.push(format!(
-            "{} {have} only counters and no offsets ({}), and {are} not in this audit. `summary` shows how many accesses \
+            "{} {have} only counters and no offsets ({}), and {are} not in this audit. `dxt-analyze summary` shows how many accesses \
              do not begin at a stripe boundary.",
             units::counted(result.missing.counted_operations, "operation"),
             match result.missing.origin {
@@ -246,7 +246,7 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     let left: u64 = result.files.iter().map(|file| file.sharing.not_examined).sum();
     if left > 0 {
         out.push(format!(
-            "{left} {} not examined for overlap in time: too many",
+            "{left} {} not examined for overlap in time (there are too many)",
             units::agree(left, "stripe written by several processes was", "stripes written by several processes were")
         ));
     }

@@ -31,7 +31,7 @@ fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most:
     Words::saying(
         format!("imbalance of {what} is {} (0 %: equal, 100 %: one rank has all)", percent(imbalance)),
         each(most, |value| format!("{}, mean over ranks {}", show(value), show(mean))),
-        "give all ranks equal parts; if parts are equal and times are not, run `outliers --by rank` and `--by node`",
+        "give all ranks equal parts; if parts are equal and times are not, run `dxt-analyze outliers --by rank` and `--by node`",
     )
 }
 
@@ -61,8 +61,7 @@ pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
     Words::saying(
         "several ranks access a shared file without any collective call",
         evidence,
-        "use collective calls, or one file per rank or node if ranks need no common file; run `stripes` to see if \
-         ranks share locks",
+        "use collective calls, or one file per rank or node if ranks need no common file; run `dxt-analyze stripes` to see whether ranks wait for each other's locks on the same stripes",
     )
 }
 

@@ -17,7 +17,7 @@ fn percent(share: f64) -> String {
 /// Example of a process's calls on a file.
 pub(crate) struct Example {
     pub(crate) process: String,
-    /// File offset at which the calls begin, in bytes.
+    /// File offset at which the accessed range begins, in bytes.
     pub(crate) offset: u64,
     /// Length of the accessed range, in bytes.
     pub(crate) length: u64,

@@ -151,7 +151,7 @@ pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[
     Words::saying(
         format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
         each(files, |ns| format!("{} in slow small writes", units::duration(ns))),
-        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (run `stripes`), or for a \
+        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (run `dxt-analyze stripes`), or for a \
          full page cache",
     )
 }

@@ -6,7 +6,7 @@ use crate::text::units;
 use crate::words::Words;
 use std::collections::BTreeMap;
 
-/// Returns sentences as evidence, each with `file` as its machine-readable subject.
+/// Returns sentences as evidence; each names `file` in its facts for JSON output.
 fn on(file: &str, sentences: impl IntoIterator<Item = String>) -> Vec<Evidence> {
     let about = About { file: Some(file.to_owned()), ..About::default() };
     sentences.into_iter().map(|words| Evidence::of(words, about.clone())).collect()
@@ -200,7 +200,7 @@ pub(crate) struct Sizes {
 }
 
 /// Formats the finding that ranks make small system calls (`requests`) inside collective calls. `wanted`: right number of aggregators, if
-/// calls are small because too many aggregators share them; else `None`.
+/// requests are small because too many aggregators share a call's bytes; else `None`.
 pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes, wanted: Option<u64>) -> Words {
     let (Collective { file, op, processes, .. }, ranks) = (of, of.aggregators.len() as u64);
     let evidence = of.evidence(format!(
@@ -232,7 +232,7 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
     }
 }
 
-/// Calls on a file that an MPI-IO buffer of limited size splits into rounds.
+/// Calls on a file whose bytes an MPI-IO buffer of limited size splits into several rounds (requests, one buffer each).
 pub(crate) struct Rounds<'a> {
     pub(crate) file: &'a str,
     /// `read` or `write`.
@@ -245,9 +245,9 @@ pub(crate) struct Rounds<'a> {
     /// Mean number of rounds per call.
     pub(crate) rounds: f64,
     pub(crate) requests: Sizes,
-    /// Number of ranks that move data.
+    /// Number of ranks that make the requests to storage.
     pub(crate) movers: u64,
-    /// Time in data exchange, waiting and locks, ns.
+    /// Time of these ranks in the calls outside requests: data exchange, waiting and locks, ns.
     pub(crate) rest_ns: u64,
     /// Time lost per process, ns; `None` if unknown.
     pub(crate) each_ns: Option<u64>,

@@ -25,7 +25,7 @@ pub struct CollectiveRow {
     pub start_ns: u64,
     /// Wall time from the first rank's start to the last rank's end.
     pub wall_ns: u64,
-    /// Time between the first and the last rank's start.
+    /// Time from the first rank's start to the last rank's start.
     pub skew_ns: u64,
     /// Time that ranks waited for the last rank to begin, summed over ranks; 0 for a rank whose call ended before the last rank began.
     pub wait_ns: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Locks<'a> {
     pub(crate) share: f64,
     /// Paths of files, each with its number of lock and unlock calls, and the time in these calls.
     pub(crate) files: Vec<(&'a str, u64, u64)>,
-    /// Name of the process with most time in locks, and this time.
+    /// Name of the process with most time in locks, and this time; `None` if the trace has no ranks.
     pub(crate) worst: Option<(String, u64)>,
     /// True if the job has only one rank, which cannot benefit from collective writes.
     pub(crate) is_alone: bool,
@@ -122,7 +122,10 @@ pub(crate) fn late_ranks<'a>(
         )
     };
     let longest = longest.map(|CollectiveRow { op, number, file, last, skew_ns, .. }| {
-        format!("{op} number {number} on {file}: {last} arrives {} after the first rank", units::duration(*skew_ns))
+        format!(
+            "{op} call number {number} on {file}: {last} arrives {} after the first rank",
+            units::duration(*skew_ns)
+        )
     });
     let whom = mostly.map_or_else(String::new, |process| format!(", mostly {process}"));
     Words {
@@ -140,7 +143,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
         |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
             format!(
-                "{op} number {number} on {file}: {} of {} in system calls of the busiest process, {busiest}",
+                "{op} call number {number} on {file}, after the last rank's arrival: {} of {} in system calls of the busiest process, {busiest}",
                 units::duration(*storage_ns),
                 units::duration(storage_ns.saturating_add(*rest_ns))
             )
@@ -161,7 +164,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
 
 /// Number of I/O calls in flight at a time.
 pub(crate) struct Depth {
-    /// Mean over the time during which a call is in flight.
+    /// Mean over the time during which at least one call is in flight.
     pub(crate) mean: f64,
     pub(crate) max: u64,
 }
@@ -182,8 +185,7 @@ pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, 
             format!("MPI-IO: {:.1} calls in flight on average, {} at most, on {ranks} ranks", mpiio.mean, mpiio.max),
         ]),
         hint: if turns.is_some() {
-            "use larger parts per call, so that each call reaches all aggregators, or let ranks begin at different parts: the data of one moment lie in \
-             one aggregator's region; or a lock on the whole file (data sieving, atomic mode) admits one rank at a time"
+            "data that ranks move at the same time lie in one aggregator's region: use larger pieces per call, so that each call reaches all aggregators, or let ranks begin at different parts of the file; if instead data sieving or atomic mode locks the whole file, switch that off (romio_ds_write=disable, MPI_File_set_atomicity)"
         } else {
             "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
              data through one rank: one rank does the work of all"

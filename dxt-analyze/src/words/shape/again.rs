@@ -79,14 +79,14 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
 pub(crate) struct Reopened<'a> {
     /// True for listed folders, false for opened files.
     pub(crate) listed: bool,
-    /// Path of the file with nearly all of the cost; `None` if there is no such file.
+    /// Path of the file on which nearly all of the time is lost; `None` if there is no such file.
     pub(crate) file: Option<&'a str>,
     /// Number of files; next fields: number of opens, of pairs (process, file) and of processes.
     pub(crate) files: u64,
     pub(crate) opens: u64,
     pub(crate) pairs: u64,
     pub(crate) processes: u64,
-    /// Number of opens and their total time, ns; `None` if small. The next field has the closes.
+    /// Number of repeated opens and their total time, ns; `None` if that time is small. The next field has the closes.
     pub(crate) opening: Option<(u64, f64)>,
     pub(crate) closing: Option<(u64, f64)>,
     /// Time in all opens and closes but the first of each process, ns.

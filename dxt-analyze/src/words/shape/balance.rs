@@ -21,7 +21,7 @@ pub(crate) struct Share {
     pub(crate) processes: u64,
     /// True if the named process has nearly all bytes.
     pub(crate) one: bool,
-    /// True if all other ranks have no record: nothing but the absence of I/O is known of them.
+    /// True if the trace has no record of any other rank: such ranks made no recorded call.
     pub(crate) alone: bool,
 }
 
@@ -69,7 +69,9 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Formats the finding that in `uneven` of `rounds` rounds, one of `processes` processes has more bytes: in the median, `times` the mean.
+/// Formats the finding that in `uneven` of `rounds` rounds (a parent starts the processes of a round when those of the previous one have
+/// ended), one of `processes` processes moves more bytes, and the others wait. `times`: its bytes relative to the mean, median over these
+/// rounds.
 pub(crate) fn uneven_rounds(
     class: Class,
     [uneven, rounds, processes]: [u64; 3],
@@ -88,7 +90,7 @@ pub(crate) fn uneven_rounds(
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Formats the finding that a rank spends `mine_ns` in calls, others `others_ns` on average, all together `all_ns`.
+/// Formats the finding that one rank spends `mine_ns` in calls; other ranks spend `others_ns` on average, and all ranks together `all_ns`.
 pub(crate) fn longer(
     name: &str,
     class: Class,
@@ -157,7 +159,8 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) calls: u64,
     /// Highest p-value of the slow threads.
     pub(crate) p: f64,
-    /// File that only the slow thread uses (false), or of which it alone uses a part (true).
+    /// File that only the slow thread uses (false), or file in which this thread has a range of bytes to itself (true); `None` if the
+    /// threads share all.
     pub(crate) own: Option<(&'a str, bool)>,
 }
 
@@ -201,7 +204,7 @@ pub(crate) enum Role {
     Aggregator,
     /// Moves nearly all bytes, without MPI-IO.
     Mover,
-    /// Takes longer than the mean of the ranks.
+    /// Takes longer than the mean of the file's ranks, without moving nearly all bytes.
     Slow,
 }
 
@@ -235,8 +238,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     let (title, hint) = match of.role {
         Role::Aggregator => (
             format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {by}"),
-            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for \
-             the system calls of this one",
+            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for the system calls of this one aggregator",
         ),
         Role::Mover => (
             format!("rank {rank} moves {share:.0} % of the bytes of a file shared by {by} while the others wait"),
@@ -248,7 +250,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
                 of.time_ns / of.mean_ns.max(1.0),
                 some.as_ref().map_or_else(|| "all ranks".to_owned(), |some| format!("the {some} that use the file"))
             ),
-            "compare the bytes to see whether the rank has more work or is slower; trace another run (DXT) to see which calls take the time",
+            "compare the bytes to see whether the rank has more work or is slower; record the calls of another run (DXT_ENABLE_IO_TRACE=1) to see which take the time",
         ),
     };
     let sentence = format!(
@@ -290,7 +292,7 @@ pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: O
     );
     let hint = if key == "cb_nodes" {
         format!(
-            "set cb_nodes={could}, and on a single node cb_config_list=*:{could}, or omit both hints: the default is one aggregator per node"
+            "set cb_nodes={could} (on a single node also cb_config_list=*:{could}); on several nodes, you may omit both hints instead: the default is one aggregator per node"
         )
     } else {
         format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")

@@ -36,7 +36,7 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
          count, too (OMP_NUM_THREADS)"
     };
     let sentence = format!(
-        "threads were ready but had no CPU for {} of {}, and lost it to others {}; calls that took long meanwhile are not slow storage",
+        "threads were ready but had no CPU for {} of {}, and lost their CPU to other threads {}; calls that took long meanwhile are not slow storage",
         show::duration(of.waits_ns),
         show::duration(of.length_ns),
         show::counted(of.taken, "time")

@@ -11,7 +11,7 @@ pub(crate) enum Slow<'a> {
     OfRank(&'a str),
     /// Opens together with other metadata calls of the file, for which a Darshan log has only one total time.
     OpensOfLog,
-    /// Calls of one operation.
+    /// Calls of one operation, which takes most of the time.
     Mostly,
     /// Calls of several operations, given by their names.
     Several(&'a [String]),
@@ -25,7 +25,7 @@ pub(crate) struct SlowMetadata<'a> {
     /// Name of the operation with the most time; next field: number of its calls and their total time, ns.
     pub(crate) most: &'a str,
     pub(crate) of_most: (u64, f64),
-    /// Name of the kind of files with nearly all of the cost; `None` if there is no such kind.
+    /// Name of the kind of files, such as `files *.h5`, that have nearly all of the lost time; `None` if there is no such kind.
     pub(crate) on: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             format!("{rank} alone makes {calls}, {each} each{on}, and the others wait")
         }
         Slow::OpensOfLog => format!(
-            "{} {take} {each}{per_call}{on}, with the close and other metadata calls of the file",
+            "{} {take} {each}{per_call}{on}, including the close and other metadata calls of the file",
             show::counted(most_calls, "open")
         ),
         Slow::Mostly => {

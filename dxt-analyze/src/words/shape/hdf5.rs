@@ -24,7 +24,7 @@ pub(crate) struct Amplified<'a> {
 pub(crate) struct TooManyChunks {
     pub(crate) held: u64,
     pub(crate) touched: u64,
-    /// Bytes of a chunk, of the cache, and of a cache that would hold all chunks of a call.
+    /// Length of a chunk, bytes; next fields: of the cache, and of a cache that would hold all chunks of a call.
     pub(crate) bytes: u64,
     pub(crate) cache_bytes: u64,
     pub(crate) wanted_bytes: u64,
@@ -59,7 +59,7 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
                 like the calls (h5repack -l CHUNK)";
     let sentence = format!(
         "{asked} requested in {calls}; HDF5 reads {} and writes {} for them in {}: each call loads chunks of {} that a cache of {} has dropped; {} \
-         would hold those of a call",
+         would hold all chunks of a call",
         show::bytes(of.moved.saturating_sub(of.written)),
         show::bytes(of.written),
         show::duration(of.time_ns),
@@ -130,7 +130,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} each on average, near the same offsets; data sets were accessed by {}",
+        "{} each on average, at about the same offsets on all ranks; data sets were accessed by {}",
         show::bytes(of.bytes_each),
         show::counted(of.of_data, "small call")
     );

@@ -53,7 +53,8 @@ pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
 
 /// Formats the finding that ranks arrive last at synchronization points of all ranks.
 pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
-    let (it, does) = if of.one { ("it", "computes or waits") } else { ("they", "compute or wait") };
+    let (it, does) =
+        if of.one { ("the straggler", "computes or waits") } else { ("the stragglers", "compute or wait") };
     let title = format!(
         "{} {}: the others wait {}",
         of.arrives(),

@@ -113,7 +113,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
                 or_count("file"),
                 show::counted(of.calls, "lock call")
             ),
-            "let one process write for all, or hold locks for less time: short transactions, many changes in each (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
+            "let one process write for all, or hold locks more rarely and for less time: prepare many changes first, then make them in one short transaction (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
              process, merged at the end)",
         ),
         Awaited::File => (

@@ -206,7 +206,8 @@ pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -
     Words::new(title, hint).on(lost)
 }
 
-/// Formats the finding on the cost of `calls` seeks, of which `of_streams` are in C streams. `streams`: true if most are.
+/// Formats the finding on the cost of `calls` seeks, of which `of_streams` are in C streams. `streams`: true if most seeks are in C
+/// streams.
 pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lost: Option<LostOn>) -> Words {
     let (seeks, each) = (show::counted(calls, "seek"), each_ns(time_ns, calls));
     let (title, hint) = if streams {

@@ -8,7 +8,8 @@ use crate::words::Words;
 use crate::words::common::{LostOn, each_bytes, each_ns};
 use std::collections::BTreeMap;
 
-/// Formats the finding that ranks hit one OST at a time in a `share` (0 to 1) of time windows, `at_once` ranks on average.
+/// Formats the finding that in a `share` (0 to 1) of time windows, most requests of all ranks hit one and the same OST: `at_once` ranks on
+/// average.
 pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
     let title = format!(
         "ranks hit the same OST of {file} at once ({:.0} % of time windows) while most of its {} idle",
@@ -18,7 +19,7 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
     let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
                 padding), or let each rank start at a different block";
     let sentence = format!(
-        "on average, {at_once:.1} ranks hit the busiest OST of a time window; over the whole run the ranks use several OSTs"
+        "in a time window, {at_once:.1} ranks on average hit the busiest OST; over the whole run, the ranks use several OSTs"
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -69,7 +70,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     };
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
-        QueueCost::Times(slower) => format!("the median call takes {slower:.1} times the fastest"),
+        QueueCost::Times(slower) => format!("the median takes {slower:.1} times as long as the fastest"),
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
@@ -173,7 +174,7 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
 
 /// Ranks that read or write one after another instead of at the same time.
 pub(crate) struct Serialized<'a> {
-    /// Number of ranks; next field: number of groups of ranks that work in parallel.
+    /// Number of serialized ranks; next field: number of groups of ranks that work in parallel.
     pub(crate) ranks: u64,
     pub(crate) groups: u64,
     /// Number of phases of the run in which ranks are serialized.
@@ -210,7 +211,7 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
     );
     let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
     let sentence = format!(
-        "{} reads and writes in these phases, each rank's after those of the previous rank; in parallel they would finish {} sooner",
+        "{} reads and writes in these phases: each rank begins when the previous one has finished; in parallel they would finish {} sooner",
         show::count(of.calls),
         show::duration(of.saves_ns)
     );
@@ -275,7 +276,7 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
 pub(crate) struct StandardOutput<'a> {
     /// `standard output` or `standard error`.
     pub(crate) name: &'a str,
-    /// Processes that wait, as the subject of a sentence; next field: true if there is one.
+    /// Processes that wait, as the subject of a sentence; next field: true if it is one process.
     pub(crate) who: String,
     pub(crate) one: bool,
     pub(crate) calls: u64,
@@ -298,7 +299,7 @@ pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String 
 /// Formats the finding that processes wait for the reader of standard output or standard error.
 pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
     let title = format!(
-        "{} {} for {}: {} of {} in all {} {}",
+        "{} {} for {}: {} of {} in total {} {}",
         of.who,
         if of.one { "waits" } else { "wait" },
         of.name,

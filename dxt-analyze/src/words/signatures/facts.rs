@@ -153,13 +153,15 @@ pub struct StripeRow {
     pub best_bytes: u64,
     /// Best stripe size among those that Lustre allows (multiples of 64 KiB), bytes.
     pub lustre_bytes: u64,
-    /// Cost of the file's current stripe size relative to `lustre_bytes`; `None` if unknown.
+    /// Cost of the file's current stripe size / cost of stripes of `lustre_bytes`; `None` if unknown.
     pub costs_times: Option<f64>,
-    /// Cheapest of the IOSIG paper's three layouts for one request of each process.
+    /// Name of the layout that is cheapest for one request of each process, among the three of the IOSIG paper: data of a process on one
+    /// target (1-DV), on all (1-DH) or on a group (2-D).
     pub layout: String,
     /// Number of storage targets that hold the data of one process under this layout.
     pub targets_per_process: u64,
-    /// Best stripe size and count by replay of all accesses during the pattern; `None` if there was no replay.
+    /// Best stripe size and count by replay (simulation) of all accesses to the file while the pattern lasts; `None` if there was no
+    /// replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Replayed>,
     /// File, as an index into [`crate::model::Run::files`].
@@ -182,10 +184,10 @@ pub struct Replayed {
     pub stripe_count: u64,
     /// Cost of the best layout / cost of the file's current layout; `None` if the current layout is unknown.
     pub costs_of_today: Option<f64>,
-    /// Cost by replay of the cost model's stripe size (with its best stripe count) / cost of the best layout; `None` if unknown.
+    /// Cost of the cost model's stripe size (with its best stripe count) / cost of the best layout, both by replay; `None` if unknown.
     pub costs_of_model: Option<f64>,
     /// Reason why the cost model's stripe size is far from the best one by replay; empty if they are close.
     pub why_apart: &'static str,
-    /// True if the gain over the current layout is large enough for a change; `None` if that layout is unknown.
+    /// True if the best layout costs so much less than the current one that a change pays; `None` if the current layout is unknown.
     pub is_better: Option<bool>,
 }

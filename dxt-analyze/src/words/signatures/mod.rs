@@ -111,18 +111,18 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     Words::new(title, hint).with(evidence, about)
 }
 
-/// Formats the finding that another stripe size suits the requests better. `command` makes a file with several stripe sizes; `None` if one
-/// suits all parts.
+/// Formats the finding that another stripe size suits the requests better. `command`: shell command that creates a file whose parts have
+/// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "stripes of {} take {:.1} times as long as those of {} on {}, by a cost model",
+        "with stripes of {}, calls take {:.1} times as long as with {} on {} (cost model)",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes),
         row.file
     );
     let mut evidence = format!(
-        "requests of {}, {} in total, by {} on {}; cheapest layout by IOSIG's model (docs/signatures.md) for one request of each process: {}",
+        "requests of {}, {} in total, by {} on {}; cheapest layout for one request of each process by IOSIG's model (docs/signatures.md; data of a process are on one target in 1-DV, on all in 1-DH, on a group in 2-D): {}",
         units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
@@ -135,7 +135,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             evidence.push_str(&format!(
-                "; in a replay of all {} on the file at that time, stripes of {size} over {} are best: {share:.2} times the present cost in the model",
+                "; in a simulated replay of all {} on the file during this pattern, stripes of {size} over {} are best: {share:.2} times the cost of the present layout",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));
@@ -148,7 +148,7 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
         }
         None => {
             format!(
-                "try this stripe size on a copy: lfs setstripe -S {}, or run `what-if` first",
+                "try this stripe size on a copy: lfs setstripe -S {}, or simulate the size first (dxt-analyze stripes --what-if)",
                 units::size_option(row.lustre_bytes)
             )
         }
