@@ -1,7 +1,9 @@
-//! Run time with savings applied: within a phase the slowest rank decides, since all wait for it at the end.
+//! Run time of the job if some calls took less time. In each phase (part of the run up to a synchronization point or a time without I/O),
+//! only the slowest rank's time counts, since all wait for it at the end.
 //!
-//! * [`crate::cube::waits`]: who waits for whom.
-//! * [`pace`]: progress of others during calls; [`ahead`]: ranks a round ahead; [`turns`]: waits of serialized ranks.
+//! * [`crate::cube::waits`]: which ranks wait for which others.
+//! * [`pace`]: progress of other processes during a long call; [`ahead`]: ranks a whole round of calls ahead at a synchronization point;
+//!   [`turns`]: waits of ranks whose calls are serialized.
 
 pub mod ahead;
 pub mod pace;
@@ -13,35 +15,37 @@ use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Time of each process in calls by phase, ns.
+/// Time of each process in calls in each phase (part of the run up to a synchronization point or a time without I/O), ns.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// By phase: time by process, ns.
+    /// For each phase: time of each process in calls, ns.
     phases: Vec<FxHashMap<ProcessId, f64>>,
-    /// Phase of each time window.
+    /// Index into `phases` for each time window.
     of_slot: Vec<u32>,
-    /// True if phases are those of the cube.
+    /// True if phases are those of the cube; false if each time window counts as a phase.
     by_phase: bool,
-    /// Ranks a round ahead at synchronization points.
+    /// Ranks a whole round of calls ahead at synchronization points; computed on first use.
     ahead: OnceLock<ahead::Ahead>,
 }
 
-/// Part of a phase's work on one process, from which it works alone.
+/// Minimum share of one process in all processes' time in calls of a phase, for the process to work alone in the phase.
 const ALONE: f64 = 0.95;
-/// Largest share of one of several alternating processes, relative to an even share.
+/// Maximum time of one process, relative to the mean of all, for processes that work alone in different phases to count as alternating.
 const EVEN: f64 = 1.5;
 
-/// Least part of the savings on ranks a round ahead, for the savings to count only at the next synchronization point.
+/// Minimum share of the savings on ranks that are a whole round of calls ahead, for the savings to count only at the next synchronization
+/// point.
 const AHEAD: f64 = 0.8;
 
-/// End of the run, in place of the phase that a synchronization point ends.
+/// Value that stands for the end of the run, in place of the phase that a synchronization point ends.
 const END: usize = usize::MAX;
 
-/// Savings: index of the cell in the cube, and time saved, ns.
+/// Time saved in the calls of cells: (index of the cell in the cube, ns).
 pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
-    /// Sums time by phase, or as if ranks synchronized at the end of each time window.
+    /// Sums the time in calls by phase and process. With `by_slot`, each time window counts as a phase, as if ranks synchronized at its
+    /// end.
     #[must_use]
     pub fn of(cube: &Cube<'_>, by_slot: bool) -> Self {
         let slots = 0..cube.slots.len();
@@ -50,7 +54,7 @@ impl Work {
         Self { by_phase: !by_slot, ..work }
     }
 
-    /// Sums time by phase, of the cells for which `counts` is true.
+    /// Sums the time in calls by phase and process, over the cells for which `counts` returns true.
     #[must_use]
     pub fn of_those(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
         let phases = (0..cube.slots.len()).map(|slot| u32::try_from(cube.slots.phase(slot)).unwrap_or(0));
@@ -70,20 +74,20 @@ impl Work {
         work
     }
 
-    /// Returns the time of a process in calls of a phase, ns.
+    /// Returns the time that a process spends in calls in a phase, ns.
     #[must_use]
     pub fn time(&self, phase: usize, process: ProcessId) -> f64 {
         self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the sum over phases of the slowest process's time, ns.
+    /// Returns the sum over all phases of the time in calls of the phase's slowest process, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {
         self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
     }
 
-    /// Returns the time that would be saved if processes that work one after another worked at once, ns: per phase, wall time with any process at
-    /// work (`busy`), at most the sum over processes, less the slowest one's time.
+    /// Returns the time saved if processes that work one after another worked at the same time, ns. For each phase: the time with any
+    /// process in a call (`busy`, ns), at most the sum over processes, minus the time of the slowest process.
     #[must_use]
     pub fn one_after_another(&self, busy: &[u64]) -> f64 {
         let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
@@ -93,8 +97,8 @@ impl Work {
         self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
     }
 
-    /// Returns the time saved likewise for processes that alternate between phases, ns: one works in each phase, and each has about its share
-    /// over all phases.
+    /// Returns the time saved if alternating processes worked at the same time, ns; 0 if processes do not alternate. Processes alternate if
+    /// a single one works in each phase, and each has about the same share over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
@@ -116,7 +120,7 @@ impl Work {
         self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
     }
 
-    /// Returns the saving of the job, ns.
+    /// Returns the run time that the job saves if calls get shorter by `savings`, ns.
     #[must_use]
     pub fn saved(&self, cube: &Cube<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
@@ -166,7 +170,8 @@ impl Work {
     }
 }
 
-/// Returns the saving if a process is left alone from `since` on, ns ([`crate::cube::waits::alone`]).
+/// Returns the run time that the job saves if calls get shorter by `savings`, ns, where only `process` still runs from `since` (ns since
+/// the job's start) on ([`crate::cube::waits::alone`]).
 #[must_use]
 pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
     let cell = |index: u32| cube.cells.get(index as usize).filter(|cell| cell.leaf && cell.process == process);
@@ -180,7 +185,8 @@ pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings:
     if later > then && pace::others_go_on(cube, savings) { later } else { then }
 }
 
-/// Returns the part of `ns` of a cell at `since` or later: all if the cell begins then, else the rest of its longest call.
+/// Returns the part of a cell's saving `ns` that lies after `since` (ns since the job's start): all if the cell's time window begins later,
+/// else at most the rest of the cell's longest call.
 fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
     if cube.slots.begin(usize::from(cell.slot)).is_some_and(|begin| begin >= since) {
         return ns;
