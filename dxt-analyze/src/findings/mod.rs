@@ -121,7 +121,7 @@ impl Finding {
         Self { about, ..self }
     }
 
-    /// Returns the facts, without rank, node and storage target for codes that name these only as examples.
+    /// Returns the facts of the finding. Rank, node and storage target are omitted if findings of this code name them only as examples.
     pub(crate) fn accused(&self) -> About {
         let about = self.about.clone();
         if ABOUT_A_UNIT.contains(&self.code) {

@@ -4,7 +4,8 @@ use super::Severity;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases with shorter calls.
+/// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases (parts of the run up to
+/// a synchronization point or a time without I/O) with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
     /// Run time saved, ns.

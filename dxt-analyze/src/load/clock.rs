@@ -6,7 +6,7 @@
 
 use crate::shared::stats::median_i128;
 
-/// Clock data of one process for the alignment.
+/// Clock data of one process, for the alignment of the nodes' clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// MPI rank of the process, or -1 without MPI.

@@ -272,7 +272,7 @@ struct Tables {
     /// Layers that read or wrote each file, as a bit mask, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Rule for each input that says which operations have segments by design.
+    /// For each input: rule for which operations are recorded call by call, as segments; all others have only counters.
     by_design: Vec<Kept>,
     /// True for each input that was converted from a Darshan log.
     of_logs: Vec<bool>,
@@ -386,7 +386,8 @@ impl Tables {
         }
     }
 
-    /// Returns the provisional id of the file that `def` defines; adds the file if it is new. The path may come from any input.
+    /// Returns the provisional id of the file that `def` defines; adds the file if it is new. A path that the process did not record is
+    /// taken from any other input.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let index = *self.file_of.entry(def.hash).or_insert_with(|| {

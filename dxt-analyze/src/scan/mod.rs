@@ -34,7 +34,8 @@ pub struct Block<'a> {
     pub thread: u32,
     /// Decoded segments, as columns; times in ns since the process's epoch.
     pub columns: &'a Columns,
-    /// Stream of each segment, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of each segment, as an index into the process's streams; for special values see
+    /// [`StreamIx`].
     pub streams: &'a [StreamIx],
     /// End (exclusive) of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
@@ -42,10 +43,12 @@ pub struct Block<'a> {
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Stretch: consecutive segments of one stream. Processes mostly repeat one operation, so data of the stream is looked up once per stretch.
+/// Stretch: consecutive segments of one stream (one operation on one file). Processes mostly repeat one operation, so data of the stream is
+/// looked up once per stretch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Stream of the segments, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of the segments, as an index into the process's streams; for special values see
+    /// [`StreamIx`].
     pub stream: StreamIx,
     /// File offset of each segment, bytes; -1 for calls without an offset.
     pub offset: &'a [i64],
@@ -90,7 +93,7 @@ impl<'a> Stretch<'a> {
 /// One segment of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Stream of the segment, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of the segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
     /// File offset, bytes; -1 for calls without an offset.
     pub offset: i64,

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of blocks that a thread takes from the queue at a time: neighbours in the file, mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
-/// Maximum groups of processes in an ordered scan.
+/// Maximum groups of processes in an ordered scan, in which one thread reads a group in order.
 const MAX_GROUPS: usize = 512;
 /// Maximum threads that read one group of processes together: with more, most would wait for the slowest analysis.
 const MOST_TOGETHER: usize = 4;
 
-/// Minimum gain for which threads read a group together, as 1/n of the finish time for this n: threads that read together wait for each other.
+/// Minimum gain for which threads read a group of processes together: the time until all groups are read, divided by this number. Threads
+/// that read together wait for each other.
 const WORTH_IT: u64 = 16;
 
 type Place = (ProcessId, u32);

@@ -16,7 +16,8 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Show running programs instead of traces, on the page of `live`; TRACE then names spool directories and may be left out
+    /// Show running programs instead of traces, as `live --serve` does; TRACE then names directories with spools (calls recorded so far)
+    /// and may be left out
     #[arg(long)]
     pub live: bool,
     /// With --live: show the calls that agents on any number of nodes send with `--to nats:...`: nats://HOST:PORT/SUBJECT

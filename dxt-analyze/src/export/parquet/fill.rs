@@ -151,7 +151,7 @@ impl Fill for Nodes {
     }
 }
 
-/// Column of texts that depend only on a row's stream, such as file or operation.
+/// Column of texts, such as file or operation, that all rows of a stream (one operation on one file) have in common.
 pub(super) struct Words<F> {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,

@@ -17,7 +17,8 @@ pub(crate) struct Events<'a> {
     files: Vec<String>,
     /// Ranks written so far. If a rank has several processes, the names of all but the first contain the pid.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. It differs from all process numbers, because viewers show a thread with a process's number first.
+    /// Number of the next track (row of the viewer). It differs from all process numbers, because viewers show a thread with a process's
+    /// number first.
     next: usize,
     empty: bool,
 }

@@ -1,6 +1,6 @@
-//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Time
-//! windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all
-//! files are merged, then calls of all operations.
+//! Merging of calls to fewer slices (bars in the viewer): calls of one thread, file and operation that begin in the same time window become
+//! one slice. Time windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too
+//! many, calls of all files are merged, then calls of all operations.
 
 use super::{Common, Slice};
 use crate::model::{Process, Within};

@@ -24,7 +24,7 @@ const AT_A_TIME: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
-    /// Index of the call stream (operation and file) in the process; if files or operations are merged, index of the first of their streams.
+    /// Index of the slice's call stream (operation and file) in the process; if the slice merges several streams, index of the first.
     stream: StreamIx,
     /// Properties that all calls of the slice have in common with the stream `stream`.
     of: Common,
@@ -45,8 +45,9 @@ enum Common {
 struct Slice {
     thread: u32,
     what: What,
-    /// Start of the first call; `end` is the end of the last call. Unit: ns since the job's start.
+    /// Start of the first call of the slice, in ns since the job's start.
     start: u64,
+    /// End of the last call of the slice, in ns since the job's start.
     end: u64,
     count: u64,
     bytes: u64,
@@ -60,7 +61,7 @@ struct Slice {
 struct Slices {
     single: Vec<Slice>,
     merged: Vec<Slice>,
-    /// Number of calls that no slice contains.
+    /// Number of calls that no slice (bar in the viewer) stands for.
     left_out: u64,
 }
 

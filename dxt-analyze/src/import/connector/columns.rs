@@ -37,7 +37,7 @@ const OLDER: [&str; 25] = [
 /// Columns without which a row does not describe a call.
 const NEEDED: [&str; 6] = ["rank", "module", "op", "len", "dur", "timestamp"];
 
-/// Minimum number of connector columns in a header line.
+/// Minimum number of the connector's columns in a header line for the file to be recognized.
 const ENOUGH: usize = 8;
 
 /// Byte order mark that spreadsheets write at the start of a file.

@@ -91,11 +91,11 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
 /// Processes under construction, by rank and node.
 type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
 
-/// State of the second pass over the rows.
+/// State of the second pass over the rows, which collects the calls of each process.
 struct Gathering<'a> {
     survey: &'a Survey,
     processes: Vec<Processes>,
-    /// Number of calls on files without a name, by job index.
+    /// Number of calls on files whose name no row contains, by job index.
     unknown: Vec<u64>,
     /// Number of calls, over all processes, that are not encoded yet.
     held: usize,

@@ -19,7 +19,7 @@ use trace_format::profile::{Profile, Slowest};
 const CONTRADICTED: &str =
     "files whose access-order counters (CONSEC, SEQ) contradict their segments; the segments are used";
 
-/// Totals over the reads (or writes) of a file that have segments.
+/// Totals over the reads (or writes) of a file that DXT recorded singly, as segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     count: u64,
@@ -59,7 +59,8 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
-    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict the segments.
+    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict the segments; else
+    /// `None`.
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);

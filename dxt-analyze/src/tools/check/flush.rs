@@ -139,7 +139,7 @@ struct Row<'a> {
     bytes: (Option<u64>, Option<u64>),
 }
 
-/// Maximum rows shown to people, enough for a few jobs.
+/// Maximum rows of the table of flush times that people see: a few jobs, with a row per stage of the flush.
 const SHOWN: usize = 36;
 
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// Options of `recover`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Spools (*.spool: calls that a process has recorded so far), or directories with them; with --stale directories only (default:
-    /// TMPDIR, /tmp, /dev/shm)
+    /// Spools (*.spool: calls that a process has recorded so far), or directories with them. With --stale: only directories, by default
+    /// TMPDIR, /tmp and /dev/shm
     #[arg(required_unless_present = "stale", value_name = "SPOOL")]
     pub spools: Vec<PathBuf>,
     /// Trace to write (*.dxt), or a directory for traces named after their programs, created if absent
