@@ -74,7 +74,7 @@ pub const NAMED_EXAMPLES: usize = 3;
 pub const NAMED_TARGETS: usize = 4;
 /// Maximum stripes, or request sizes, that a finding on a file's stripes names individually.
 pub const NAMED_STRIPES: usize = 4;
-/// Maximum aggregators that a finding names individually.
+/// Maximum aggregators (ranks that do the I/O of collective calls) that a finding names individually.
 pub const NAMED_RANKS: usize = 8;
 /// Maximum files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;

@@ -26,7 +26,7 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::Path;
 
-/// Inputs common to all output formats.
+/// Run to export and the options, for all output formats.
 pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,

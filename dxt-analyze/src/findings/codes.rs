@@ -6,15 +6,15 @@ use std::cmp::Ordering;
 /// Explanation of a finding's code, as printed by `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Code, such as `DXT-O001`.
+    /// Code of the finding, such as `DXT-O001`.
     pub code: &'static str,
     /// Meaning of the finding for the program.
     pub meaning: &'static str,
     /// Computation of the finding, with thresholds by name.
     pub computed: &'static str,
-    /// Advice on how to remove the cause.
+    /// Advice on how to remove the finding's cause.
     pub remedy: &'static str,
-    /// Source of the rule: paper, tool or reasoning.
+    /// Source of the rule by which the finding is made: paper, tool or reasoning.
     pub source: &'static str,
 }
 

@@ -19,19 +19,19 @@ pub struct Evidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
-    /// MPI rank.
+    /// MPI rank that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
-    /// MPI ranks, if the subject consists of several.
+    /// MPI ranks that the sentence is about, if these are several; else empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<i32>,
     /// Number of processes that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u64>,
-    /// Host name of the node.
+    /// Host name of the node that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Index of the storage target (OST).
+    /// Index of the storage target (OST) that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
     /// Path of the file that the sentence is about.
@@ -108,7 +108,7 @@ impl Evidence {
         self.words = change(&self.words);
     }
 
-    /// Returns the sentence as text.
+    /// Returns the sentence of the evidence as text.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// a synchronization point or a time without I/O) with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
-    /// Run time saved, ns.
+    /// Run time that the job would save, ns.
     pub saves_ns: u64,
     /// Lower bound of the run time saved, ns, if it is known only as a range.
     #[serde(skip_serializing_if = "Option::is_none")]

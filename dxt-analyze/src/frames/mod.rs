@@ -33,11 +33,11 @@ pub struct Opened {
 /// Tables that are small enough to be returned whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row per file that the job used.
+    /// Table of files: one row per file that the job used.
     Files,
-    /// One row per process of the job.
+    /// Table of ranks: one row per process of the job.
     Ranks,
-    /// One row per finding, most severe first.
+    /// Table of findings: one row per finding, most severe first.
     Findings,
 }
 

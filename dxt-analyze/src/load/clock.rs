@@ -11,7 +11,7 @@ use crate::shared::stats::median_i128;
 pub struct Moment {
     /// MPI rank of the process, or -1 without MPI.
     pub rank: i32,
-    /// Index of the process's node.
+    /// Index of the node that the process runs on.
     pub node: u32,
     /// Wall clock at the process's time zero, ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,

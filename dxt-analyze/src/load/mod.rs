@@ -27,10 +27,10 @@ use std::sync::Arc;
 use trace_format::limits::TABLE_BYTES;
 use trace_format::read::{Room, Source as _, Trace};
 
-/// Input that is yet to be opened.
+/// Trace or log that is yet to be opened.
 #[derive(Debug)]
 pub enum Source {
-    /// File on disk.
+    /// Path of a trace or log on disk.
     Path(PathBuf),
     /// Trace in memory: name and contents.
     Memory(PathBuf, Vec<u8>),

@@ -46,7 +46,7 @@ pub struct Layer {
 /// Panel of a figure: a grid with rectangles, and labelled horizontal lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Title of the panel.
+    /// Title above the panel.
     pub title: &'static str,
     /// Number of columns and rows of the panel's grid.
     pub grid: (u32, u32),
@@ -63,7 +63,7 @@ pub struct Slice {
     pub from: f64,
     /// Width of the window, as a share of the figure's width.
     pub width: f64,
-    /// Text with the numbers of the window.
+    /// Text with the numbers of the time window, shown on hover.
     pub words: String,
 }
 

@@ -20,9 +20,9 @@ use std::sync::OnceLock;
 pub struct Work {
     /// For each phase: time of each process in calls, ns.
     phases: Vec<FxHashMap<ProcessId, f64>>,
-    /// Index into `phases` for each time window.
+    /// For each time window: index of its phase in `phases`.
     of_slot: Vec<u32>,
-    /// True if phases are those of the cube; false if each time window counts as a phase.
+    /// True if phases end at synchronization points or at times without I/O; false if each time window counts as a phase.
     by_phase: bool,
     /// Ranks a whole round of calls ahead at synchronization points; computed on first use.
     ahead: OnceLock<ahead::Ahead>,
@@ -40,7 +40,7 @@ const AHEAD: f64 = 0.8;
 /// Value that stands for the end of the run, in place of the phase that a synchronization point ends.
 const END: usize = usize::MAX;
 
-/// Time saved in the calls of cells: (index of the cell in the cube, ns).
+/// Time saved per cell of the cube (similar calls of one process in a time window): (index of the cell, ns).
 pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
@@ -54,7 +54,8 @@ impl Work {
         Self { by_phase: !by_slot, ..work }
     }
 
-    /// Sums the time in calls by phase and process, over the cells for which `counts` returns true.
+    /// Sums the time in calls by phase and process, over the cells (similar calls of one process in a time window) for which `counts`
+    /// returns true.
     #[must_use]
     pub fn of_those(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
         let phases = (0..cube.slots.len()).map(|slot| u32::try_from(cube.slots.phase(slot)).unwrap_or(0));
@@ -185,8 +186,8 @@ pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings:
     if later > then && pace::others_go_on(cube, savings) { later } else { then }
 }
 
-/// Returns the part of a cell's saving `ns` that lies after `since` (ns since the job's start): all if the cell's time window begins later,
-/// else at most the rest of the cell's longest call.
+/// Returns the part of the saving `ns` in the calls of a cell (similar calls of one process in a time window) that lies after `since` (ns
+/// since the job's start): all if the cell's time window begins later, else at most the rest of the cell's longest call.
 fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
     if cube.slots.begin(usize::from(cell.slot)).is_some_and(|begin| begin >= since) {
         return ns;

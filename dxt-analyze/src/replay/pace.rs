@@ -8,7 +8,7 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Maximum number of cells with a saving for which the progress of others is examined: more cells are no single stalls.
+/// Maximum number of savings in calls during which the progress of others is examined: more are no single stalls.
 const CALLS: usize = 64;
 /// Minimum share of the savings in calls during which others continue, and of the other processes with pauses as long as ever.
 const MOST: f64 = 0.8;
@@ -43,7 +43,8 @@ fn calls(cube: &Cube<'_>) -> Calls {
     calls
 }
 
-/// Returns for each of `cells` true if most other processes continue during the cell's longest call.
+/// Returns for each of `cells` (similar calls of one process in a time window) true if most other processes continue during the cell's
+/// longest call.
 fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     let span = |index: &u32| {
         let cell = cube.cells.get(*index as usize)?;

@@ -13,13 +13,14 @@ pub const LOCKS_FOR_EACH: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Start and end of the rank's calls, one entry per cell of the cube, ns since the job's start, ascending.
+    /// Start and end of the rank's calls, one entry per cell (similar calls of one process in a time window), ns since the job's start,
+    /// ascending.
     calls: Vec<(u64, u64)>,
     /// Time of the rank in calls that wait for file locks, ns.
     in_locks: f64,
-    /// Number of calls that wait for file locks.
+    /// Number of the rank's calls that wait for file locks.
     locks: u64,
-    /// Number of reads and writes.
+    /// Number of reads and writes of the rank.
     moves: u64,
 }
 
@@ -95,14 +96,15 @@ pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
     if changes > 0.0 { soon / changes } else { 1.0 }
 }
 
-/// Returns the start and end of a cell's calls, ns since the job's start; `None` if unknown.
+/// Returns the start and end of the calls of a cell (similar calls of one process in a time window), ns since the job's start; `None` if
+/// unknown.
 #[must_use]
 pub fn span(cell: &Cell) -> Option<(u64, u64)> {
     let end = cell.sums.longest_began()?.saturating_add(cell.sums.longest_ns);
     Some((cell.sums.first_at, end.max(cell.sums.first_at.saturating_add(cell.sums.time_ns))))
 }
 
-/// Collects the calls of each rank from the cells of the cube, sorted by start.
+/// Collects the start and end of each rank's calls, sorted, and its locks, reads and writes.
 fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {

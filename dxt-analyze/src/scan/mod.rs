@@ -18,13 +18,14 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (consecutive segments of one stream) in a block for which sums per stretch are computed and shared.
+/// Minimum average length, in segments, of a block's stretches (consecutive segments of one stream) for which sums per stretch are computed
+/// and shared by all analyses.
 const SHORT: usize = 8;
 
 /// Decoded segment block, and the tables that its indices refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Run that contains the block.
+    /// Run whose trace contains the block.
     pub run: &'a Run,
     /// Process that recorded the block: index into [`Run::processes`].
     pub number: ProcessId,
@@ -90,7 +91,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// One segment of a block.
+/// One segment (recorded call) of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Call stream (one operation on one file) of the segment, as an index into the process's streams; for special values see [`StreamIx`].

@@ -15,7 +15,7 @@ use trace_format::spread::Spread;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordSum {
-    /// Counters of reads, and counters of writes.
+    /// Counters of the file's reads, and counters of its writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
     /// Number of calls by class, name and form (0 independent, 1 collective, 2 split, 3 nonblocking).

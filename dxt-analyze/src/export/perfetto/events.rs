@@ -13,7 +13,7 @@ use std::io::Write;
 pub(crate) struct Events<'a> {
     run: &'a Run,
     out: &'a mut dyn Write,
-    /// File paths, encoded as JSON strings.
+    /// Paths of the run's files, by file number, encoded as JSON strings.
     files: Vec<String>,
     /// Ranks written so far. If a rank has several processes, the names of all but the first contain the pid.
     ranks: BTreeSet<i32>,

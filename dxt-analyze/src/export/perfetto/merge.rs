@@ -12,7 +12,7 @@ const FIRST_SHIFT: u32 = 10;
 /// Key of a merged slice: thread; number of the stream, operation or caller that the calls have in common (see `Common`); time window.
 type Key = (u32, u32, u64);
 
-/// Merged slices of one process, under construction.
+/// Slices (bars in the viewer) into which calls of one process are merged, under construction.
 pub(crate) struct Merger<'a> {
     process: &'a Process,
     room: usize,

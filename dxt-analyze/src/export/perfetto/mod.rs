@@ -33,10 +33,10 @@ struct What {
 /// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common {
-    /// Same file, operation and caller.
+    /// All calls of the slice have the same file, operation and caller.
     Stream,
     Operation,
-    /// Same caller: the program, HDF5 or MPI-IO.
+    /// All calls of the slice have the same caller: the program, HDF5 or MPI-IO.
     Within,
 }
 

@@ -78,7 +78,7 @@ impl Places {
         Self(std::array::from_fn(Some))
     }
 
-    /// Returns the required columns that are missing.
+    /// Returns the names of the required columns that the file lacks.
     pub(super) fn missing(&self) -> Vec<&'static str> {
         NEEDED.into_iter().filter(|name| self.place(name).is_none()).collect()
     }

@@ -59,7 +59,7 @@ pub(super) struct Survey {
     pub(super) jobs: Vec<Job>,
     numbers: FxHashMap<Vec<u8>, usize>,
     pub(super) names: Names,
-    /// First damaged row, and number of damaged rows.
+    /// First damaged row, and number of damaged rows; `None` if no row is damaged.
     pub(super) damaged: Option<(Damaged, u64)>,
     /// Number of calls omitted because their jobs exceed [`MOST_JOBS`].
     pub(super) left_out: u64,
