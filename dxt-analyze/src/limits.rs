@@ -90,8 +90,8 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
-/// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
-/// [`crate::cube::reading::cells`].
+/// Maximum cells in which calls are summed (by process, time window, stream, size class, storage target); beyond, time windows are merged,
+/// see [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, whose gap since the process's previous collective call is kept in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;

@@ -387,8 +387,8 @@ pub mod effects {
     pub const SEVERAL_OUTLIERS: u64 = 4;
     /// Maximum probability that outliers are on one process or node by chance, for these to point to it. Probability, below 0.1.
     pub const BY_CHANCE: f64 = 0.01;
-    /// Share that counts as most: of outliers' excess time in few calls, of outliers on one unit, of files with an outlier. Ratio, above
-    /// 0.5.
+    /// Share that counts as most: of outliers' excess time in few calls, of outliers on one rank or node, of files with an outlier. Ratio,
+    /// above 0.5.
     pub const MOST: f64 = 0.8;
     /// Maximum share of the time of a cell (similar calls of a process in a time window) that slow units explain, for its outliers to
     /// count. Ratio, 0 to 1.

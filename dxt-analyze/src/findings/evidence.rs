@@ -64,14 +64,14 @@ pub struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Shared file pointer, which MPI-IO protects with a lock.
+    /// Ranks use the shared file pointer, which MPI-IO protects with a lock.
     SharedFilePointer,
-    /// Locks of MPI-IO around each read and write: atomic mode, or NFS.
+    /// MPI-IO locks the file around each read and write, because of atomic mode or NFS.
     AtomicMode,
 }
 
 impl About {
-    /// Returns the memory that names and lists take, in bytes.
+    /// Returns the memory that the names and lists of the subject take, in bytes.
     pub(crate) fn held(&self) -> usize {
         let names = [&self.node, &self.file, &self.operation].into_iter().flatten().map(String::len).sum::<usize>();
         names + size_of_val(self.ranks.as_slice())

@@ -68,7 +68,7 @@ impl Opened {
         Ok(Self { run: Arc::new(run), ..self.clone() })
     }
 
-    /// Returns true if the trace seems complete before any segment is read, and sentences on missing data for the user.
+    /// Returns true if nothing seems to be missing from the trace (no segment is read yet), and sentences on missing data for the user.
     #[must_use]
     pub fn remarks(&self) -> (bool, Vec<String>) {
         let missing = Completeness::of(&self.run, &Lost::default());

@@ -19,7 +19,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{BlockRef, Decoder, Region, RegionRef};
 
-/// Metadata of one process's region of a trace file, and the input that contains the region.
+/// Metadata of a region (part of a trace file with one process's data), and the index of the input that contains the region.
 struct Read {
     input: usize,
     number: u32,
@@ -122,7 +122,7 @@ fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
     named.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
-/// Returns the job block of the input with the most MPI ranks; among equals, of the job that started first.
+/// Returns the description and settings of the job, from the input with the most MPI ranks; among equals, from the one that started first.
 fn job_of(inputs: &[Input]) -> (JobInfo, Vec<(String, String)>) {
     let rank = |input: &&Input| {
         let info = &input.trace.job.info;
@@ -137,7 +137,7 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Number of regions that all threads read at a time.
+/// Number of regions (one per process) whose metadata all threads read at a time.
 const REGIONS_AT_A_TIME: usize = 1 << 12;
 
 /// Reads the metadata of all regions in parallel. A region whose process block cannot be read counts as a lost process.

@@ -130,7 +130,7 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
 /// Number of tables of a section that start open; further tables are collapsed under their captions.
 const OPEN_TABLES: usize = 2;
 
-/// State while the parts of a section are rendered.
+/// State while the parts of a section are rendered: number of tables so far, latest heading, tables that may still start open.
 struct Tables<'a> {
     section: &'static str,
     names: &'a Names,

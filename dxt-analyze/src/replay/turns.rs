@@ -123,7 +123,7 @@ fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     out
 }
 
-/// Returns the time before a rank's first call, if it has calls, and its pauses between calls during which others make calls, ns.
+/// Returns the time before a rank's first call, if it has calls, and its pauses between calls during which other ranks read or write, ns.
 fn pauses(rank: &Rank, process: ProcessId, begins: &[(u64, ProcessId)]) -> Vec<u64> {
     let mut out: Vec<u64> = rank.calls.first().map(|call| call.0).into_iter().collect();
     let mut until = 0_u64;

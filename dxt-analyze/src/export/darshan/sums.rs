@@ -61,7 +61,7 @@ impl Sums {
     }
 }
 
-/// Returns `layer` if Darshan has counters for this layer.
+/// Returns `layer` if Darshan has counters for this layer, else `None`.
 pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
     layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
 }

@@ -4,7 +4,8 @@
 
 use super::Slice;
 
-/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice precedes the slices inside it.
+/// Distributes the slices (bars) of one thread over tracks (rows of the viewer), first fit by start. Returns the slices of each track,
+/// sorted by start; an outer slice precedes the slices inside it.
 pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end), slice.what));
     let mut lanes: Vec<Lane> = Vec::new();

@@ -91,7 +91,8 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Selects the calls that get separate slices: all calls if they are at most `most`; else the longest calls, for half of `most` slices.
+    /// Selects the calls that get separate slices (bars in the viewer): all calls if they are at most `most`; else the longest calls, for
+    /// half of `most` slices.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();

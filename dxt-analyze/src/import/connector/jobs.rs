@@ -25,7 +25,7 @@ pub(super) struct Job {
     pub(super) last_rank: i32,
     /// Number of calls of the job (one per row).
     pub(super) calls: u64,
-    /// Number of calls whose times a spreadsheet rounded.
+    /// Number of the job's calls whose times were rounded by a spreadsheet.
     pub(super) rounded: u64,
     /// True if the job has POSIX calls, and true if it has MPI-IO calls.
     pub(super) layers: (bool, bool),

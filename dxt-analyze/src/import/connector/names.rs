@@ -7,7 +7,7 @@ use crate::import::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Estimated memory of a map entry without the file name, in bytes.
+/// Estimated memory of an entry in the map from record ids to file names, without the name, in bytes.
 const ENTRY_BYTES: u64 = 96;
 
 #[derive(Debug)]

@@ -45,7 +45,7 @@ pub struct StageTime {
 pub struct Times {
     /// Sum of the time over processes, ns.
     pub sum_ns: u64,
-    /// Time of the slowest process, ns.
+    /// Time of the process that took longest, ns.
     pub longest_ns: u64,
     /// Rank of the slowest process, if it has a rank; the lowest of several equally slow ranks.
     pub longest_rank: Option<i32>,
