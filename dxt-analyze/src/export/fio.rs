@@ -92,7 +92,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes the iolog of one thread, unless the iolog would be empty.
+    /// Writes the iolog (fio's list of calls to replay) of one thread, unless it would be empty.
     fn thread(
         &mut self,
         number: ProcessId,

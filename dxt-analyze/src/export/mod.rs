@@ -30,7 +30,7 @@ use std::path::Path;
 pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,
-    /// File of stripe layouts given by the user.
+    /// Path of a file of stripe layouts that the user gave with `--layout`, if any.
     stripes: Option<&'a Path>,
     /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Vec<Option<FileLayout>>,

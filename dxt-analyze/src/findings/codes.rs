@@ -1,4 +1,5 @@
-//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its codes with [`codes!`] in `codes.rs`.
+//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic (folder of analyses) defines its codes with
+//! [`codes!`] in `codes.rs`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -79,7 +80,8 @@ impl Serialize for Code {
     }
 }
 
-/// Defines the codes of a topic: `NAME = code, meaning, computation, remedy, source;` defines `Code::NAME`; `CODES` lists all.
+/// Defines the codes of the findings of a topic (folder of analyses): `NAME = code, meaning, computation, remedy, source;` defines
+/// `Code::NAME`; `CODES` lists all.
 macro_rules! codes {
     ($($name:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
         impl $crate::findings::Code {
@@ -93,7 +95,7 @@ macro_rules! codes {
             });)+
         }
 
-        /// All codes of the topic, in the order of their definition.
+        /// Codes of all findings of the topic (folder of analyses), in the order of their definition.
         pub const CODES: &[$crate::findings::Code] = &[$($crate::findings::Code::$name,)+];
     };
 }

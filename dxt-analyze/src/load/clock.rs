@@ -15,7 +15,7 @@ pub struct Moment {
     pub node: u32,
     /// Wall clock at the process's time zero, ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Time at which the process left the barrier, ns since the process's epoch; `None` if unknown.
+    /// Time at which the process left the barrier, ns since the process's time zero; `None` if unknown.
     pub sync_ns: Option<u64>,
 }
 

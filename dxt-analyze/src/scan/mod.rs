@@ -33,7 +33,7 @@ pub struct Block<'a> {
     pub process: &'a Process,
     /// Index of the recording thread in the process's thread table.
     pub thread: u32,
-    /// Decoded segments, as columns; times in ns since the process's epoch.
+    /// Decoded segments, as columns; times in ns since the process's time zero.
     pub columns: &'a Columns,
     /// Call stream (one operation on one file) of each segment, as an index into the process's streams; for special values see
     /// [`StreamIx`].
@@ -55,9 +55,9 @@ pub struct Stretch<'a> {
     pub offset: &'a [i64],
     /// Size of each segment, bytes.
     pub length: &'a [u64],
-    /// Start of each segment, ns since the process's epoch.
+    /// Start of each segment, ns since the process's time zero.
     pub start: &'a [u64],
-    /// End of each segment, ns since the process's epoch.
+    /// End of each segment, ns since the process's time zero.
     pub end: &'a [u64],
 }
 
@@ -100,9 +100,9 @@ pub struct Row {
     pub offset: i64,
     /// Size of the segment, bytes.
     pub length: u64,
-    /// Start of the segment, ns since the process's epoch.
+    /// Start of the segment, ns since the process's time zero.
     pub start: u64,
-    /// End of the segment, ns since the process's epoch.
+    /// End of the segment, ns since the process's time zero.
     pub end: u64,
 }
 
@@ -198,7 +198,7 @@ pub trait Analysis: Sync {
         true
     }
     /// Returns true if blocks must arrive in order. One partial result then gets all blocks of a process, thread by thread, each thread's
-    /// in buffer order. The processes of a group ([`group_of_process`]) follow one another.
+    /// in the order of recording. The processes of a group ([`group_of_process`]) follow one another.
     fn ordered(&self) -> bool {
         false
     }

@@ -117,12 +117,12 @@ impl Level {
         Self { calls, least, room, spans: counted.spans, from, width }
     }
 
-    /// Returns true if every call gets a separate slice.
+    /// Returns true if every call gets a separate slice (bar in the viewer).
     pub(crate) fn is_whole(&self) -> bool {
         self.least == 0
     }
 
-    /// Returns true if a call of this duration (ns) gets a separate slice.
+    /// Returns true if a call of this duration (ns) gets a separate slice (bar in the viewer).
     #[inline]
     pub(crate) fn keeps(&self, duration: u64) -> bool {
         self.least == 0 || bin(duration) >= self.least

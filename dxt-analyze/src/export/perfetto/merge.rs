@@ -61,7 +61,8 @@ impl<'a> Merger<'a> {
         (slice.thread, number, span)
     }
 
-    /// Merges the slices further: doubles the time window, or else merges more files or operations, or else drops the shortest slice.
+    /// Merges the slices (bars in the viewer) further: doubles the time window, or else merges more files or operations, or else drops the
+    /// shortest slice.
     fn coarsen(&mut self) {
         match (self.shift < u64::BITS, self.similar) {
             (true, _) => self.shift += 1,
@@ -81,7 +82,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Returns the slices in order, and the number of calls that were dropped.
+    /// Returns the merged slices (bars in the viewer) in order, and the number of calls that no slice stands for.
     pub(crate) fn finish(self) -> (Vec<Slice>, u64) {
         let mut slices: Vec<Slice> = self.slices.into_values().collect();
         slices.sort_unstable_by_key(|slice| (slice.thread, slice.start, slice.end, slice.what));

@@ -19,7 +19,7 @@ use merge::Merger;
 use rayon::prelude::*;
 use std::io::Write;
 
-/// Number of processes, per analysis thread, whose slices are made at the same time.
+/// Number of processes, per thread of the analyzer, whose slices (bars in the viewer) are made at the same time.
 const AT_A_TIME: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -52,7 +52,7 @@ impl Job {
     }
 }
 
-/// Result of the first pass over the rows.
+/// Result of the first pass over the rows: jobs, names of their files, and damaged rows.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Jobs in the order of their first rows.

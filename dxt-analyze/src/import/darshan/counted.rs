@@ -36,8 +36,8 @@ pub(crate) struct Used {
     sequential: u64,
 }
 
-/// Maximum relative difference between access-order counters and segments that does not count as a contradiction: counters and segments may
-/// order the calls of concurrent threads differently.
+/// Maximum relative difference between access-order counters and segments up to which both agree: counters and segments may order the calls
+/// of concurrent threads differently.
 const CONTRADICTS: f64 = 0.1;
 
 impl Used {
@@ -94,7 +94,7 @@ impl AllUsed {
         self.0.entry((layer, id, writes)).or_default()
     }
 
-    /// Adds the totals in `other` for the Darshan records in `ids`; ignores other records.
+    /// Adds the totals in `other` for the Darshan records in `ids`; ignores all other records.
     pub(crate) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
         for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
             self.of(layer, id, writes).merge(used);
