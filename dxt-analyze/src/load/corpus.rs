@@ -40,7 +40,7 @@ impl LeftOut {
 pub struct JobFiles {
     /// Paths of the files, in the order found; at least one.
     pub paths: Vec<PathBuf>,
-    /// True for a Darshan log or a file of LDMS connector rows.
+    /// True if the job's file is a Darshan log or has rows of the LDMS connector.
     pub darshan: bool,
 }
 

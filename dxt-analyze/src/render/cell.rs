@@ -11,7 +11,7 @@ pub enum Cell {
     Layer(String),
     /// Sentences, in separate forms for people and for CSV; a table may wrap the lines.
     Prose {
-        /// Text for people.
+        /// Sentences as people see them, in tables and on the page.
         shown: String,
         /// Sentences as CSV contains them.
         plain: String,

@@ -59,9 +59,9 @@ pub struct Panel {
 /// Time window of a figure; its numbers are shown as text when the mouse hovers over the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// Left edge of the window, as a share of the figure's width.
+    /// Left edge of the time window, as a share of the figure's width.
     pub from: f64,
-    /// Width of the window, as a share of the figure's width.
+    /// Width of the time window, as a share of the figure's width.
     pub width: f64,
     /// Text with the numbers of the time window, shown on hover.
     pub words: String,

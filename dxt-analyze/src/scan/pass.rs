@@ -60,7 +60,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
     (total, lost.sorted())
 }
 
-/// Lets each thread take items from a queue and read them independently of the other threads.
+/// Lets each thread take items (blocks, or groups of processes) from a queue and read them independently of the other threads.
 fn read_apart<A: Analysis>(
     run: &Run,
     items: &[&[Place]],
@@ -136,7 +136,8 @@ fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     items
 }
 
-/// Returns the number of items that all `threads` should read together to finish earliest: the first ones of `items`, which are the largest.
+/// Returns the number of items (groups of processes) that all `threads` should read together to finish earliest: the first ones of `items`,
+/// which are the largest.
 fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     let together = threads.clamp(1, MOST_TOGETHER) as u64;
     let mut first = 0;
@@ -152,7 +153,7 @@ fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     best.1
 }
 
-/// Returns the time until `threads` finish if each takes the next item in order; unit: time to read one segment.
+/// Returns the time until `threads` finish if each takes the next item (group of processes) in order; unit: time to read one segment.
 fn makespan(items: &[(&[Place], u64)], threads: usize) -> u64 {
     let mut loads = vec![0_u64; threads.max(1)];
     for (_, segments) in items {

@@ -34,7 +34,7 @@ impl Named<'_> {
 }
 
 impl Names {
-    /// Creates an empty map that may use up to `bytes` bytes of memory.
+    /// Creates an empty map from record ids to file names, which may use up to `bytes` bytes of memory.
     pub(super) fn new(bytes: u64) -> Self {
         Self { files: FxHashMap::default(), room: Budget::new("names of files", bytes) }
     }

@@ -14,7 +14,7 @@ pub(super) fn whole(text: &[u8]) -> Option<i64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
     pub(super) ns: i64,
-    /// True if the number is written with few digits, such as `1.7E+09`.
+    /// True if the time is written with few digits, such as `1.7E+09`, and therefore not exact.
     pub(super) is_rounded: bool,
 }
 

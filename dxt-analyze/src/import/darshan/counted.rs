@@ -30,7 +30,7 @@ pub(crate) struct Used {
     forms: [u64; 4],
     /// End offset of the previous call, in bytes; `None` if unknown.
     last_end: Option<u64>,
-    /// Number of calls without a known predecessor: usually one per rank.
+    /// Number of calls whose preceding call on the file is unknown: usually one per rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,

@@ -171,11 +171,11 @@ enum Int {
     Rank,
     /// Counter that holds an id, or a value chosen by the program: any number is plausible.
     Free,
-    /// Count or amount: any nonnegative number is plausible, and -1 for "not monitored".
+    /// Counter of an amount: any nonnegative number is plausible, and -1 for "not monitored".
     Amount,
     /// Counter of the total bytes read (0) or written (1).
     Bytes(usize),
-    /// Number of calls, with the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
+    /// Counter of calls, with the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
     Calls(Option<usize>),
 }
 

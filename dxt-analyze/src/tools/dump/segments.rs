@@ -157,7 +157,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the path of the HDF5 data set that a stream's calls access; empty if there is none.
+    /// Returns the path of the HDF5 data set that the calls of a stream (one operation on one file) access; empty if there is none.
     fn data_set(&self, stream: &Stream) -> &str {
         let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
         set.map_or("", |set| set.path.as_str())
