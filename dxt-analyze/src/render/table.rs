@@ -15,7 +15,7 @@ const DEFAULT_WIDTH: usize = 132;
 const GAP: usize = 2;
 /// Minimum width of a column with sentences, in characters.
 const MIN_PROSE: usize = 24;
-/// Minimum width to which a path is shortened, in characters.
+/// Minimum width of a path in a table, in characters; longer paths may lose their beginning.
 const MIN_PATH: usize = 12;
 
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
