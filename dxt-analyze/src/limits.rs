@@ -74,7 +74,7 @@ pub const NAMED_EXAMPLES: usize = 3;
 pub const NAMED_TARGETS: usize = 4;
 /// Maximum stripes, or request sizes, that a finding on a file's stripes names individually.
 pub const NAMED_STRIPES: usize = 4;
-/// Maximum aggregators that a finding names individually.
+/// Maximum aggregators (ranks that do the I/O of collective calls) that a finding names individually.
 pub const NAMED_RANKS: usize = 8;
 /// Maximum files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;
@@ -90,8 +90,8 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
-/// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
-/// [`crate::cube::reading::cells`].
+/// Maximum cells in which calls are summed (by process, time window, stream, size class, storage target); beyond, time windows are merged,
+/// see [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, for which the time since the process's previous collective call is kept
 /// in memory.

@@ -67,9 +67,9 @@ pub enum Part {
     Pairs(Vec<(&'static str, String)>),
     /// Lines of text.
     Lines(Vec<String>),
-    /// Table of typed cells.
+    /// Table whose cells know their kind (bytes, duration, path, ...).
     Table(Table),
-    /// Findings, with evidence and advice.
+    /// List of findings, with evidence and advice.
     Findings(Vec<Finding>),
     /// Figure, shown on the page only.
     Figure(Box<Figure>),
