@@ -279,8 +279,9 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
         .into(),
         evidence: vec![Evidence::of(evidence, about)],
         hint: format!(
-            "set the hint {hint}={wanted_bytes} ({}), to move a rank's data of one call at once instead of in {rounds:.0} rounds",
-            units::bytes(*wanted_bytes)
+            "set the hint {hint}={wanted_bytes} ({}): {} then moves its data of a call at once instead of in {rounds:.0} rounds",
+            units::bytes(*wanted_bytes),
+            if of.is_collective { "each aggregator" } else { "a rank" }
         ),
     }
 }

@@ -152,9 +152,10 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
     let sentence = format!(
-        "{} in these calls, summed over all ranks; {} collective {} on these files",
+        "{} in these calls, summed over all ranks; the same {} {} collective {}",
         show::duration(of.time_ns as u64),
-        show::count(of.collective),
+        show::agree(of.files as u64, "file has", "files have"),
+        if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
         of.class.agree(of.collective)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
