@@ -106,8 +106,8 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the names of [`LIBRARIES`] in the string table. Each match: offset in the table, index of the library, and 0 for the function
-    /// or 1 for its wrapper.
+    /// Finds the names of [`LIBRARIES`] in the string table, which has `bytes` bytes from offset `at` of the program's file. Each match:
+    /// offset in the table, index of the library, and 0 for the function or 1 for its wrapper.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;

@@ -52,7 +52,7 @@ pub(crate) fn times_calls() -> bool {
     CALLS.load(Ordering::Relaxed) != UNTIMED
 }
 
-/// Allows (`may`) or forbids the processor's counter as the clock.
+/// Allows (`may`) or forbids reading the processor's counter as the clock. `order`: memory order with which this is stored.
 fn use_counter(may: bool, order: Ordering) {
     USE_COUNTER.store(may, order);
     if times_calls() {

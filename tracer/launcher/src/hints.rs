@@ -9,8 +9,8 @@ use std::path::Path;
 /// Prefixes of environment variables that advice may set.
 const PREFIXES: [&str; 4] = ["MPICH_", "I_MPI_", "HDF5_", "DXT_"];
 
-/// Adds the settings advised in `directory`, except Open MPI's parameters (`OMPI_MCA_...`), which it returns: Open MPI's launcher passes
-/// them to its ranks by itself, and its option --mca overrides them.
+/// Adds the settings advised in `directory` to `settings`, except Open MPI's parameters (`OMPI_MCA_...`), which it returns: Open MPI's
+/// launcher passes them to its ranks by itself, and its option --mca overrides them.
 pub(crate) fn add(
     settings: &mut Settings,
     directory: &Path,

@@ -101,7 +101,8 @@ pub(crate) struct Run {
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
 impl Run {
-    /// Builds the command so that the launcher passes the settings to the ranks by its own means.
+    /// Builds the command from its `words` so that the launcher passes the settings to the ranks by its own means (options or environment).
+    /// `launched`: variables for the launcher itself. `listing`: file that lists the programs to run, and its index in `words`.
     pub(crate) fn new(
         kind: Kind,
         words: &[OsString],

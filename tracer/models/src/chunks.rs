@@ -25,7 +25,7 @@ const ACTIVE: u32 = 1;
 const FULL: u32 = 2;
 const PACKING: u32 = 3;
 const PACKED: u32 = 4;
-/// End times of the segments that fill the chunk. The next constant is the end time of the first segment of the chunk's next owner.
+/// End times of the segments that fill the chunk.
 const ENDS: [u64; 2] = [5, 6];
 const NEXT_END: u64 = 7;
 

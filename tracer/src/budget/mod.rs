@@ -49,7 +49,7 @@ static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
 /// True if the node quota was exhausted when this process last got an answer from the quota file.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
-/// True if it is counted in the trace that this process uses a fixed share instead of the quota.
+/// True if the trace already counts (as a note) this process as one that uses a fixed share of the budget instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// Number of requests for bytes of the node quota since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file
@@ -142,7 +142,8 @@ pub(crate) fn share() -> Option<u64> {
     Some(quota.map_or(own, |quota| own.min(quota.share)))
 }
 
-/// Counts in the trace, once, that this process uses a fixed share instead of the quota, or (`has_own_share` is false) takes that count back.
+/// Counts this process in the trace, once, as one that uses a fixed share of the budget instead of the node quota, or (`has_own_share` is
+/// false) takes that count back.
 fn note(has_own_share: bool) {
     let is_noted = || IS_NOTED.load(Ordering::Relaxed);
     if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {

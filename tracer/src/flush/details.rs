@@ -74,7 +74,8 @@ pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'sta
     process.hints.extend(more);
 }
 
-/// Returns memory alignment counts of the record's streams. `reported`: counts per stream, and costs in ticks.
+/// Returns memory alignment counts of the record's streams. `reported`: counts per stream, and the number and total time (in ticks) of
+/// calls by size and alignment.
 pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
     let (by_stream, costs) = reported;
     let of = |def: &StreamDef| {

@@ -74,8 +74,8 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// Collects the counters of all files except the files in the common record of several ranks (`reduced`). If there is a common record,
-    /// notes are omitted too, since it has their sums.
+    /// Collects the counters of all files (from `counted`) except the files in the common record of several ranks (`reduced`). If there is
+    /// a common record, notes are omitted too, since that record has their sums. Omits paths whose hash is in `known`.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,

@@ -20,7 +20,7 @@ use trace_format::{Segment, StreamId};
 /// Value of the minimum length in bytes for a stream of which no segment is written: longer than any segment.
 const NONE: u64 = u64::MAX;
 
-/// Moves the segments of threads that are only counted from `threads` to the counters in `left_out`.
+/// Moves all segments of threads marked as only counted (`ThreadRecord::counts`) from `threads` to the counters in `left_out`.
 pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     for (index, _) in THREADS.numbered().filter(|(_, thread)| thread.counts.load(Ordering::Relaxed)) {
         let pieces = threads.get_mut(index).map(std::mem::take).unwrap_or_default();

@@ -135,7 +135,7 @@ impl Plan {
 }
 
 /// Creates, on rank 0, the trace file and the plan to broadcast (file, mode, names). Returns the plan, the file (or the reason why there is
-/// none), and the file names for the job block.
+/// none), and the file names for the job block: none if `muted`, since rank 0 is then not recorded.
 fn make(
     world: &World,
     config: &Config,

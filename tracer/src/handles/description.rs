@@ -48,7 +48,7 @@ impl Placed {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// Adds `manner`, the open flags of the call's file, to the flags.
+    /// Adds `manner`, the open flags of the call's file, to the flags recorded for the call.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }

@@ -190,8 +190,8 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Stores for good which file is used by the operation at table index `place`: the submitting call has returned, so the kernel has resolved
-/// the descriptor.
+/// Stores for good which file is used by the operation at table index `place` that was submitted to `owner` with sequence number `turn`:
+/// the submitting call has returned, so the kernel has resolved the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     let place = OPERATIONS.get(place.into());
     place.into_iter().for_each(|place| settle_in(place, owner, turn));

@@ -76,7 +76,8 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// Returns the target of descriptor `number`; `None` if its file is not recorded. An unknown number is looked up in the kernel.
+/// Returns the target (file and file position) of calls on descriptor `number`; `None` if its file is not recorded. An unknown number is
+/// looked up in the kernel.
 #[inline(always)]
 pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     let seen = descriptors::changes();
@@ -101,7 +102,8 @@ fn elsewhere(number: libc::c_int) -> Option<Target> {
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 
-/// Looks up a descriptor in the kernel whose opening the tracer did not see. Preserves errno.
+/// Looks up descriptor `number`, whose opening the tracer did not see, in the kernel. `seen`: number of descriptor changes before the
+/// look-up. Preserves errno.
 #[cold]
 fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {

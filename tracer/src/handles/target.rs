@@ -91,7 +91,8 @@ impl Target {
     }
 }
 
-/// Returns the file like [`Target::used`], after some descriptor has changed. Takes no reference, so that hooks can keep the target in registers.
+/// Returns the file like [`Target::used`], after some descriptor has changed. `None` if that was `number` (a change after the first `seen`
+/// ones). Takes no reference, so that hooks can keep the target in registers.
 #[cold]
 #[inline(never)]
 fn still_used(description: &'static Description, number: libc::c_int, seen: u64) -> Option<Used> {

@@ -121,7 +121,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         held.word.store(FREE, Ordering::Release);
     }
 
-    /// Removes one entry, selected by `choice`, from the window of this key, which is full.
+    /// Makes room in the window of this key, which is full: removes the entry at index `choice` (modulo the window's size).
     pub(crate) fn evict(&self, key: usize, choice: usize) {
         let entry = &self.window(word_of(key))[choice % WINDOW];
         if entry.key().is_some_and(|key| entry.hold(key)) {

@@ -127,7 +127,8 @@ impl Costs {
     }
 }
 
-/// Returns the index in [`Costs`] of the number of calls of the direction, size and alignment of `segment`; the next index holds the time.
+/// Returns the index in [`Costs`] of the number of calls of the size of `segment`, the direction (`writes`) and the alignment
+/// (`unaligned`); the next index holds the time.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }

@@ -128,7 +128,7 @@ impl MpiDetails {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Stores an MPI-IO hint of the file, unless the hint is already known or the table is full.
+    /// Stores an MPI-IO hint (`key`, `value`) of the file, unless the hint is already known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)

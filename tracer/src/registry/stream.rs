@@ -294,7 +294,8 @@ impl Stream {
         new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
     }
 
-    /// Adds one segment (record of a call) to the counters `folded`, which this thread holds exclusively.
+    /// Adds one segment (record of a call) to the counters `folded`, which this thread holds exclusively. If `ordered`, compares its offset
+    /// with the previous segment's end, to detect sequential access.
     #[inline(always)]
     fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());

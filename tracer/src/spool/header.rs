@@ -157,7 +157,7 @@ pub(crate) fn set_sync(ticks: u64) {
     put(header::SYNC_TICKS, ticks);
 }
 
-/// Minimum interval between comparisons of the clocks, in ticks: some milliseconds.
+/// Minimum interval between two comparisons of the tick clock with CLOCK_MONOTONIC, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
 /// Stores in the spool header a simultaneous reading of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can

@@ -114,7 +114,8 @@ fn a_full_buffer_is_packed_and_loses_nothing() {
     all_on_record(&scratch, 600_000);
 }
 
-/// Runs `bench_calls` with the default buffer of 4 MiB. Returns the number of calls with segments, and the number of calls without.
+/// Runs `bench_calls`, which makes `calls` calls of `operation`, with these settings and the default buffer of 4 MiB. Returns the number of
+/// calls with segments, and the number of calls without.
 fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));

@@ -210,7 +210,8 @@ impl Case {
 /// Distance in the list between successive cases: even a few cases then cover all modes and ways.
 const STEP: usize = 7;
 
-/// Runs one case after another while `goes_on` returns true. Returns the number of runs, and a table of failures (empty if none).
+/// Runs one of `cases` after another, with seeds from `first_seed` on, while `goes_on(number of runs so far)` returns true. Returns the
+/// number of runs, and a table of failures (empty if none).
 fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -> (u64, String) {
     let cases: Vec<Case> = cases.iter().copied().filter(|case| case.mpi().is_none_or(Compiler::available)).collect();
     let (mut wrong, mut tally, mut round) = (String::new(), BTreeMap::<Case, (u64, u64)>::new(), 0);

@@ -18,7 +18,7 @@ pub(crate) fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> 
     Launch::new(scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all").ranks(mpi, ranks)
 }
 
-/// Returns the number of calls and bytes, by operation and file.
+/// Returns the number of calls and the number of bytes by (path, layer, operation).
 fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String, String), (u64, u64)> {
     let mut calls: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for op in ops {

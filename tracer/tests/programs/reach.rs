@@ -235,7 +235,8 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Builds a program with libraries linked into it. Returns how often the program's trace notes so for MPI, HDF5 and netCDF.
+/// Builds a program with libraries linked into it. Returns how often the program's trace notes a statically linked [MPI, HDF5, parallel
+/// netCDF]; `None` if the program cannot be built.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");

@@ -6,7 +6,7 @@ use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
 
 const RANKS: u32 = 4;
 
-/// Returns the launch of the program with the corrupting library preloaded after the tracer.
+/// Returns the launch of an MPI program whose ranks share files, with a library preloaded after the tracer that corrupts what MPI writes.
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     let shim = workload_with("spoiling", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);

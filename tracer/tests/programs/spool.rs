@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Starts a test program that reports each completed call on a pipe.
+/// Starts a traced test program whose `threads` threads report each completed call on a pipe.
 fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     let mut command = Command::new(workload("progress"));
     command.arg(scratch.data()).arg(threads.to_string()).arg("100000000").stdout(Stdio::piped());
@@ -57,7 +57,8 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Runs and kills the program `times` times, at varying times. Each time, recovers the spool and checks the recorded calls.
+/// Runs and kills the program `times` times, each time after a random number of calls below `most_calls`. Each time, recovers the spool and
+/// checks the recorded calls.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
@@ -121,7 +122,8 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a running process repeatedly. Asserts that it contains all calls reported so far, once and in order.
+/// Reads the spool of a running process with `threads` threads repeatedly. Asserts that it contains all calls reported so far, once and in
+/// order. `may_fold`: true if calls may be counted instead of recorded.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
@@ -216,7 +218,7 @@ fn a_reader_finds_all_while_calls_are_counted() {
     watched(2, &[("DXT_ENABLE", "counters")], true);
 }
 
-/// Runs a program that ends by a signal, and asserts that all completed calls can be recovered.
+/// Runs a program that ends by a signal in the way `way`, with exit code `code`, and asserts that all completed calls can be recovered.
 fn recovered_after(way: &str, code: i32) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000").run();

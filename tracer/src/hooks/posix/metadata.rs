@@ -34,7 +34,7 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
     result
 }
 
-/// Runs and records `call`, which returns 0 or -1 and acts on an open descriptor.
+/// Runs and records `call`, which returns 0 or -1 and acts on the open descriptor `number`. `offset`, `length`: to be recorded.
 pub(super) fn on_descriptor(
     number: c_int,
     op: &'static Op,

@@ -149,8 +149,9 @@ fn at_position_with(
     result
 }
 
-/// Runs and records preadv2(2) or pwritev2(2). An offset of -1 means the file position, which moves past the bytes even if they are
-/// appended. With any other offset, RWF_APPEND appends and leaves the position alone.
+/// Runs and records `call`, which is preadv2(2) or pwritev2(2) with `offset` and `flags` on descriptor `number`. An offset of -1 means the
+/// file position, which moves past the bytes even if they are appended. With any other offset, RWF_APPEND appends and leaves the position
+/// alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,

@@ -146,7 +146,8 @@ fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'sta
 }
 
 /// True if a call that transferred less than requested has failed. A short write is a failure; a short read may have found the end of file.
-/// Error and end of file each set a flag of the stream that stays until cleared, so only a newly set error flag counts.
+/// Error and end of file each set a flag of the stream that stays until cleared, so only a newly set error flag counts (`had_failed`: set
+/// before the call).
 fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
