@@ -114,8 +114,9 @@ impl Directory {
         })
     }
 
-    /// Opens the directories `own` below `shared`, an existing directory to which other users may write. Creates each absent directory. Each
-    /// must belong to this user and be no symbolic link, so that no other user can have prepared a directory for this user's traces.
+    /// Opens the directories `own` below `shared`, an existing directory to which other users may write. Creates each absent directory,
+    /// with permissions `mode`. Each must belong to this user and be no symbolic link, so that no other user can have prepared a directory
+    /// for this user's traces.
     ///
     /// # Errors
     /// Fails like [`Self::make`], or if a directory belongs to another user.

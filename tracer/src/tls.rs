@@ -188,7 +188,7 @@ impl Thread {
         self.library.run(call)
     }
 
-    /// True while the thread is inside a function run by `in_library`.
+    /// True while the thread is inside a wrapped library function (run by `in_library`).
     pub(crate) fn is_in_library(&self) -> bool {
         self.library.is_set()
     }

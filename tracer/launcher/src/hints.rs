@@ -59,7 +59,8 @@ pub(crate) fn add(
     Ok(launched)
 }
 
-/// True if the variable `name` is not set yet; otherwise reports that the advice is ignored.
+/// True if the variable `name` is not set yet (environment, `settings`, or a word of `command`). Otherwise reports that the advice in
+/// `directory` is ignored.
 fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Path) -> bool {
     let sets = |word: &OsString| {
         word.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')

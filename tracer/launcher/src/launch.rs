@@ -62,7 +62,7 @@ impl Kind {
 }
 
 /// Returns the file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the index of the
-/// file's word in the command.
+/// file's word in the command `words`; `None` without such a file.
 pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)> {
     let at = words.iter().enumerate().skip(1).find_map(|(at, word)| {
         let found = match (kind, word.to_str()) {

@@ -40,12 +40,12 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Destination, in the model, of the block into which the chunk's segments are compressed.
+/// Place, in the model, where the block is stored into which the chunk's segments are compressed.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
-    /// Another chunk, which holds blocks.
+    /// In another chunk, which holds compressed blocks already.
     Elsewhere,
-    /// The chunk from which the segments came.
+    /// In the chunk from which the segments came, which holds blocks from then on.
     Here,
 }
 

@@ -10,10 +10,10 @@ use trace_format::{Segment, spool};
 pub(super) struct Header {
     magic: AtomicU64,
     thread: AtomicU32,
-    /// Size of the chunk in bytes, including its header.
+    /// Size of the chunk (memory for a thread's segments) in bytes, including its header.
     bytes: AtomicU32,
     state: AtomicU32,
-    /// Sequence number of the chunk among all chunks that its thread has filled.
+    /// Sequence number of the chunk (memory for a thread's segments) among all chunks that its thread has filled.
     sequence: AtomicU32,
     /// Number of bytes that packed (encoded) blocks occupy in the chunk.
     packed: AtomicU32,
@@ -50,7 +50,7 @@ pub(super) enum State {
 pub(crate) struct Chunk(&'static Header);
 
 impl Chunk {
-    /// Initializes a newly allocated chunk of `bytes` bytes.
+    /// Initializes a newly allocated chunk (memory for a thread's segments) of `bytes` bytes.
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);

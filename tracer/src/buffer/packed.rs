@@ -18,7 +18,7 @@ use trace_format::{Segment, spool};
 /// Header before each packed block (segments encoded in memory). The block is valid once `bytes` is nonzero.
 #[repr(C, align(8))]
 struct BlockHeader {
-    /// Size of the packed block in bytes, without this header.
+    /// Size of the packed block (encoded segments) in bytes, without this header.
     bytes: AtomicU32,
     /// Index of the thread that made the block's calls, in the table of threads.
     thread: AtomicU32,

@@ -121,7 +121,7 @@ pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec
     registry::hints().filter_map(of_file).collect()
 }
 
-/// Adds to a process's record the HDF5 data sets whose streams are in it.
+/// Adds to a process's record the HDF5 data sets to which streams of the record belong.
 fn add_data_sets(process: &mut Process) {
     let file_of: BTreeMap<u32, u32> = process.streams.iter().map(|stream| (stream.id, stream.file)).collect();
     let access = |one: &'static Use| DataSetAccess {

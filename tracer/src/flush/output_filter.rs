@@ -113,7 +113,8 @@ fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segmen
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// Returns the access counts by which triggers decide, per file: from segments in memory, and from segments already folded into counters.
+/// Returns the access counts by which triggers decide, per file: from the segments in memory (`threads`), and from segments already folded
+/// into counters.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

@@ -26,9 +26,9 @@ const PATH_BYTES: usize = 4096 + 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Maximum number of pairs (file, layer through which the file is used).
+    /// Maximum number of pairs (file, layer through which the file is used) in the common record of several ranks.
     pub(super) pairs: usize,
-    /// Maximum number of files accessed with MPI datatypes.
+    /// Maximum number of files accessed with MPI datatypes in the common record of several ranks.
     pub(super) datatypes: usize,
 }
 

@@ -56,7 +56,7 @@ mod tests {
     }
 
     /// Repairs a file with content `found`, in which this rank's part `body` belongs at offset `at`. MPI was to write the part's first
-    /// `given` bytes. Returns the number of bytes rewritten, and the file's content afterwards. `name`: distinguishes the tests' directories.
+    /// `given` bytes. Returns the number of bytes rewritten, and the file's content afterwards. `name`: for the test's directory.
     fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-repair-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);

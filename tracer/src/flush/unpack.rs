@@ -55,8 +55,8 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// Encodes segments (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty if there are no segments.
-    /// Returns `None` if encoding fails.
+    /// Encodes segments of thread number `thread` (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty
+    /// if there are no segments. Returns `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

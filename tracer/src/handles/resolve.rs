@@ -16,7 +16,8 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Maximum length of a path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Resolves a descriptor that the program has just opened. `asked` has the arguments of the open call, if known. May change errno.
+/// Finds or creates the file record for `number`, a descriptor that the program has just opened with the flags `manner`, and enters the
+/// descriptor in the table; `None` if the file is not recorded. `asked` has the arguments of the open call, if known. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<Opened> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);

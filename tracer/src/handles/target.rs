@@ -113,7 +113,7 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
-    /// Returns `file` as used without open flags.
+    /// Makes the value for a call on `file` without special open flags (append, synchronous, direct).
     pub(crate) fn plain(file: &'static File) -> Option<Self> {
         NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
     }

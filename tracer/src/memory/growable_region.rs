@@ -37,7 +37,7 @@ pub(crate) struct Area {
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
-    /// Size of the usable part of the private memory, in bytes.
+    /// Size of the usable part of the area's private memory, in bytes; kept for the time when the area leaves the spool again.
     own_backed: AtomicUsize,
 }
 

@@ -24,9 +24,9 @@ pub(super) struct Folded {
     sizes: [AtomicU64; SIZE_BINS],
     /// Values of the sums and of the numbers of calls per size that are in written traces.
     written: [AtomicU64; folded::COUNTS],
-    /// Sums and numbers of calls per size when the last snapshot was taken ([`Folded::take`]).
+    /// Values of the sums and of the numbers of calls per size when the last snapshot for a trace was taken ([`Folded::take`]).
     taken: [AtomicU64; folded::COUNTS],
-    /// Minima and maxima when the last snapshot was taken ([`Folded::take`]).
+    /// Values of the minima and maxima when the last snapshot for a trace was taken ([`Folded::take`]).
     taken_extremes: [AtomicU64; folded::EXTREMES],
     /// Number of the [`Adder`] (a thread's access for adding segments) that holds the counters exclusively, or 0.
     adder: AtomicU64,

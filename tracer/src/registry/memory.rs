@@ -19,7 +19,7 @@ pub(crate) struct Memory {
     seen: [AtomicU64; 2],
     /// Value of `seen` when the counts for the trace being written were taken.
     telling: [AtomicU64; 2],
-    /// Part of `seen` that is in earlier traces.
+    /// Alignment counts, out of `seen`, that earlier traces contain.
     reported: [AtomicU64; 2],
 }
 
@@ -56,7 +56,7 @@ pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
 
-/// Returns the initial pointer of a stream without buffer alignment counts.
+/// Returns a null pointer, for a stream that has no buffer alignment counts yet.
 pub(super) const fn none() -> AtomicPtr<Memory> {
     AtomicPtr::new(std::ptr::null_mut())
 }

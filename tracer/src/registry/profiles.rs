@@ -124,7 +124,7 @@ pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     unsafe { PROFILES.clear() };
 }
 
-/// Returns the initial pointer of a file that has no profiles.
+/// Returns a null pointer, for a file that has no access profiles yet.
 pub(super) const fn none() -> AtomicPtr<Profiled> {
     AtomicPtr::new(std::ptr::null_mut())
 }

@@ -43,11 +43,11 @@ static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
     pub(crate) sync_points: Lent,
-    /// Part for segments that wait to be folded into counters.
+    /// Part of the spool for segments that wait to be folded into counters.
     pub(crate) scratch: Lent,
-    /// Part for counters of calls that are not recorded as segments.
+    /// Part of the spool for counters of calls that are not recorded as segments.
     pub(crate) folded: Lent,
-    /// Part for copies of packed blocks (encoded segments), while they are moved to their chunk (staging).
+    /// Part of the spool for copies of packed blocks (encoded segments), while they are moved to their chunk (staging).
     pub(crate) staging: Lent,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns the launch of a program that works on several files in `data/`.
+/// Returns the launch of the test program `name`, which works on several files in `data/`.
 fn posix<'a>(scratch: &'a Scratch, name: &'static str) -> Launch<'a> {
     Launch::new(scratch, workload(name)).arg(scratch.data())
 }

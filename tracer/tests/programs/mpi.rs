@@ -262,7 +262,7 @@ fn a_child_that_is_forked_between_init_and_finalize() {
     }
 }
 
-/// Asserts that each trace is complete for its process.
+/// Asserts that the trace of each process that has one contains exactly the MPI-IO calls which that process logged.
 fn exact_for_those_present(scratch: &Scratch, traces: &Traces) {
     let present: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     let log: Vec<Op> = read_log(scratch).into_iter().filter(|op| present.contains(&op.pid)).collect();

@@ -11,7 +11,7 @@ struct Seen {
     displacement: i64,
     size: u64,
     extent: i64,
-    /// File offset of each etype, in bytes.
+    /// File offset of each etype that the view selects, in bytes.
     bytes: Vec<i64>,
 }
 

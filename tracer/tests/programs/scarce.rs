@@ -164,7 +164,7 @@ fn who_may_lock_little_still_may() {
     }
 }
 
-/// Starts the program, sends SIGTERM after a while, and returns the program's exit status.
+/// Starts the program in the way `way`, sends SIGTERM after the time `after`, and returns the program's exit status.
 fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32> {
     let mut child = Command::new(program())
         .arg(scratch.data())
