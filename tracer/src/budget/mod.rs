@@ -190,10 +190,13 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     quota.reserved() >= needed || self::quota().is_none()
 }
 
-/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice: `lacking`, rounded up to the portion
-/// reserved at once but not above the available bytes; if fewer than `lacking` are available, half of the free bytes, but at least `least`;
-/// 0 if fewer than `least` are available. `part`: the node's part of the budget; `free`: its free bytes; `most`: upper bound for this
-/// process. All in bytes.
+/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice. Available are the smaller of `free`
+/// (free bytes of the node quota) and `most` (upper bound for this process):
+/// - at least `lacking` available: `lacking` rounded up to the portion reserved at once, but at most what is available
+/// - at least `least` available: half of `free`, but at least `least` and at most what is available
+/// - else 0
+///
+/// `part`: the node's part of the budget. All in bytes.
 fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
     let most = most.min(free);
     if lacking <= most {

@@ -99,8 +99,8 @@ pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale
     MemoryDef { alignment, streams, costs }
 }
 
-/// Returns the record of memory buffer alignment for counters mode, in which it is not counted: only the alignment setting in bytes, or 0
-/// for the default.
+/// Returns the record of memory buffer alignment for counters mode, in which alignment is not counted: only the alignment setting in bytes,
+/// or 0 for the default.
 pub(super) fn counted_memory() -> MemoryDef {
     let alignment = record::memory_alignment();
     let is_usual = alignment == MEMORY_ALIGNMENT as u64;

@@ -74,7 +74,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Takes hold of those requests in `handles` that are nonblocking MPI-IO, and stores their indices in `handles`.
+    /// Takes hold of those requests in `handles` that are nonblocking MPI-IO, and stores in each request its index in `handles`.
     pub(crate) fn take(handles: impl Iterator<Item = usize>) -> Self {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;

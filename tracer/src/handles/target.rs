@@ -9,7 +9,8 @@ use std::num::NonZero;
 
 /// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
 /// the record may then be reused for another file, even right after the check that follows the call. So file and open flags are read before
-/// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
+/// the check ([`Self::used`]), and only a call that holds a turn (right to move the position), which prevents reuse, may change the
+/// position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     /// Open file description to which the descriptor referred before the call.

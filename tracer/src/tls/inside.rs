@@ -106,7 +106,7 @@ mod tests {
         std::hint::black_box(&room);
     }
 
-    /// Simulates a call that was left by a jump: the thread stays marked as inside.
+    /// Simulates a call, `deep` stack frames down, that was left by a jump: the thread stays marked as inside.
     #[inline(never)]
     fn left(inside: &Inside, deep: u32) {
         nested(deep, &mut || {

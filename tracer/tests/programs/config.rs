@@ -86,7 +86,7 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
     }
 }
 
-/// Asserts that every write of the program has a segment, in order.
+/// Asserts that each of the program's `writes` writes has a segment, in order.
 fn all_on_record(scratch: &Scratch, writes: usize) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!((traces.segments.len(), traces.missing()), (writes + 1, 0));

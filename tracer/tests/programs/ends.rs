@@ -94,7 +94,7 @@ impl Case {
         checked
     }
 
-    /// Runs the case while the kernel fails one system call. `refused`: the system call and its errno.
+    /// Runs the case, with random numbers from `seed`, while the kernel fails one system call. `refused`: the system call and its errno.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();

@@ -28,7 +28,8 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Asserts, for each operation and file, that recorded plus counted calls and bytes equal those in the program's log.
+/// Asserts, for each operation (of these I/O layers) and file under `dir`, that recorded plus counted calls and bytes equal those in the
+/// program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut reported = all_calls(traces.own_ops(layers, dir).iter());

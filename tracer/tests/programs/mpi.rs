@@ -169,8 +169,8 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a program variant with and without the tracer, and asserts that both end the same way. How a launcher reacts to a rank that leaves without
-/// MPI_Finalize is a race, so the traced run must end in one of the ways observed untraced.
+/// Runs a program variant on `ranks` ranks with and without the tracer, and asserts that both end the same way. How a launcher reacts to a
+/// rank that leaves without MPI_Finalize is a race, so the traced run must end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
     let log = scratch.root().join("untraced");

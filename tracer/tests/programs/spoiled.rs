@@ -15,7 +15,8 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     launch.env("DXT_INCLUDE", scratch.data()).env("DXT_VERBOSE", "1")
 }
 
-/// Asserts that the common trace is complete. Returns true if any rank had to write its part again.
+/// Asserts that the common trace of all ranks is complete (`what`: text of the failure message). Returns true if any rank had to write its
+/// part again.
 fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
     let traces = Traces::read(&scratch.traces());

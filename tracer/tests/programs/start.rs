@@ -23,7 +23,8 @@ fn in_sandbox<'a>(scratch: &'a Scratch, action: &str) -> Launch<'a> {
     sandboxed(scratch, Launch::new(scratch, workload("sandbox")), action)
 }
 
-/// Asserts that the program ran as without the tracer, and that the tracer left no files. Returns the lines on standard error.
+/// Asserts that the program ran as without the tracer, and that the tracer left no files. Returns the lines on standard error. `what`: text
+/// of the failure message.
 fn untouched(scratch: &Scratch, outcome: &Outcome, what: &str) -> Vec<String> {
     assert_eq!(outcome.code, 5, "{what}: {outcome:?}");
     let written = std::fs::metadata(scratch.data().join("file")).expect("the program has made it").len();

@@ -159,14 +159,15 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the bytes read by a call that needed only bytes already in the stream's buffer; `None` if the call may have refilled the buffer.
+/// Returns the number of bytes read by a call (of at most `limit` bytes) that needed only bytes already in the stream's buffer; `None` if
+/// the call may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;
     before.fields.as_ref()?.read_until(&now, limit)
 }
 
-/// Returns the number of bytes transferred, computed from the stream's position; at least `least`.
+/// Returns the number of bytes transferred, computed from the stream's position now and `before` the call; at least `least`.
 fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
     if before >= 0 {

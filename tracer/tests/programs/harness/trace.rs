@@ -195,7 +195,8 @@ impl Traces {
         calls
     }
 
-    /// Returns number and bytes of the operations `name` on files under `dir`, with or without segments. Nested calls are excluded.
+    /// Returns (number, bytes) of the operations `name` through these I/O layers on files under `dir`, with or without segments. Nested
+    /// calls are excluded.
     pub(crate) fn totals(&self, layers: &[&str], name: &str, dir: &Path) -> (u64, u64) {
         let on_record = self.own_ops(layers, dir);
         let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));
