@@ -16,7 +16,7 @@ pub(crate) struct Operation {
     submitted: Cell<MaybeUninit<Submitted>>,
     /// Index of the request in the array that the program passed to the completing call.
     index: Cell<u32>,
-    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete, or null.
+    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete; null at the end of the list.
     next: Cell<*const MpiRequest>,
 }
 

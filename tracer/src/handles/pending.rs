@@ -80,7 +80,7 @@ unsafe impl Zeroed for Stored {}
 const CERTAIN: u64 = 0;
 /// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
-/// Number of the next descriptor check; distinguishes it from the check of an earlier operation in the same table entry.
+/// Number of the next descriptor check; distinguishes that check from the check of an earlier operation in the same table entry.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 

@@ -33,7 +33,7 @@ pub(crate) struct StreamPosition {
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Makes an empty cache of a C stream's position, which others may move ([`Trust::Others`]).
+    /// Makes an empty cache of a C stream's position, which any holder of the descriptor may move ([`Trust::Others`]).
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),

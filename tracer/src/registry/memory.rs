@@ -31,7 +31,8 @@ const COSTS: usize = 2 * SIZE_BINS * 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// Costs of calls whose segments are encoded or folded into counters. The fields have the same meaning as in [`Memory`].
+/// Costs (number and time, by size and alignment) of calls whose segments are encoded or folded into counters: of all calls so far
+/// (`seen`), at the snapshot for the trace being written (`telling`), and in earlier traces (`reported`).
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],

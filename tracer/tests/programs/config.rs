@@ -210,7 +210,8 @@ fn the_job_is_described() {
     assert!(job.mpi.is_none());
 }
 
-/// Runs the program with a configuration file that contains `lines`; `change` modifies the launch.
+/// Runs a program that makes ten writes with a configuration file that contains `lines`, and DXT_ENABLE not set; `change` modifies the
+/// launch.
 fn configured(lines: &str, change: impl Fn(Launch<'_>) -> Launch<'_>) -> (Outcome, Traces) {
     let scratch = Scratch::new();
     let file = scratch.root().join("site.conf");

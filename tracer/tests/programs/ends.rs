@@ -94,7 +94,8 @@ impl Case {
         checked
     }
 
-    /// Runs the case, with random numbers from `seed`, while the kernel fails one system call. `refused`: the system call and its errno.
+    /// Runs the case (kind of process, storage mode, way to end), with random numbers from `seed`, while the kernel fails one system call.
+    /// `refused`: the system call and its errno.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();
@@ -102,7 +103,8 @@ impl Case {
         self.run_by(seed, &scratch, launch, self.code())
     }
 
-    /// Runs the case, and kills the process when its trace has been renamed to its final name. A delay after rename(2) makes this possible.
+    /// Runs the case (kind of process, storage mode, way to end), and kills the process when its trace has been renamed to its final name.
+    /// A delay after rename(2) makes this possible.
     fn run_to_the_name(self, seed: u64) -> Result<(), String> {
         // The kill may come too late on a busy machine.
         for _ in 0..5 {
@@ -133,8 +135,8 @@ impl Case {
         Err("each run had removed its spool before it was killed".into())
     }
 
-    /// Runs `launch` with the arguments and settings of the case, and checks the number of calls in all traces. Unless the case uses MPI,
-    /// the exit status must be `code`.
+    /// Runs `launch` with the arguments and settings of the case (kind of process, storage mode, way to end), and checks the number of
+    /// calls in all traces. Unless the case uses MPI, the exit status must be `code`.
     fn run_by(self, seed: u64, scratch: &Scratch, launch: Launch<'_>, code: i32) -> Result<(), String> {
         let counts = scratch.root().join("counts");
         std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");

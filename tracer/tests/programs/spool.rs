@@ -41,7 +41,8 @@ fn note(reported: &mut [u64], record: [u8; 8]) {
     reported[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
-/// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the program. Call 0 is the open.
+/// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the test program `progress`. Call 0 is the
+/// open.
 fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     match i.checked_sub(1) {
         None => ("open", -1, 0),
@@ -302,8 +303,8 @@ fn without_a_spool_all_is_as_before() {
     assert!(!scratch.spools().exists());
 }
 
-/// Runs a program that executes another in the way `way`. Calls of both are recorded; those of the first are in a trace, or in the spool
-/// that the first left.
+/// Runs a program that executes another program in the way `way`, and asserts that the calls of both are recorded: those of the first
+/// program in a trace, or in the spool that it left. Returns the number of spools left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

@@ -72,8 +72,9 @@ impl Common {
 }
 
 impl Batch {
-    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and the
-    /// lock are used once per group. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
+    /// Adds the segments in the filled slots of `waiting` to the counters per stream, then to the profiles per file and layer, each in
+    /// segment order. Atomics and the lock are used once per group. Slots are emptied only afterwards, so that each call is always in a
+    /// slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { similar, profiles, kinds } = self;
         let filled = waiting.filled();

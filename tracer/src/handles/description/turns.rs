@@ -83,8 +83,8 @@ impl Description {
         if other == 0 { mover } else { mover.after(other & !NESTED) }
     }
 
-    /// Takes this thread's turn (right to move the position) like [`Self::moving`], but even if others move the position: for C streams,
-    /// whose own lock cannot be held safely.
+    /// Takes this thread's turn (right to move the position) like [`Self::moving`], but even if other processes move the position too: for
+    /// C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -258,7 +258,8 @@ pub(crate) struct Mover {
     before: u32,
     /// True if the position must be taken from the kernel when the turn ends.
     asks: bool,
-    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over or others take no turns.
+    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over, or if some threads or
+    /// processes move the position without turns.
     alone: bool,
     /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn.
     is_inner: bool,
@@ -267,7 +268,7 @@ pub(crate) struct Mover {
 impl Mover {
     /// No turn (exclusive right to move the position) is needed, because the process has one thread.
     const NONE: Self = Self { owner: 0, before: 0, asks: false, alone: true, is_inner: false };
-    /// No turn (exclusive right to move the position) is taken, because others move the position without one.
+    /// No turn (exclusive right to move the position) is taken, because other threads or processes move the position without one.
     const AMONG_OTHERS: Self = Self { alone: false, ..Self::NONE };
 
     /// Returns this turn (right to move the position), taken before the turn of `other` has ended: a signal handler interrupted that call,

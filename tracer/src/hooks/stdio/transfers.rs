@@ -99,7 +99,8 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Returns `offset`, where a stdio call began, with the open flags, and marked as an estimate if others may have moved the file position.
+/// Returns the start offset of a stdio call (`offset`) with the open flags to record; marked as an estimate if other threads or processes
+/// may have moved the file position.
 #[cold]
 fn placed(description: &Description, used: Used, op: &Op, offset: i64) -> Placed {
     let doubt = description.is_in_doubt(op.writes());
