@@ -37,7 +37,8 @@ const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Searches the program for statically linked libraries, once, and counts a note in the trace for each. In an MPI job only rank 0 does so.
+/// Searches the program for statically linked libraries, once, and counts each (kind of library) in the trace as a note. In an MPI job only
+/// rank 0 does so.
 #[cold]
 #[inline(never)]
 pub(crate) fn note() {

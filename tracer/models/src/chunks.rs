@@ -144,7 +144,7 @@ impl Spool {
         [&self.state, &self.thread, &self.sequence].map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Returns the segments of thread 0 that a reader of the spool finds.
+    /// Returns the segments of thread 0 that a reader of the spool (file of recorded data, read by other processes) finds.
     fn read(&self) -> Vec<u64> {
         let blocks = || [&self.staging, &self.own_block, &self.other_block].map(Block::read).concat();
         let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };

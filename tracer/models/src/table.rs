@@ -35,7 +35,7 @@ struct Table {
     backing: AtomicUsize,
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Used size of the area, as published to readers of the spool.
+    /// Used size of the area in records, as published to readers of the spool.
     shown: AtomicUsize,
     places: [Made; CAPACITY],
 }

@@ -47,7 +47,8 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 /// True if the node quota was exhausted when the spool (file of recorded data) was created, so that the spool has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
-/// True if the node quota was exhausted when this process last got an answer from the quota file.
+/// True if the node quota (file in which processes reserve bytes of the job's budget) was exhausted when this process last got an answer
+/// from that file.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
 /// True if the trace already counts (as a note) this process as one that uses a fixed share of the budget instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
@@ -68,11 +69,11 @@ const MOST_TO_SETTLE: u32 = 120;
 /// Divisor of the node's part of the job's byte budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and
 /// at most `MOST_QUANTUM`.
 const QUANTA: u64 = 1 << 10;
-/// Minimum number of bytes of the node quota that a process reserves at once.
+/// Minimum number of bytes of the node quota (file in which processes reserve bytes) that a process reserves at once.
 const LEAST_QUANTUM: u64 = 64 << 10;
-/// Maximum number of bytes of the node quota that a process reserves at once.
+/// Maximum number of bytes of the node quota (file in which processes reserve bytes) that a process reserves at once.
 const MOST_QUANTUM: u64 = 4 << 20;
-/// Free bytes of the node quota below which a starting process treats the quota as exhausted.
+/// Free bytes of the node quota (file in which processes reserve bytes) below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
 /// Divisor of a process's share of the job's byte budget: 1/4 of the share is for file names.
@@ -120,7 +121,7 @@ fn prepared() -> Option<&'static Quota> {
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the handle of the node quota; `None` if there is none or it proved unusable.
+/// Returns the handle of the node quota (file in which processes reserve bytes); `None` if there is none or it proved unusable.
 fn quota() -> Option<&'static Quota> {
     prepared().filter(|_| !IS_UNUSABLE.load(Ordering::Relaxed))
 }
@@ -218,7 +219,8 @@ fn covers(bytes: u64) -> bool {
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Resets the backoff of requests to the node quota, so that the next request accesses the quota file.
+/// Resets the exponential backoff of requests to the node quota (file in which processes reserve bytes), so that the next request accesses
+/// the quota file.
 pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }
@@ -283,7 +285,8 @@ pub(crate) fn known_of_spool() -> (u64, u64) {
     quota().map_or((0, 0), |quota| (quota.job, quota.reserved().saturating_sub(left())))
 }
 
-/// Returns the `bytes` of a removed spool to the quota of `job`. Works without settings, since an untraced process may call it.
+/// Returns the `bytes` of a removed spool (file of recorded data) to the node quota of job number `job`. Works without settings, since an
+/// untraced process may call it.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     if let Some(quota) = quota().filter(|quota| quota.job == job) {
         // If the quota is inaccessible now, this process returns the bytes later, with the rest of its reservation.

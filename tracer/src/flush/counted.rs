@@ -17,7 +17,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Takes all counts from the registry for the trace about to be written; `None` in trace mode.
+    /// Takes all counts from the registry (tables of files and counters) for the trace about to be written; `None` in trace mode.
     pub(super) fn taken() -> Option<Self> {
         if !buffer::counting::is_on() {
             return None;
@@ -34,7 +34,8 @@ impl Counted {
         files.into_values()
     }
 
-    /// Returns the profiles to the registry because the trace could not be written, so that the next trace gets them.
+    /// Returns the access profiles to the registry (tables of files and counters) because the trace could not be written, so that the next
+    /// trace gets them.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }

@@ -27,7 +27,8 @@ impl<'a> Unpacker<'a> {
         head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
     }
 
-    /// Decodes the segments of a packed block, with times in ns since the epoch; returns `None` if the block cannot be decoded.
+    /// Decodes the segments of a packed block (segments encoded in memory), with times in ns since the epoch; returns `None` if the block
+    /// cannot be decoded.
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         self.decoded(block.frame, block.mult)
     }

@@ -11,7 +11,7 @@ use trace_format::spool::folded;
 /// [`Counters`] of a stream (calls with the same file, operation and flags), to which one thread at a time adds.
 #[repr(C)]
 pub(super) struct Folded {
-    /// ID + 1 of the stream that is counted, for readers of the spool; 0 while the counters are being created.
+    /// ID + 1 of the stream (file, operation, flags) that is counted, for readers of the spool; 0 while the counters are being created.
     stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
@@ -101,7 +101,7 @@ impl Folded {
         }
     }
 
-    /// Returns the ID of the stream that is counted; `None` while the counters are being created.
+    /// Returns the ID of the stream (file, operation, flags) that is counted; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }

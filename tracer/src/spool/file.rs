@@ -71,7 +71,7 @@ impl Place {
 /// Spool of the process (file of its recorded data), and a second spool for calls made after its trace: other threads may still hold
 /// pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
-/// Index in [`PLACES`] of the spool currently in use.
+/// Index in [`PLACES`] of the spool (file of recorded data) currently in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 fn place_in_use() -> &'static Place {
@@ -287,7 +287,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-/// Returns the NUL-terminated path of the spool in use.
+/// Returns the NUL-terminated path of the spool (file of recorded data) in use.
 pub(super) fn path() -> Option<&'static [u8]> {
     // SAFETY: the pointer is null, or a leaked string.
     unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())

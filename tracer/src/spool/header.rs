@@ -70,7 +70,7 @@ pub(super) fn counts(start: *mut u8) -> *mut Counts {
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// Writes the magic number into the spool header, which makes the spool valid for readers.
+/// Writes the magic number into the header of the spool (file of recorded data), which makes the spool valid for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
@@ -114,7 +114,7 @@ fn put_half(offset: usize, value: u32) {
     }
 }
 
-/// Records in the spool header that segments are about to be marked as taken, for a trace that has no name yet.
+/// Records in the spool header that segments (records of calls) are about to be marked as taken, for a trace that has no name yet.
 pub(crate) fn cut_begins() {
     put_half(header::CUT_PATH_BYTES, 0);
     put_half(header::CUT, cut::UNDER_WAY);

@@ -41,7 +41,8 @@ impl Description {
         }
     }
 
-    /// Sets the tracked position to `offset`: the call that holds the turn `mover` has moved the file position there.
+    /// Sets the tracked position to `offset`: the call that holds the turn `mover` (right to move the position) has moved the file position
+    /// there.
     pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
         if self.is_kept_by(mover) {
@@ -252,16 +253,18 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a call: its right to move the file position of an open file description.
 pub(crate) struct Mover {
-    /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn was taken.
+    /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn (right to
+    /// move the position) was taken.
     owner: u32,
-    /// Value that [`Description::mover`] gets when the turn ends: 0, or the interrupted owner's number with [`NESTED`].
+    /// Value that [`Description::mover`] gets when the turn (right to move the position) ends: 0, or the interrupted owner's number with
+    /// [`NESTED`].
     before: u32,
-    /// True if the position must be taken from the kernel when the turn ends.
+    /// True if the position must be taken from the kernel when the turn (right to move the position) ends.
     asks: bool,
     /// True if no other thread can be in a call that moves the file position. False if the turn was taken over, or if some threads or
     /// processes move the position without turns.
     alone: bool,
-    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn.
+    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn (right to move the position).
     is_inner: bool,
 }
 
