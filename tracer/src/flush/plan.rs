@@ -169,9 +169,10 @@ fn room(counted: &Counted) -> PlannedRoom {
     PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
-/// Broadcasts rank 0's plan (trace file, mode, names). Also returns, on rank 0, the file and the file names for the job block. Collective:
-/// one call, or two in counters mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take
-/// part, or why there is no file.
+/// Broadcasts rank 0's plan (trace file, mode, names). Also returns, on rank 0, the file and the file names for the job block. `counted`:
+/// this rank's counts in counters mode; `muted`: true if rank 0 is not recorded, so that there are no names. Collective: one call, or two
+/// in counters mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take part, or why
+/// there is no file.
 pub(super) fn share(
     world: &World,
     config: &Config,

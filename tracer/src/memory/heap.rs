@@ -269,7 +269,7 @@ impl Allocator {
         }
     }
 
-    /// Resizes a block in place or by remapping its pages; returns `None` if that is impossible.
+    /// Resizes a block of memory to `size` bytes in place or by remapping its pages; returns `None` if that is impossible.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {
