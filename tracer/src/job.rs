@@ -203,9 +203,9 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Returns the key of a job without a scheduler. Processes that were started together get equal keys: under an MPI launcher, all children
-/// of the launcher's local daemon; else a process group, such as a shell script or a pipeline. The start time distinguishes a process from
-/// a later one with the same id.
+/// Returns the key of a job without a scheduler: node name (`host`), process id and start time. Processes that were started together get
+/// equal keys: under an MPI launcher, all children of the launcher's local daemon; else a process group, such as a shell script or a
+/// pipeline. The start time distinguishes a process from a later one with the same id.
 fn group_key(environment: &impl Environment, host: &str) -> String {
     if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
         return format!("{host}.pmix.{}", String::from_utf8_lossy(name));

@@ -181,7 +181,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Enters a communicator again under its ID (undoes [`forget`]), because freeing the communicator failed.
+/// Enters a communicator again under its ID `number` (undoes [`forget`]), because freeing the communicator failed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);

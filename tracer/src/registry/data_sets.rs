@@ -213,8 +213,8 @@ impl DataSet {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Stores the data set's shape (dimensions) if it has changed. `end`: end time in clock ticks of the call that opened or created the
-    /// data set; 0 if not seen.
+    /// Stores the data set's shape (numbers of dimensions and elements) if it has changed. `end`: end time in clock ticks of the call that
+    /// opened or created the data set; 0 if not seen.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =

@@ -96,7 +96,7 @@ fn is_over_budget() -> bool {
     budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
 
-/// Resets counts that files and data sets keep outside of their streams, after a trace has been written.
+/// Resets the counts that files and data sets keep besides those of their streams (groups of calls), after a trace has been written.
 pub(crate) fn forget_counts() {
     file::forget_gone();
     data_sets::forget_counts();

@@ -13,7 +13,7 @@ use trace_format::spool::journal::{
 /// Journals (files, streams and other definitions) of the process's spool, and of the spool for calls made after its trace: a thread may
 /// still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index in [`AREAS`] of the active journal, plus 1; 0 if there is none.
+/// Index in [`AREAS`] of the active journal (definitions of files, streams and so on), plus 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Uses `part` of the spool, still empty, as the journal (definitions of files, streams and so on) from now on.

@@ -47,7 +47,7 @@ impl Memory for Vector {
     }
 }
 
-/// Runs and records `call`, which transfers bytes at `offset` and leaves the file position alone.
+/// Runs and records `call`, which transfers bytes of the file open as `number` at `offset` and leaves the file position alone.
 #[inline(always)]
 pub(super) fn at_offset(
     number: c_int,
@@ -102,7 +102,7 @@ fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
     Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
-/// Runs and records `call`, which transfers bytes at the descriptor's file position and moves the position.
+/// Runs and records `call`, which transfers bytes at the file position of descriptor `number` and moves the position.
 #[inline(always)]
 pub(super) fn at_position(
     number: c_int,
@@ -149,8 +149,9 @@ fn at_position_with(
     result
 }
 
-/// Runs and records preadv2(2) or pwritev2(2). An offset of -1 means the file position, which moves past the bytes even if they are
-/// appended. With any other offset, RWF_APPEND appends and leaves the position alone.
+/// Runs and records `call`, which is preadv2(2) or pwritev2(2) with `offset` and `flags` on descriptor `number`. An offset of -1 means the
+/// file position, which moves past the bytes even if they are appended. With any other offset, RWF_APPEND appends and leaves the position
+/// alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,

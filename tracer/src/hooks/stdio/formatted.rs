@@ -28,7 +28,7 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&items| if items < 0 { Moved::AtLeast(0) } else { Moved::Unknown })
 }
 
-/// Runs `call`, which prints to a descriptor, and records it as a write(2) at the POSIX layer.
+/// Runs `call`, which prints to the descriptor `number`, and records it as a write(2) at the POSIX layer.
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };

@@ -20,7 +20,7 @@ pub(super) struct Before {
     pub(super) fields: Option<Fields>,
 }
 
-/// Determines position and fields of a stream before a call moves the stream. Preserves errno.
+/// Determines position and fields of a stream before a call moves the stream (`writes`: by writing). Preserves errno.
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
     let fields = fields::of(stream);
@@ -46,7 +46,8 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. Preserves errno.
+/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. `writes`: true for the position of the next write,
+/// which on an appending stream is the end of the file. Preserves errno.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) -> i64 {

@@ -68,7 +68,8 @@ fn opening_failed(timer: Call, named: Named) {
     errno.restore();
 }
 
-/// Runs and records `call`, which opens a C stream on the object `named`.
+/// Runs and records `call`, which opens a C stream on the object `named`, for appending if `append`. `origin`: origin of the stream's
+/// descriptor.
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let stream = call();
