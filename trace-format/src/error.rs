@@ -36,7 +36,7 @@ pub enum Error {
         offset: u64,
         /// Size of the structure, in bytes.
         needed: u64,
-        /// Number of bytes available at that offset.
+        /// Number of bytes from `offset` to the end of the file, or of the part of it that was read.
         available: u64,
     },
     /// The checksum of a structure does not match its contents.
@@ -56,13 +56,13 @@ pub enum Error {
         "{what} of {value} at offset {offset} exceeds the limit of {limit}: the file is damaged or was not written by this tracer"
     )]
     Limit {
-        /// Description of the length that exceeds the limit.
+        /// Description of the number in the file that exceeds the limit, such as a size or a count.
         what: &'static str,
-        /// Length stated in the file.
+        /// Value of `what`, in bytes or as a count: stated in the file, or needed to read the file.
         value: u64,
-        /// Maximum length allowed.
+        /// Maximum value allowed for `what`, in the unit of `value`.
         limit: u64,
-        /// Offset of the length in the file.
+        /// File offset of the bytes that state the value, in bytes.
         offset: u64,
     },
     /// A structure has a valid checksum but invalid contents.
@@ -82,7 +82,7 @@ pub enum Error {
         offset: u64,
         /// Number of bytes requested by the read.
         length: u64,
-        /// Error returned by the source.
+        /// Error returned by the file or other source that was read.
         source: std::io::Error,
     },
 }

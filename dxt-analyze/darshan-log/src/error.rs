@@ -80,7 +80,7 @@ pub enum Error {
         offset: u64,
         /// Size of the structure, in bytes.
         needed: u64,
-        /// Number of bytes available at that offset.
+        /// Number of bytes from `offset` to the end of the file, or of the region that is being read.
         available: u64,
     },
     /// A compressed stream in the log is damaged.
@@ -98,13 +98,13 @@ pub enum Error {
     /// A length stated in the file exceeds its limit.
     #[error("{what} of {value} near offset {offset} exceeds the limit of {limit}: the file is damaged")]
     Limit {
-        /// Description of the length that exceeds the limit.
+        /// Description of the number in the file that exceeds the limit, such as a size or a count.
         what: &'static str,
-        /// Length stated in the file.
+        /// Value of `what`, in bytes or as a count: stated in the file, or needed to read the file.
         value: u64,
-        /// Maximum length allowed.
+        /// Maximum value allowed for `what`, in the unit of `value`.
         limit: u64,
-        /// Approximate file offset of the length.
+        /// Approximate file offset of the bytes that state the value, in bytes.
         offset: u64,
     },
     /// A structure in the log has invalid contents.

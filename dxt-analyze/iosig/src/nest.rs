@@ -78,7 +78,8 @@ impl Loop {
         (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// Returns the byte range; `around` contains the maximum iteration counts of the loops around this loop, outermost first.
+    /// Returns the byte range that the loop accesses, as (first byte, end); `around` contains the maximum iteration counts of the loops
+    /// around this loop, outermost first.
     fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
         // Total change by a step over all iterations of its loop.
         let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));

@@ -22,7 +22,7 @@ pub struct Rates {
     pub calls: u64,
     /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in these calls, summed over all processes, in ns.
+    /// Total time in the calls, summed over all processes, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,

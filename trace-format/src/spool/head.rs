@@ -97,7 +97,7 @@ impl Head {
         u32_at(&self.0, header::VERSION) == OLDEST_VERSION
     }
 
-    /// Returns the size of one stream's counters in the spool, in bytes.
+    /// Returns the size in the spool of the counters of one stream (operation on a file), in bytes.
     pub(super) fn entry_bytes(&self) -> usize {
         if self.is_of_version_4() { folded::BYTES_4 } else { folded::BYTES }
     }

@@ -103,7 +103,7 @@ pub mod header {
     pub const SPILL_DEVICE: usize = 304;
     /// u64: inode number of the spill file; stored last, 0 without a spill file.
     pub const SPILL_INODE: usize = 312;
-    /// u64: number of the job whose byte budget includes this spool once the spool is set aside; used only by the tracer.
+    /// u64: number of the job whose byte budget (DXT_JOB_BYTES) includes this spool once the spool is set aside; used only by the tracer.
     pub const BUDGET_JOB: usize = 320;
     /// u64: number of bytes that the budget of [`BUDGET_JOB`] reserves for this spool; stored last.
     pub const BUDGET_BYTES: usize = 328;
@@ -222,25 +222,27 @@ pub mod scratch {
     pub const FOLDED: usize = 4;
     /// u64: bit mask of the slots that are already in the counters, while a fold (addition of the segments to counters) is in progress.
     pub const COUNTED: usize = 8;
-    /// u64: bit mask of the slots of the stream whose addition to the counters began last; 0 if no fold is in progress.
+    /// u64: bit mask of the slots of the stream (operation on a file) whose addition to the counters began last; 0 if no fold is in
+    /// progress.
     pub const COUNTING: usize = 16;
     /// Offset of the first slot in a scratch buffer, in bytes.
     pub const FIRST: usize = 32;
 }
 
-/// Layout of the counters of one stream: 64-bit numbers; times are in ticks.
+/// Layout of the counters of one stream (operation on a file): 64-bit numbers; times are in ticks.
 pub mod folded {
     use crate::counters::SIZE_BINS;
 
-    /// Size of the counters of one stream, in bytes.
+    /// Size of the counters of one stream (operation on a file), in bytes.
     pub const BYTES: usize = BASE + BASES * 8;
-    /// Size of the counters of one stream in spools of version 4, which end before [`ADDER`], in bytes.
+    /// Size of the counters of one stream (operation on a file) in spools of version 4, which end before [`ADDER`], in bytes.
     pub const BYTES_4: usize = ADDER;
-    /// Number of values per stream that only grow: five sums and the histogram of sizes.
+    /// Number of values per stream (operation on a file) that only grow: five sums and the histogram of sizes.
     pub const COUNTS: usize = 5 + SIZE_BINS;
-    /// Number of extremes per stream: longest duration, earliest start, latest end, lowest offset, highest end offset.
+    /// Number of extremes per stream (operation on a file): longest duration, earliest start, latest end, lowest offset, highest end
+    /// offset.
     pub const EXTREMES: usize = 5;
-    /// u64: id of the stream plus one; 0 if the entry is unused.
+    /// u64: id of the stream (operation on a file) plus one; 0 if the entry is unused.
     pub const STREAM: usize = 0;
     /// u64 each: sums over the stream's calls added to the counters: calls, bytes, duration (ticks), consecutive calls, sequential calls.
     pub const SUMS: usize = 8;
@@ -254,7 +256,7 @@ pub mod folded {
     pub const MIN_OFFSET: usize = 72;
     /// i64: highest end offset (offset plus length) of a call added to the counters, in bytes.
     pub const MAX_END_OFFSET: usize = 80;
-    /// i64: end offset of the stream's latest segment, in bytes; -1 if unknown.
+    /// i64: file offset at which the latest call of the stream (operation on a file) ended, in bytes; -1 if unknown.
     pub const PREVIOUS: usize = 88;
     /// u64 each: number of calls added to the counters, by size bin.
     pub const SIZES: usize = 96;

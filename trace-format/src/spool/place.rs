@@ -50,7 +50,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
-    /// Checks that the spool's regions, which do not overlap, are together no longer than the file.
+    /// Checks that the used lengths of the spool's regions sum to at most the length of the file: regions of an intact spool do not
+    /// overlap.
     pub(super) fn check(&self) -> Result<()> {
         let mut unclaimed = self.size()?;
         for part in ALL {

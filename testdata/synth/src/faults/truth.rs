@@ -48,7 +48,7 @@ impl Injected {
 pub struct Right {
     /// Codes of findings that name the fault, most likely code first.
     pub codes: Vec<String>,
-    /// Word in the fact `operation`, such as `read`. Findings that state no operation are accepted.
+    /// Word that the finding's fact `operation` must contain, such as `read`. Findings that state no operation are accepted.
     pub operation: Option<String>,
     /// Names of facts that the finding must state to count as right.
     pub has: Vec<String>,

@@ -290,9 +290,9 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments of a chunk if DXT_MIN_SIZE is set, so that the tracer may remove short segments and move later ones to earlier
-/// slots. Instead of the slot, a segment's key has the number of segments before it that are not too short ([`Follower::is_short`]), which
-/// a removal does not change. A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
+/// Delivers new segments of a chunk if DXT_MIN_SIZE is set. The tracer may then remove short segments and move later ones to earlier slots,
+/// so a segment's key does not contain its slot number, but the number of segments before it that are not too short
+/// ([`Follower::is_short`]). A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),

@@ -80,7 +80,8 @@ pub struct Follower {
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
-    /// Counters, by stream, of segments below the minimum size, which are not delivered and will not be folded while the process runs.
+    /// Counters, by stream (operation on a file), of segments below the minimum size. These segments are not delivered, and are not added
+    /// to the process's own counters while it runs.
     short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
@@ -204,7 +205,8 @@ impl Follower {
         &self.shown
     }
 
-    /// Returns the counters, by stream, of calls that were folded into counters or wait to be folded. Sums only grow; times are in ns.
+    /// Returns the counters, by stream (operation on a file), of calls that were added to counters or wait to be added. Sums only grow;
+    /// times are in ns.
     #[must_use]
     pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
         &self.counted
@@ -453,7 +455,7 @@ impl Follower {
     }
 }
 
-/// Fails if more than [`limits::SPOOL_COUNTED`] streams have counters: such a spool is not followed.
+/// Fails if more than [`limits::SPOOL_COUNTED`] streams (operations on files) have counters: such a spool is not followed.
 fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
     limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }

@@ -135,7 +135,7 @@ impl Pieces {
         })
     }
 
-    /// Adds the stream ids of all segments to `used`; returns the latest end time of a segment, in ns.
+    /// Adds the ids of the streams (operations on files) of all segments to `used`; returns the latest end time of a segment, in ns.
     pub(super) fn note_streams(
         &mut self,
         spill: &dyn Source,

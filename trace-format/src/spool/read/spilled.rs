@@ -118,7 +118,8 @@ impl Place {
     }
 }
 
-/// Clock rate, block head and stream ids of a packed block (compressed segments); no stream ids if the segments cannot be decoded.
+/// Clock rate, block head and stream ids (operations on files) of a packed block (compressed segments); no stream ids if the segments
+/// cannot be decoded.
 pub(super) struct Look<'a> {
     pub(super) mult: u64,
     pub(super) head: BlockHead,
