@@ -29,7 +29,7 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
 /// epoch in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Number of calls (segments) added.
+    /// Number of calls (segments) over which the totals are taken.
     pub segments: u64,
     /// Sum of the lengths of all segments, in bytes.
     pub bytes: u64,

@@ -12,7 +12,7 @@ pub enum Error {
     NotATrace {
         /// First bytes of the file, eight at most.
         found: Vec<u8>,
-        /// Magic number of a trace file.
+        /// Magic number with which every trace file begins.
         expected: [u8; 8],
     },
     /// The format version has a layout unknown to this reader.
@@ -30,11 +30,11 @@ pub enum Error {
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]
     Truncated {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
-        /// Size of the structure, in bytes.
+        /// Size of the part that was to be read, in bytes.
         needed: u64,
         /// Number of bytes from `offset` to the end of the file, or of the part of it that was read.
         available: u64,
@@ -42,13 +42,13 @@ pub enum Error {
     /// The checksum of a structure does not match its contents.
     #[error("{what} at offset {offset} is damaged: checksum {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
-        /// CRC-32 stored in the file.
+        /// CRC-32 stored in the file for the part that was read.
         expected: u32,
-        /// CRC-32 computed from the bytes.
+        /// CRC-32 computed from the bytes of the part that was read.
         found: u32,
     },
     /// A length stated in the file exceeds its limit.
@@ -68,14 +68,14 @@ pub enum Error {
     /// A structure has a valid checksum but invalid contents.
     #[error("{what} at offset {offset} is invalid: {why}")]
     Malformed {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
         /// Reason why the contents are invalid.
         why: String,
     },
-    /// Reading from the source of the bytes failed.
+    /// Reading the file, or another source of the bytes, failed.
     #[error("failed to read {length} bytes at offset {offset}: {source}")]
     Io {
         /// Offset in the file where the read began.

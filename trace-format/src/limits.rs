@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 
-/// Maximum number of segments in one block.
+/// Maximum number of segments (recorded calls) in one compressed block.
 pub const BLOCK_SEGMENTS: u32 = 64 * 1024;
 /// Maximum size of a decoded metadata block (job or process), in bytes; enough for 1 million files with names of 100 bytes.
 pub const METADATA_BYTES: u32 = 256 << 20;

@@ -16,7 +16,7 @@ pub enum Error {
     NotALog {
         /// Bytes found at offset 8; fewer than 8 if the file is shorter.
         found: Vec<u8>,
-        /// Magic number of a log.
+        /// Magic number that every log has at offset 8, in either byte order.
         expected: u64,
     },
     /// The log is of Darshan 2.x: one compressed stream of structures that this reader does not know.
@@ -74,11 +74,11 @@ pub enum Error {
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]
     Truncated {
-        /// Name of the structure being read.
+        /// Name of the part of the log that was read, such as `the header`.
         what: &'static str,
         /// File offset of the structure, or of the compressed bytes that contain it.
         offset: u64,
-        /// Size of the structure, in bytes.
+        /// Size of the part that was to be read, in bytes.
         needed: u64,
         /// Number of bytes from `offset` to the end of the file, or of the region that is being read.
         available: u64,
@@ -110,14 +110,14 @@ pub enum Error {
     /// A structure in the log has invalid contents.
     #[error("{what} near offset {offset} is invalid: {why}")]
     Malformed {
-        /// Name of the structure being read.
+        /// Name of the part of the log that was read, such as `the header`.
         what: &'static str,
-        /// Approximate file offset of the structure.
+        /// Approximate file offset of the part that was read, in bytes.
         offset: u64,
         /// Reason why the contents are invalid.
         why: String,
     },
-    /// Reading from the source of the bytes failed.
+    /// Reading the file, or another source of the bytes, failed.
     #[error("failed to read near offset {offset}: {source}")]
     Io {
         /// File offset where the read began.

@@ -17,7 +17,7 @@ pub enum Size {
     Medium,
     /// All requests are larger than a page.
     Large,
-    /// Requests of several size classes.
+    /// Requests of several size classes (below, at or above a page).
     Mixed,
 }
 

@@ -17,9 +17,9 @@ pub(crate) const MAX_LEAVES: usize = 1024;
 /// Change of a leaf (access in a loop body) from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Change of the first byte's offset, in bytes.
+    /// Change of the file offset of the access's first byte per iteration, in bytes.
     pub offset: i64,
-    /// Change of the access's length, in bytes.
+    /// Change of the access's length per iteration, in bytes.
     pub length: i64,
 }
 

@@ -20,7 +20,7 @@ pub struct Pattern {
     pub last_start_ns: u64,
     /// End of the last access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Loop nest, as its outermost loop.
+    /// Loop nest, given by its outermost loop.
     pub nest: Loop,
 }
 
@@ -69,9 +69,9 @@ pub struct Residue {
     pub lengths: (u64, u64),
     /// Lowest and highest offset of an access, in bytes.
     pub offsets: (u64, u64),
-    /// Intervals between the starts of successive accesses.
+    /// Intervals between the starts of successive accesses of the residue.
     pub times: Intervals,
-    /// Spatial order of the successive accesses.
+    /// Spatial order of the residue's accesses, derived from each access and its predecessor.
     pub succession: Succession,
     /// Accesses of the residue (outside loops), which may form patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
     pub few: Option<Vec<Access>>,

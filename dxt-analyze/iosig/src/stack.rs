@@ -109,7 +109,7 @@ impl Ring {
     }
 }
 
-/// Access or loop nest on the stack.
+/// Access or loop nest on the recogniser's stack of latest elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(crate) node: Node,
@@ -119,9 +119,9 @@ pub(crate) struct Element {
     pub(crate) accesses: u64,
     pub(crate) bytes: u128,
     pub(crate) start_ns: u64,
-    /// Start of the last access, in ns.
+    /// Start of the element's last access, in ns.
     pub(crate) last_start_ns: u64,
-    /// End of the last access, in ns.
+    /// End of the element's last access, in ns.
     pub(crate) end_ns: u64,
     /// Start of the loop's last iteration, in ns; `None` if unknown.
     pub(crate) iteration_ns: Option<u64>,

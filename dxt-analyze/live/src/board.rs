@@ -18,7 +18,7 @@ const MOST_RATES: usize = 64;
 /// Totals over the calls of one I/O interface and operation type in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Number of calls of the interface and type.
+    /// Number of calls of this interface and operation type in the interval.
     pub calls: u64,
     /// Bytes that the calls read and wrote.
     pub bytes: u64,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of files with their own sums.
+/// Maximum number of files with their own sums; beyond it, half of the files share one sum.
 const MOST_FILES: usize = 10_000;
 /// Maximum total length of the names of files with their own sums, in bytes.
 const MOST_BYTES: usize = 8 << 20;

@@ -19,7 +19,7 @@ pub struct MemoryDef {
 /// Number of calls of one stream (operation on a file), by memory alignment of the calls' buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Id of the stream (operation on a file).
+    /// Id of the stream (operation on a file) whose calls are counted.
     pub stream: u32,
     /// Number of calls whose buffer address is known.
     pub known: u64,

@@ -301,10 +301,10 @@ pub struct Process {
     /// Histograms of the extents of the MPI datatypes used by MPI-IO calls, per file and purpose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
-    /// MPI-IO file views.
+    /// MPI-IO file views that the process set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewDef>,
-    /// Data sets (HDF5) inside the files.
+    /// HDF5 data sets inside the process's files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
     /// Chunk shapes and cache sizes of chunked data sets.
@@ -328,7 +328,7 @@ pub struct Process {
     /// Memory alignment of the buffers of reads and writes.
     #[serde(skip_serializing_if = "MemoryDef::is_none")]
     pub memory: MemoryDef,
-    /// Use of the processors by the threads.
+    /// CPUs on which the process may run, and the times that its threads ran on a CPU or waited for one.
     #[serde(skip_serializing_if = "ProcessorDef::is_none")]
     pub processor: ProcessorDef,
 }

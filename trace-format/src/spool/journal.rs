@@ -66,7 +66,7 @@ pub struct DataSet {
 /// Assignment of a stream (operation on a file) to an HDF5 data set, with the form of the selections of the stream's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSetStream {
-    /// Id of the stream (operation on a file).
+    /// Id of the stream (operation on a file) that is assigned to the data set.
     pub stream: u32,
     /// Number of the HDF5 data set that the stream (operation on a file) accesses.
     pub data_set: u32,
@@ -79,7 +79,7 @@ pub struct DataSetStream {
 pub struct Shape {
     /// Number of the data set that has the shape.
     pub data_set: u32,
-    /// Number of dimensions; 0 for a scalar.
+    /// Number of dimensions of the data set; 0 for a scalar.
     pub dimensions: u32,
     /// Number of elements in the data set.
     pub elements: u64,

@@ -52,7 +52,7 @@ pub fn spill_name(spool: &str) -> Option<String> {
     Some(format!("{stem}.spill"))
 }
 
-/// Maximum number of event counters in [`header::NOTES`].
+/// Maximum number of counters of events that were not recorded, at [`header::NOTES`].
 pub const MOST_NOTES: usize = 64;
 
 /// Byte offsets of the fields in a spool's header.
@@ -69,7 +69,7 @@ pub mod header {
     pub const STARTED: usize = 32;
     /// u32: clock of the ticks: 1 for the processor's counter, 0 for nanoseconds of CLOCK_MONOTONIC.
     pub const COUNTER: usize = 40;
-    /// u32: number of event counters in [`NOTES`].
+    /// u32: number of counters of events that were not recorded, at [`NOTES`].
     pub const NOTE_COUNT: usize = 44;
     /// u64: ticks at the owner's epoch (time zero).
     pub const BASE_TICKS: usize = 48;
@@ -130,7 +130,7 @@ pub mod cut {
 pub enum Part {
     /// Definitions of the ids in segments: files, streams, threads ([`journal`]).
     Journal = 0,
-    /// Chunks of segments or of packed blocks ([`chunk`]).
+    /// Chunks: buffers of segments, or of packed blocks (compressed segments); see [`chunk`].
     Arena = 1,
     /// Scratch buffers with segments that wait to be folded into counters ([`scratch`]).
     Scratch = 2,

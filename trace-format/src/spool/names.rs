@@ -18,19 +18,19 @@ pub struct Names {
     pub job: Job,
     /// Process block that contains only the description of the process.
     pub process: Process,
-    /// Threads by index.
+    /// Definitions of threads, by thread index.
     pub threads: BTreeMap<u32, ThreadDef>,
     /// Indices of the threads whose segments must be folded into counters.
     pub counted_threads: BTreeSet<u32>,
-    /// Files by number.
+    /// Definitions of files, by the journal's file number.
     pub files: BTreeMap<u32, FileDef>,
     /// Streams (operations on files) by id; the field `file` of a stream is a key of [`Self::files`].
     pub streams: BTreeMap<u32, StreamDef>,
     /// Stripe layouts, in the order of the journal's records.
     pub layouts: Vec<LayoutDef>,
-    /// MPI communicators by number.
+    /// Definitions of MPI communicators, by communicator id.
     pub communicators: BTreeMap<u32, CommunicatorDef>,
-    /// Data sets by number.
+    /// Definitions of HDF5 data sets, by data set number.
     pub data_sets: BTreeMap<u32, DataSet>,
     /// Assignments of streams (operations on files) to HDF5 data sets, by stream id.
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
@@ -38,7 +38,7 @@ pub struct Names {
     pub shapes: BTreeMap<u32, Vec<Shape>>,
     /// Samples of the use of the processors by threads, in the order of the journal's records.
     pub cpu_samples: Vec<ThreadSample>,
-    /// Descriptions of events that were not recorded.
+    /// Descriptions of the kinds of events that the tracer only counts, in the order of the counters in the spool's header.
     pub notes: Vec<String>,
     /// Number of files whose paths are in memory.
     pub(super) paths: usize,

@@ -7,7 +7,7 @@ use trace_format::meta::CpuSample;
 const SLICE_NS: f64 = 4e6;
 /// Time that a system call takes on the CPU besides copying its bytes, in ns.
 const CALL_NS: f64 = 5e3;
-/// Time to copy one byte, in ns.
+/// CPU time for copying one byte in a read or write call, in ns.
 const COPY_NS: f64 = 0.25;
 /// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take before
 /// its next turn.

@@ -9,7 +9,7 @@ pub struct Truth {
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if the case is on the short list of cases (option `--short`).
+    /// True if the case (simulated job) is on the short list of cases (option `--short`).
     pub short: bool,
     /// True if the trace records the job's barriers.
     pub barriers: bool,
@@ -73,7 +73,7 @@ pub enum Named {
 /// Set of units (ranks, nodes or OSTs) that a finding may accuse of being slow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
-    /// Kind of the units: `rank`, `node` or `ost`.
+    /// Kind of the accused units: `rank`, `node` or `ost`.
     pub kind: String,
     /// Numbers or names of the ranks, nodes or OSTs.
     pub of: Vec<String>,
