@@ -31,11 +31,11 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
 pub struct Counters {
     /// Number of calls (segments) over which the totals are taken.
     pub segments: u64,
-    /// Sum of the lengths of all segments, in bytes.
+    /// Sum of the lengths of all calls (segments), in bytes.
     pub bytes: u64,
-    /// Sum of the durations (end - start) of all segments.
+    /// Sum of the durations (end - start) of all calls (segments).
     pub duration: u64,
-    /// Longest duration (end - start) of a segment.
+    /// Longest duration (end - start) of a call (segment).
     pub max_duration: u64,
     /// Earliest start of a call (segment) added; `u64::MAX` if no call was added.
     pub first_start: u64,
@@ -43,14 +43,14 @@ pub struct Counters {
     pub last_end: u64,
     /// Lowest file offset of a segment; `i64::MAX` if no segment has an offset or if the order of segments is unknown.
     pub min_offset: i64,
-    /// Highest end offset (offset + length) of a segment, in bytes.
+    /// Highest end offset (file offset + length) of a call (segment), in bytes.
     pub max_end_offset: i64,
     /// Number of calls (segments) that begin in the file exactly where the previous call of the same stream ended.
     pub consecutive: u64,
     /// Number of calls (segments) that begin in the file at or after the end of the previous call of the same stream,
     /// including consecutive ones. The first call is compared with [`FIRST_END`].
     pub sequential: u64,
-    /// Number of segments by length, in the bins of [`SIZE_BOUNDS`].
+    /// Number of calls (segments) by transfer length, in the bins of [`SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 

@@ -62,7 +62,8 @@ pub struct Residue {
     pub last_start_ns: u64,
     /// End of the latest access, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Number of accesses per operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
+    /// Number of accesses per operation, as (operation number, accesses), sorted by operation number; at most [`Residue::MAX_OPS`]
+    /// operations.
     pub ops: Vec<(u16, u64)>,
     /// Lengths of the shortest and of the longest access, in bytes. Loop nests beyond the item limit contribute only their first iteration
     /// to `lengths` and `offsets`.

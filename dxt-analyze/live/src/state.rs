@@ -15,7 +15,7 @@ pub struct SavedState {
     version: u32,
     /// Boot id of the machine: spools (files with recorded calls) from before a reboot no longer exist.
     boot: String,
-    /// Reading progress in each spool, by [`super::open_spool::Held::key`].
+    /// Reading progress in each spool (file with recorded calls), by the spool's key ([`super::open_spool::Held::key`]).
     spools: BTreeMap<String, Kept>,
     /// Output position of each destination that can resume, by destination name.
     pub sinks: BTreeMap<String, u64>,

@@ -168,7 +168,7 @@ fn predict(
     (summary, low)
 }
 
-/// Returns the minimum and maximum of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
+/// Returns (minimum, maximum) of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
 fn range(values: &[u64]) -> (u64, u64) {
     let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
     let (fours, rest) = values.as_chunks::<4>();

@@ -45,7 +45,7 @@ pub(super) struct Arena {
     blocks: Vec<Vec<u8>>,
 }
 
-/// Returns the index of the thread that owns the chunk (segment buffer), and the chunk's sequence number within that thread.
+/// Returns (index of the thread that owns the chunk, sequence number of the chunk among the thread's chunks); a chunk is a segment buffer.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) struct Place {
     /// Sequence number of the chunk (segment buffer) whose segments are in the block.
     pub(super) sequence: u32,
-    /// Size of the block's segment frame, in bytes.
+    /// Size of the segment frame that contains the block, in bytes.
     bytes: u32,
     /// Offset of the block's header in the spill file, in bytes.
     at: u64,
@@ -67,7 +67,7 @@ struct Reading<'a> {
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
-    /// Returns thread, mark and location of the next packed block (compressed segments) in the file.
+    /// Returns (thread index, mark, location) of the next packed block (compressed segments) in the spill file; `None` at the end.
     fn next(&mut self) -> Result<Option<(u32, u32, Place)>> {
         loop {
             if self.window.len() - self.at < HEADER_BYTES + limits::SPILLED_BYTES {
