@@ -71,7 +71,7 @@ pub struct Board {
     pub watched: u64,
     /// Number of watched processes that have ended.
     pub ended: u64,
-    /// Gaps in what the agent has observed, e.g. dropped calls.
+    /// Numbers of calls, spools and paths that the agent missed, lost or saw twice, by cause.
     pub not_seen: NotSeen,
     /// Data that tracers reported as not recorded: count by the tracers' description.
     pub left_out: Arc<LeftOut>,

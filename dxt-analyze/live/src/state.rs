@@ -77,7 +77,8 @@ impl SavedState {
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with the output positions and names of other destinations; for use before any spool is read.
+    /// Returns this state with other destinations: `sinks` are their output positions, `names` their names. For use before any spool is
+    /// read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);

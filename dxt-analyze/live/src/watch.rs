@@ -144,7 +144,7 @@ fn most_files() -> Option<u64> {
 
 /// Number of file descriptors reserved for uses other than spools, such as connections and reading /proc.
 const RESERVE: u64 = 64;
-/// Maximum queued messages about files and directories that could not be opened.
+/// Maximum number of queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
 /// Maximum number of paths of found files that are remembered.
 const MOST_KNOWN: usize = 100_000;

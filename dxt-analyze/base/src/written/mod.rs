@@ -85,7 +85,7 @@ impl<'a> Target<'a> {
         Ok(done)
     }
 
-    /// Checks before long computations if [`Self::stream`] may write the output.
+    /// Fails if [`Self::stream`] would refuse to replace a file at the output path; called before long computations.
     pub fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }

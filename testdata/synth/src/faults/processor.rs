@@ -61,7 +61,7 @@ impl Processor {
         ns
     }
 
-    /// Returns the time that the other threads of the CPU take before this thread's next turn, in ns.
+    /// Returns the time that the other threads of the CPU take before this thread runs on it again, in ns.
     fn turn(&mut self, share: f64) -> f64 {
         self.turns += 1;
         SLICE_NS * (1.0 / share - 1.0) * lognormal(SIGMA, &[self.seed[0], 2, self.seed[1], self.turns])

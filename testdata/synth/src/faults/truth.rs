@@ -1,11 +1,11 @@
-//! True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
+//! True faults of a case (simulated job) with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
 
 use serde::{Deserialize, Serialize};
 
 /// Trace of a case (simulated job), with the true faults and their costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
-    /// Name of the case; the trace is `NAME.dxt` unless `log` states another path.
+    /// Name of the case (simulated job); the trace is `NAME.dxt` unless `log` states another path.
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
@@ -75,7 +75,7 @@ pub enum Named {
 pub struct Unit {
     /// Kind of the accused units: `rank`, `node` or `ost`.
     pub kind: String,
-    /// Numbers or names of the ranks, nodes or OSTs.
+    /// Numbers or names of the ranks, nodes or OSTs in the set.
     pub of: Vec<String>,
 }
 

@@ -5,7 +5,7 @@ use super::{COSTS, Draw};
 use crate::faults::case::Case;
 use crate::faults::job::Job;
 
-/// Maximum number of attempts to draw independent faults, per case.
+/// Maximum number of attempts to draw independent faults for one case (simulated job).
 const TRIES: u64 = 400;
 /// Maximum number of accesses of the job with its faults.
 const MOST_CALLS: u64 = 60_000;
