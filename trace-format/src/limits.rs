@@ -33,7 +33,8 @@ pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
 /// holes are skipped.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
-/// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks (segment buffers) of 64 KiB.
+/// Maximum size of a compressed block in a spill file (segments moved out of memory), in bytes: the tracer compresses chunks (segment
+/// buffers) of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes; the tracer's chunks have at most 64 KiB.

@@ -38,7 +38,7 @@ const RECORD_BYTES: usize = 300;
 const LEAST_BYTES: usize = 4096;
 /// Time after which a file whose spool header is still incomplete is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
-/// Maximum length, in characters, of a tracer's description of what it did not record.
+/// Maximum length, in characters, of a text with which a tracer describes calls or events that it did not record.
 const MOST_WORDS: usize = 200;
 
 /// Reading progress in one spool (file with recorded calls), saved so that a later agent can resume there.
@@ -101,7 +101,7 @@ pub struct Held {
     owner: u32,
     identity: Identity,
     since: Instant,
-    /// Reservations of file descriptors, within this process's limit, for the spool and its spill.
+    /// Reservations of file descriptors, within this process's limit, for the spool and its spill (file with compressed calls).
     shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
@@ -211,7 +211,7 @@ impl Held {
         &self.path
     }
 
-    /// Returns the properties of the process that writes the spool, as far as the spool has reported them.
+    /// Returns the properties of the process that writes the spool, as reported by the spool so far.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process

@@ -58,7 +58,7 @@ pub struct DataSetAccess {
 pub struct ChunkDef {
     /// Index of the data set in the process's table of data sets.
     pub data_set: u32,
-    /// Number of elements of a chunk per dimension, slowest first.
+    /// Number of elements of an HDF5 chunk per dimension, slowest first.
     pub shape: Vec<u64>,
     /// Size of the cache that HDF5 keeps for the data set's chunks, in bytes; 0 if unknown.
     pub cache_bytes: u64,

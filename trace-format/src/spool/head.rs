@@ -134,7 +134,8 @@ impl Head {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
-    /// Returns device and inode (stat(2)) of the spill file; `None` without a spill file, or if the tracer is older than this field.
+    /// Returns (device, inode) (stat(2)) of the spill file, to which the process moves compressed segments; `None` without a spill file, or
+    /// if the tracer is older than this field.
     #[must_use]
     pub fn spill(&self) -> Option<(u64, u64)> {
         let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));

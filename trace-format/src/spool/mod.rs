@@ -158,7 +158,7 @@ pub mod chunk {
     pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"DXTchunk");
     /// Size of the header of a chunk (segment buffer), in bytes.
     pub const HEADER_BYTES: usize = 32;
-    /// Byte offset of a u64: magic number of a chunk, [`MAGIC_VALUE`].
+    /// Byte offset of a u64: magic number of a chunk (segment buffer), [`MAGIC_VALUE`].
     pub const MAGIC: usize = 0;
     /// Byte offset of a u32: index of the thread that owns the chunk (segment buffer).
     pub const THREAD: usize = 8;
@@ -177,10 +177,10 @@ pub mod chunk {
     pub const ACTIVE: u32 = 1;
     /// State of a chunk (segment buffer) that its thread has filled.
     pub const FULL: u32 = 2;
-    /// State of a chunk whose segments are being packed (compressed). The segments are valid unless a packed block of the same thread and
-    /// sequence number exists.
+    /// State of a chunk (segment buffer) whose segments are being packed (compressed). The segments are valid unless a packed block of the
+    /// same thread and sequence number exists.
     pub const PACKING: u32 = 3;
-    /// State of a chunk that holds packed blocks (compressed segments).
+    /// State of a chunk (buffer) that holds packed blocks (compressed segments) instead of segments.
     pub const HOLDS_BLOCKS: u32 = 4;
 }
 
@@ -198,8 +198,8 @@ pub mod block {
     pub const MARK: usize = 12;
     /// Byte offset of a u64: clock rate used for encoding, in the unit of `TickScale::mult`.
     pub const MULT: usize = 16;
-    /// Byte offset of a u32: slot number, within its chunk, of the block's first segment; the other segments follow. Nonzero only if
-    /// earlier slots were already in a trace.
+    /// Byte offset of a u32: slot number, within its chunk (segment buffer), of the block's first segment; the other segments were in the
+    /// slots after it. Nonzero only if earlier slots were already in a trace.
     pub const FIRST: usize = 24;
 
     /// Values of [`MARK`](super::MARK), which state if a block is in a trace; equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN)

@@ -74,7 +74,7 @@ impl Spool {
 
     /// Collects the recordings that are not in any trace.
     ///
-    /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
+    /// `spill` is the spill file beside the spool (compressed segments), or an empty source; it is read block by block, and once more by
     /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of the process's clock and of
     /// CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `in_trace` is true if the trace that was being written
     /// ([`Head::cut`]) exists and is complete.
@@ -223,7 +223,7 @@ impl Recovered {
     }
 
     /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry, whose offset the caller sets.
-    /// `spill` must be the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
+    /// `spill` must be the spill file (compressed segments) passed to [`Spool::recover`], of which one block at a time is in memory.
     ///
     /// # Errors
     /// Returns the errors of [`Encoder::region`], and [`Error::Io`] if reading from `spill` or writing to `out` fails.

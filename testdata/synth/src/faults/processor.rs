@@ -9,8 +9,8 @@ const SLICE_NS: f64 = 4e6;
 const CALL_NS: f64 = 5e3;
 /// CPU time for copying one byte in a read or write call, in ns.
 const COPY_NS: f64 = 0.25;
-/// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take before
-/// its next turn.
+/// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take between
+/// two runs of the thread.
 const WAKING: f64 = 0.25;
 /// Random variation of waits: standard deviation (sigma) of their logarithm.
 const SIGMA: f64 = 0.5;

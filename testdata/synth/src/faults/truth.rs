@@ -36,7 +36,8 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Returns the cause with numbers rounded to four digits, because the last digits of a drawn number depend on the processor.
+    /// Returns the description of the fault with numbers rounded to four digits, because the last digits of a drawn number depend on the
+    /// processor.
     pub(super) fn rounded(&self) -> String {
         let word = |word: &str| word.parse().map_or_else(|_| word.to_owned(), |number: f64| format!("{number:.3e}"));
         self.cause.split(' ').map(word).collect::<Vec<String>>().join(" ")

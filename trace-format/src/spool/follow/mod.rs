@@ -1,9 +1,9 @@
 //! Follows a spool (a process's recordings in a mapped file) while the owner runs, and delivers each segment once, with a stable key.
 //!
-//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three, so
-//! that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]). Calls folded
-//! into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is delivered by a
-//! later call; a call after the owner's end delivers the rest.
+//! The key is (thread, sequence number of the thread's chunk (segment buffer), slot in that chunk). Packing (compressing) a chunk preserves
+//! all three, so that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]).
+//! Calls folded into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is
+//! delivered by a later call; a call after the owner's end delivers the rest.
 
 mod chunks;
 mod shown;
@@ -116,8 +116,9 @@ impl Follower {
 
     /// Reads new segments; returns at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of the process's clock and of CLOCK_MONOTONIC;
-    /// `None` if the spool is from another machine or boot. `last` is true once the owner has ended or its recordings are in its trace.
+    /// `spill` is the spill file, to which the process moves packed blocks (compressed segments), if there is one. `now` is the current
+    /// reading of the process's clock and of CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `last` is true once the
+    /// owner has ended or its recordings are in its trace.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`] if a limit is exceeded, and [`Error::Io`] if reading fails.

@@ -49,8 +49,8 @@ impl Gone {
     }
 }
 
-/// Segments of one thread as pieces (raw slots or packed blocks), by the sequence number of their chunk. A packed block takes precedence
-/// over the slots that it was encoded from.
+/// Segments of one thread as pieces (raw slots or packed blocks), by the sequence number of their chunk (segment buffer). A packed block
+/// takes precedence over the slots that it was encoded from.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     kept: BTreeMap<u32, Piece>,
@@ -59,7 +59,8 @@ pub(super) struct Pieces {
     spilled_segments: u64,
 }
 
-/// Consecutive part of a process's region in a trace file: encoded bytes, or locations of blocks to copy from the spill file.
+/// Consecutive part of a process's region in a trace file: encoded bytes, or locations of packed blocks (compressed segments) to copy from
+/// the spill file.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     Spilled(Vec<Place>),
@@ -208,8 +209,8 @@ impl Pieces {
         })
     }
 
-    /// Encodes the pieces in memory as blocks of thread `thread` in region `number`, and counts all blocks in `info`. Blocks in the spill
-    /// file are copied later, when the region is written.
+    /// Encodes the pieces in memory as blocks of thread `thread` in region `number`, and counts all blocks in `info`. Packed blocks
+    /// (compressed segments) in the spill file are copied later, when the region is written.
     pub(super) fn encode(
         &self,
         (number, thread): (u32, u32),

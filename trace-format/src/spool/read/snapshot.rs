@@ -37,7 +37,8 @@ pub(super) struct Snapshot {
 
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Copy of the chunks, of which only raw slots are used; packed blocks (compressed segments) are in `blocks`.
+    /// Copy of the chunks (segment buffers), of which only slots with uncompressed segments are used; packed blocks (compressed segments)
+    /// are in `blocks`.
     part: Sparse,
     /// Byte ranges of the chunks (segment buffers) whose raw slots are valid.
     slots: Vec<Range<usize>>,

@@ -16,7 +16,7 @@ pub(super) struct Place {
     pub(super) sequence: u32,
     /// Size of the segment frame that contains the block, in bytes.
     bytes: u32,
-    /// Offset of the block's header in the spill file, in bytes.
+    /// Offset of the packed block's header in the spill file, in bytes.
     at: u64,
 }
 
@@ -53,7 +53,7 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
     spill.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length, source })
 }
 
-/// Sequential scan of a spill file through a window.
+/// Sequential scan of a spill file (packed blocks of segments) through a window, of which one part at a time is in memory.
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
