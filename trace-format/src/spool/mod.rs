@@ -139,7 +139,7 @@ pub enum Part {
     Arena = 1,
     /// Scratch buffers with segments that wait to be folded into counters ([`scratch`]).
     Scratch = 2,
-    /// Counters of each stream, over the calls that were folded (added to counters) instead of stored ([`folded`]).
+    /// Counters of each stream (operation on a file), over the calls that were folded (added to counters) instead of stored ([`folded`]).
     Folded = 3,
     /// Staging slots, which hold packed blocks (compressed segments) until the blocks are copied to their destination ([`staging`]).
     Staging = 4,

@@ -370,7 +370,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the counters, then the scratch buffers. Calls folded in between are missing until the next call, but no call is counted twice.
+    /// Reads the counters, then the scratch buffers, whose segments wait to be added to counters. Calls that the process adds in between
+    /// are missing until the next read, but no call is counted twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let mut now = self.short.clone();
         self.folded = now.values().map(|counters| counters.segments).sum();
@@ -417,7 +418,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Adds the segments of a scratch buffer to the counters `now`. `before` and `scratch` are two copies of the buffer.
+    /// Adds the segments of scratch buffer `number` to the counters `now`, except those already in the counters. `before` and `scratch` are
+    /// copies of the buffer made one after the other: slots that differ are ignored, because the process was writing to them.
     fn count_scratch<S: ?Sized>(
         &mut self,
         number: usize,

@@ -195,8 +195,8 @@ impl Pieces {
         self.kept.values().map(ends).collect()
     }
 
-    /// Returns an iterator over the segments in raw slots, with times in ns. In a thread whose segments only wait to be folded into
-    /// counters, all segments are in raw slots.
+    /// Returns an iterator over the uncompressed segments (those in slots of chunks), with times in ns. In a thread whose segments only
+    /// wait to be added to counters, no segments are compressed.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
         let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),

@@ -40,7 +40,7 @@ pub(super) struct Arena {
     /// Copy of the chunks (segment buffers), of which only slots with uncompressed segments are used; packed blocks (compressed segments)
     /// are in `blocks`.
     part: Sparse,
-    /// Byte ranges of the chunks (segment buffers) whose raw slots are valid.
+    /// Byte ranges of the chunks (segment buffers) whose slots hold valid uncompressed segments.
     slots: Vec<Range<usize>>,
     /// Contents of the chunks that hold packed blocks (compressed segments), copied after the slots.
     blocks: Vec<Vec<u8>>,

@@ -53,17 +53,17 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
     spill.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length, source })
 }
 
-/// Sequential scan of a spill file (packed blocks of segments) through a window, of which one part at a time is in memory.
+/// Sequential scan of a spill file (packed blocks of segments), of which only one section, the window, is in memory.
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
-    /// File offset of the first byte of the window.
+    /// Offset in the spill file of the first byte of the window (section in memory).
     offset: u64,
     window: Vec<u8>,
     at: usize,
 }
 
-/// Size of the window, in bytes: four blocks of maximum size.
+/// Size of the window (section of a spill file in memory), in bytes: four blocks of maximum size.
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
@@ -88,7 +88,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Moves the window forward, so that it begins at the position reached.
+    /// Moves the window (section of the spill file in memory) forward, so that it begins at the position that the scan has reached.
     fn go_on(&mut self) -> Result<()> {
         let here = self.offset + self.at as u64;
         let known = self.window.len() as u64 + self.offset;
