@@ -25,7 +25,7 @@ pub enum Error {
         /// Newest major format version that this reader supports.
         supported: u16,
     },
-    /// A structure extends past the end of the bytes.
+    /// A part of the trace extends past the end of the file, or of the bytes that were read.
     #[error(
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]

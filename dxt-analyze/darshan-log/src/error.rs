@@ -69,7 +69,7 @@ pub enum Error {
         /// Size of the module's region in the file, in bytes.
         length: u64,
     },
-    /// A structure extends past the end of the bytes.
+    /// A part of the log extends past the end of the file, or of the region that is being read.
     #[error(
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]

@@ -34,15 +34,15 @@ pub struct MemoryCost {
     pub layer: Layer,
     /// Direction of the calls: 0 for reads, 1 for writes.
     pub writes: u8,
-    /// Index of the calls' size bin in [`crate::counters::SIZE_BOUNDS`].
+    /// Index of the bin of the calls' transfer size, see [`crate::counters::SIZE_BOUNDS`].
     pub size: u8,
-    /// Number of calls with an aligned buffer.
+    /// Number of calls whose buffer in the program's memory is aligned.
     pub aligned: u64,
-    /// Total time of calls with an aligned buffer, in ns.
+    /// Total time of the calls whose buffer is aligned, in ns.
     pub aligned_ns: u64,
-    /// Number of calls with an unaligned buffer.
+    /// Number of calls whose buffer in the program's memory is not aligned.
     pub unaligned: u64,
-    /// Total time of calls with an unaligned buffer, in ns.
+    /// Total time of the calls whose buffer is not aligned, in ns.
     pub unaligned_ns: u64,
 }
 

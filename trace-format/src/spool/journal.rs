@@ -37,11 +37,11 @@ pub mod kind {
     pub const DATA_SET_STREAM: u32 = 10;
     /// Shape (extent) of a data set from the time when the data set was opened or created until the next shape record.
     pub const SHAPE: u32 = 11;
-    /// Use of the processors by a thread, at some time.
+    /// Sample of a thread's use of the processors: times that the thread ran on a CPU or waited for one.
     pub const CPU_SAMPLE: u32 = 12;
 }
 
-/// Use of the processors by a thread, as sums since the thread's start.
+/// Sample of a thread's use of the processors: times on a CPU and waiting for one, as sums since the thread's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSample {
     /// Thread id in the kernel.

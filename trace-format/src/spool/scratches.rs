@@ -1,4 +1,5 @@
-//! Progress of folding scratch buffers ([`scratch`]) into counters, and the undoing of unfinished additions.
+//! Progress of folding scratch buffers ([`scratch`]), that is of adding their segments to counters, and the undoing of unfinished
+//! additions.
 
 use super::parts::{u32_at, u64_at};
 use super::sparse::Sparse;
