@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Use of the processors by one process.
+/// CPUs on which a process may run, and the times that its threads ran on a CPU or waited for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorDef {
     /// CPUs of the node on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n`. Empty if unknown.
@@ -27,9 +27,9 @@ pub struct ThreadTimes {
 pub struct CpuSample {
     /// Time of the sample, in ns since the process's epoch, or since the previous sample.
     pub time_ns: u64,
-    /// Time on a CPU, in ns.
+    /// Time that the thread ran on a CPU, in ns.
     pub run_ns: u64,
-    /// Time ready to run but waiting for a CPU, in ns.
+    /// Time that the thread was ready to run but waited for a CPU, in ns.
     pub wait_ns: u64,
     /// Number of context switches because the thread waited for something else than a CPU.
     pub voluntary: u64,

@@ -5,10 +5,12 @@ use crate::common::facts::{assert_quiet, assert_stated, of_code, says};
 use crate::harness::{Launch, Scratch, python, skip, workload_source};
 use serde_json::{Value, json};
 
-/// Rows of 40 chunks of 160 KiB each: a cache of 512 KiB holds 3 of them.
+/// Arguments of the workload: 512 rows of 1,600 numbers, in HDF5 chunks of 512 x 40 numbers. A row crosses 40 chunks of 160 KiB; a cache of
+/// 512 KiB holds 3 of them.
 const SHAPE: [&str; 4] = ["512", "1600", "512", "40"];
 
-/// Runs the workload, and returns its report and its file's path; `None` if h5py is not installed.
+/// Runs the workload, which writes and, if `way` is `read`, reads with a chunk cache of `cache_bytes`; returns (report, path of the HDF5
+/// file, scratch directory). `None` if h5py is not installed.
 fn run(way: &str, cache_bytes: u64) -> Option<(Value, String, Scratch)> {
     let Some(interpreter) = python() else {
         skip("python3 is not installed");

@@ -5,7 +5,7 @@ use super::{COSTS, Draw};
 use crate::faults::case::Case;
 use crate::faults::job::Job;
 
-/// Maximum number of attempts to draw independent faults, per case.
+/// Maximum number of attempts to draw independent faults for one case (simulated job).
 const TRIES: u64 = 400;
 /// Maximum number of accesses of the job with its faults.
 const MOST_CALLS: u64 = 60_000;
@@ -59,8 +59,8 @@ pub(super) fn case(number: u64, seed: u64) -> Option<Case> {
     })
 }
 
-/// Returns the parameters of a job on which its faults depend, and which a further fault must keep. The seed differs if another job
-/// was drawn.
+/// Returns the parameters of a job on which its faults depend, and which must stay the same when a further fault is added. The seed is one
+/// of them: a different seed shows that another job was drawn.
 fn shape(job: &Job) -> impl PartialEq + use<> {
     let machine = (job.seed, job.ranks, job.nodes, job.osts, job.stripe_size, job.stripe_count);
     (machine, job.interface, job.direction, job.place, job.transfer, job.file_per_phase)

@@ -17,17 +17,17 @@ const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
 /// Maximum number of attempts to draw a fault with a permitted cost, per case.
 const TRIES: u64 = 12;
 const MOST_CALLS: u64 = 150_000;
-/// Interval between healthy cases: every fourth case is healthy, all others have a fault.
+/// Interval between healthy cases: every fourth simulated job is healthy, all others have a fault.
 const HEALTHY: u64 = 4;
 /// Minimum ratio between the costs of the strongest and the second strongest fault, which makes their order clear.
 const CLEARLY: f64 = 1.6;
 
-/// Draws up to `count` cases with seed `seed`, with faults of generations (lists of fault types) 1 to `generation`.
+/// Draws up to `count` cases (simulated jobs) with seed `seed`, with faults of generations (lists of fault types) 1 to `generation`.
 pub(super) fn cases(count: u64, seed: u64, generation: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed, generation)).collect()
 }
 
-/// Draws up to `count` cases with seed `seed` and two or three faults each.
+/// Draws up to `count` cases (simulated jobs) with seed `seed` and two or three faults each.
 pub(super) fn combined(count: u64, seed: u64) -> Vec<Case> {
     (0..count).filter_map(|number| combined::case(number, seed)).collect()
 }
