@@ -18,7 +18,7 @@ pub struct Forms {
     pub independent: Calls,
     /// Nonblocking and split calls, which return before the bytes have moved; also included in `collective` or `independent`.
     pub nonblocking: Calls,
-    /// Independent calls (made by single ranks) per file.
+    /// Independent calls (each made by one rank by itself) per file.
     pub independent_files: BTreeMap<FileId, Calls>,
 }
 
@@ -33,9 +33,9 @@ impl Forms {
 /// Totals of one rank, or of a process without a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
-    /// Reads and writes made by the program itself.
+    /// Reads and writes that the program itself made on this rank.
     pub data: Calls,
-    /// Opens, closes, seeks, stats and other metadata calls made by the program itself.
+    /// Opens, closes, seeks, stats and other metadata calls that the program itself made on this rank.
     pub metadata: Calls,
 }
 

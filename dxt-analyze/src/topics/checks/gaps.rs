@@ -80,7 +80,7 @@ impl Slots {
     }
 }
 
-/// Number of windows per word of [`Seen`].
+/// Number of time windows per word of [`Seen`] (set of windows, one bit per window).
 const BITS: usize = u64::BITS as usize;
 
 /// Set of windows in which the current process was active, one bit per window. All bits fit the L1 cache; counts per window would not.
@@ -93,7 +93,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Marks the windows `first..=last` as active.
+    /// Marks the time windows `first..=last` as active for the current process.
     #[inline]
     fn add(&mut self, first: usize, last: usize) {
         for slot in [first, last] {
@@ -172,7 +172,7 @@ impl Timeline {
         Self { from, width: StrengthReducedU64::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
     }
 
-    /// Returns the length of a window in ns.
+    /// Returns the length of a time window in ns.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
         self.width.get()
@@ -265,7 +265,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Returns the length of the gap in ns.
+    /// Returns the length of the gap (time without I/O calls) in ns.
     #[must_use]
     pub fn ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
@@ -277,7 +277,7 @@ impl Gap {
 pub struct Phases {
     /// Gaps without I/O of at least one window, longest first.
     pub gaps: Vec<Gap>,
-    /// Total length of all gaps, ns.
+    /// Total length of all gaps (times without I/O calls), ns.
     pub idle_ns: u64,
     /// Time from the first call's start to the last call's end, ns.
     pub span_ns: u64,

@@ -59,7 +59,7 @@ use writers::Writers;
 pub struct Measured<'a> {
     /// Run that is checked.
     pub run: &'a Run,
-    /// Thresholds of the checks.
+    /// Thresholds of the checks, by which measurements become findings.
     pub least: &'a Thresholds,
     /// Totals of calls by layer, rank and file.
     pub calls: CallSums,

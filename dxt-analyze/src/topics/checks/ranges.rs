@@ -37,7 +37,7 @@ impl Ranges {
         self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
-    /// True if the set is empty.
+    /// True if the set contains no byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -281,7 +281,7 @@ impl Ranges {
         sum
     }
 
-    /// Removes the bytes `start..end` from the set.
+    /// Removes the bytes `start..end` of the file from the set.
     pub fn remove(&mut self, start: u64, end: u64) {
         if start >= end || self.is_empty() {
             return;

@@ -13,11 +13,11 @@ pub enum Amount {
     Ratio(f64),
     /// Number of calls, files or ranks.
     Count(u64),
-    /// Number of bytes.
+    /// Number of bytes, such as a request size.
     Bytes(u64),
     /// Duration in ns.
     Ns(u64),
-    /// Number of calls per second.
+    /// Rate: number of calls per second.
     PerSecond(f64),
 }
 
@@ -50,9 +50,9 @@ impl Verdict {
 pub struct Condition {
     /// Name of the amount, such as `small reads`.
     pub what: &'static str,
-    /// Measured value of the amount.
+    /// Measured value of the amount that the second condition limits.
     pub measured: Amount,
-    /// Minimum of the amount for a finding.
+    /// Minimum of the amount for a finding (second condition).
     pub least: Amount,
 }
 
@@ -61,7 +61,7 @@ pub struct Condition {
 pub struct Checked {
     /// Short name of the check for tables.
     pub check: &'static str,
-    /// Code of the check's finding.
+    /// Code of the finding that the check can have.
     pub code: Code,
     /// Measured value; `None` if the check is not applicable.
     pub measured: Option<Amount>,
@@ -103,7 +103,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Adds the result of a check that applied; `found` is its finding, if any.
+    /// Adds the result of a check that applied. `found`: its finding, if any.
     pub fn add(
         &mut self,
         check: &'static str,

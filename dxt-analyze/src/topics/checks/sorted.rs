@@ -13,7 +13,7 @@ type Entry = (u64, Comb);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
-    /// Lowest key of each chunk; no chunk is empty.
+    /// Lowest key (first byte of a strided range) of each chunk; no chunk is empty.
     lowest: Vec<u64>,
     chunks: Vec<Vec<Entry>>,
     len: usize,

@@ -9,7 +9,7 @@ use crate::sum::Sum;
 pub struct Example {
     /// Size of the example in bytes or calls; the largest example is reported.
     pub amount: u64,
-    /// Process that made the call, as an index.
+    /// Process that made the call, as an index into the run's processes.
     pub process: ProcessId,
     /// Offset of the call in the file, bytes.
     pub offset: u64,
@@ -25,14 +25,14 @@ pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     }
 }
 
-/// Totals of calls: number, bytes and time.
+/// Totals over a set of calls: number, bytes and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Number of calls.
+    /// Number of calls in the set.
     pub count: u64,
-    /// Bytes that the calls moved.
+    /// Bytes that the calls of the set moved.
     pub bytes: u64,
-    /// Time in the calls, summed over processes, ns.
+    /// Time in the calls of the set, summed over processes, ns.
     pub time_ns: u64,
 }
 
@@ -97,7 +97,7 @@ impl Direction {
     }
 }
 
-/// Bytes that the same process moved repeatedly.
+/// Bytes that the same process moved repeatedly (reread, read back or overwritten).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repeated {
     /// Number of bytes moved repeatedly.
@@ -139,9 +139,9 @@ pub struct Sieve {
     pub independent: Sum,
     /// Bytes that MPI-IO read inside writes in order to write them back (read-modify-write).
     pub inside_writes: Sum,
-    /// Bytes read inside collective reads.
+    /// Bytes that MPI-IO read by system calls inside collective reads.
     pub collective_read: Sum,
-    /// Bytes that the collective reads requested.
+    /// Bytes that the collective MPI-IO reads requested.
     pub collective_asked: Sum,
     /// Time in system reads inside calls that requested fewer bytes, ns.
     pub time_ns: Sum,

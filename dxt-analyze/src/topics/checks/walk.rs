@@ -116,7 +116,8 @@ impl Current {
         }
     }
 
-    /// Adds the first calls of `calls` in bulk as long as they continue the access pattern; returns how many were added.
+    /// Adds the first calls of `calls` in bulk as long as they continue the access pattern; returns how many were added. `role`: effect of
+    /// the calls on the checks; `place`: index of their file in `slots`.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
         let Role::Data { writes, requests, nested, reported } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))

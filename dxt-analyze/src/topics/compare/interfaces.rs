@@ -25,7 +25,7 @@ pub struct Way {
 /// Comparison of the reads, or of the writes, of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
-    /// `read` or `write`.
+    /// Direction that is compared: `read` or `write`.
     pub op: &'static str,
     /// Interface of the first side; `None` if it moved no data.
     pub before: Option<Way>,
@@ -33,7 +33,7 @@ pub struct Direction {
     pub after: Option<Way>,
     /// Relative change of the bandwidth: second side / first side - 1.
     pub change: Option<f64>,
-    /// Summary of both sides in one line of text.
+    /// Summary of the interface, time and bandwidth of both sides in one line of text.
     pub line: String,
 }
 

@@ -28,7 +28,7 @@ pub struct NumberRow {
     pub beyond_scatter: Option<bool>,
 }
 
-/// Job-level comparison of both sides.
+/// Comparison of both sides (before, after) as whole jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
     /// Number of runs of the first side.
@@ -68,7 +68,7 @@ impl Job {
         }
     }
 
-    /// True if a side consists of several runs.
+    /// True if at least one side (before or after) consists of several runs.
     #[must_use]
     pub const fn has_repeats(&self) -> bool {
         self.runs_before > 1 || self.runs_after > 1

@@ -15,7 +15,7 @@ use trace_format::op::OpClass;
 pub struct Operation {
     /// Number, bytes and time of successful calls, including calls that have only counters and no segment.
     pub sum: UnitSum,
-    /// True if the operation moves bytes.
+    /// True if the operation moves bytes (reads and writes).
     pub is_data: bool,
     /// Sample of the durations of single calls, ns.
     pub durations: Sample,
@@ -39,7 +39,7 @@ pub struct FileSum {
 }
 
 impl FileSum {
-    /// Adds the totals of another file.
+    /// Adds the totals of another file of the same run.
     pub fn merge(&mut self, other: &Self) {
         self.calls.merge(&other.calls);
         self.read = self.read.saturating_add(other.read);
@@ -71,7 +71,7 @@ pub struct Side {
     pub lost: Lost,
 }
 
-/// Measures a run in one pass over its segments.
+/// Measures a run (totals per operation, rank and file) in one pass over its segments.
 #[must_use]
 pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let all: Vec<Option<Group>> =

@@ -27,9 +27,9 @@ const ROWS: &str = ".rows.jsonl.zst";
 const PACES: &str = ".paces.jsonl.zst";
 /// File that lists the source files of a day's jobs.
 const SOURCES: &str = ".sources.jsonl";
-/// Directory for days that are being built.
+/// Name of the directory in which days (directories with the jobs of one day) are built.
 const NEW: &str = ".new";
-/// Directory for days that are being replaced.
+/// Name of the directory to which a day's old directory is moved while it is replaced.
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
 /// Maximum number of files of job rows open at once.
@@ -272,7 +272,7 @@ impl Incoming<'_> {
     }
 }
 
-/// Opens a file of job rows for appending.
+/// Opens a file of job rows (one job per line) for appending.
 fn appended(path: &Path) -> Result<File> {
     let mut file = growing(path)?;
     file.seek(SeekFrom::End(0))?;

@@ -17,7 +17,7 @@ const CALLS_OF_PART: u64 = 4;
 const PARTS: usize = 16;
 /// Minimum share of a run's I/O time, in at least one run, for a kind of calls to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown factor of a slow run.
+/// Minimum slowdown factor at which a run counts as slow.
 const SLOWER: f64 = 1.5;
 /// Minimum slowdown factor of a slow run that is compared with few others: two, or at most [`FEW`] after slow runs were excluded.
 const SLOWER_OF_FEW: f64 = 2.0;
@@ -27,7 +27,8 @@ const NAMED: f64 = 1.2;
 const LOST: f64 = 0.01;
 /// Maximum share of the time lost in reads, writes or syncs that may lie before the slow span's start, and after its end.
 const OUTSIDE: f64 = 0.05;
-/// Cap on the slowdown factor of a piece in the search for the slow span: very slow reads must not hide when slow writes began.
+/// Cap on the slowdown factor of a piece (consecutive calls of one kind) in the search for the slow span: very slow reads must not hide
+/// when slow writes began.
 const MOST: f64 = 2.0;
 /// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum).
 const RANGES: f64 = 1.0;
@@ -49,7 +50,7 @@ pub(super) struct HeldAgainst<'a> {
     /// Sorted values of each piece over all runs: mean log durations, and times in ns.
     usual: Vec<[Usual; 2]>,
     lengths: Usual,
-    /// Random scatter between pieces (see `noise()`), computed once for all runs if there are many.
+    /// Random scatter of log durations between pieces of runs (see `noise()`), computed once for all runs if there are many.
     noise: Option<f64>,
     ranks: u64,
     least: &'a Thresholds,
@@ -160,8 +161,8 @@ impl<'a> HeldAgainst<'a> {
         Some(slow)
     }
 
-    /// Returns the random scatter of single pieces in `runs`: the standard deviation of log durations after subtracting the means of each
-    /// run and of each piece.
+    /// Returns the random scatter of single pieces (consecutive calls of one kind) in `runs`: the standard deviation of log durations after
+    /// subtracting the means of each run and of each piece.
     fn noise(&self, runs: &[usize]) -> f64 {
         if let Some(noise) = self.noise {
             return noise;

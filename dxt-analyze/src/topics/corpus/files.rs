@@ -24,11 +24,11 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// Used by one rank, for example one file per process.
+    /// File used by one rank, as with one file per process.
     One,
-    /// Used by several but not all ranks.
+    /// File used by several ranks, but not by all.
     Some,
-    /// Used by all ranks.
+    /// File used by all ranks.
     All,
 }
 
@@ -47,7 +47,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the name of the class.
+    /// Returns the name of the sharing class: `one`, `some` or `all`.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(sharing, _)| *sharing == self).map_or("?", |(_, name)| name)
@@ -130,11 +130,11 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
 /// Totals over the files of one size class or sharing class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSum {
-    /// Number of files in the class.
+    /// Number of files in the size class or sharing class.
     pub files: u64,
-    /// Bytes read from the files of the class.
+    /// Bytes read from the files of the size class or sharing class.
     pub bytes_read: u64,
-    /// Bytes written to the files of the class.
+    /// Bytes written to the files of the size class or sharing class.
     pub bytes_written: u64,
 }
 
@@ -156,7 +156,7 @@ impl SizeSum {
 pub struct Tally {
     /// Totals by size class, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],
-    /// Totals over files without data transfer.
+    /// Totals over files from which no bytes were read and to which none were written.
     pub no_data: SizeSum,
     /// Totals over the files of multi-rank jobs, in the order of [`Sharing::ALL`].
     pub sharing: [SizeSum; Sharing::ALL.len()],

@@ -22,9 +22,9 @@ const KINDS: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Does {
-    /// Calls that read.
+    /// Calls that read data from a file.
     Read,
-    /// Calls that write.
+    /// Calls that write data to a file.
     Write,
     /// Syncs: calls that wait until written data is on storage.
     Sync,
@@ -114,7 +114,7 @@ pub(super) struct Paces {
 }
 
 impl Paces {
-    /// Returns the approximate memory use, bytes.
+    /// Returns the approximate memory use of these call durations, bytes.
     pub(super) fn held(&self) -> usize {
         self.courses.iter().map(|course| course.slots.len() * size_of::<(u8, Sum)>()).sum()
     }

@@ -145,7 +145,7 @@ impl OfProgram {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: BTreeMap<Program, OfProgram>,
-    /// Memory used by the earlier runs, bytes.
+    /// Memory used by the stored durations of earlier runs, bytes.
     held: usize,
 }
 

@@ -30,7 +30,7 @@ pub struct SlowRun {
     pub program: String,
     /// Number of other runs compared with this one.
     pub others: u64,
-    /// True if the run was slow all the time.
+    /// True if the run was slow from its start to its end.
     pub all_the_time: bool,
     /// Start of the slow span, ns since the run's start.
     pub from_ns: u64,
@@ -48,7 +48,7 @@ pub struct SlowRun {
     pub sentence: String,
 }
 
-/// Properties of a run that reports show.
+/// Properties of a run that reports about slow runs show.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     /// True if the run was newly read; earlier runs only serve for comparison.

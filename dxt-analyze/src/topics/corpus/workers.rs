@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Number of bytes kept from the end of a worker's standard error, bytes.
+/// Number of bytes that are kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 4096;
 /// Maximum number of characters of a worker's standard error that are reported.
 const QUOTED: usize = 300;

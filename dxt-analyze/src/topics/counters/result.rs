@@ -31,7 +31,7 @@ pub struct AccessRow {
     pub layer: String,
     /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
-    /// Number of reads or writes.
+    /// Number of reads (or writes) of the layer, over all files.
     pub calls: u64,
     /// Number of the reads or writes that another layer made (such as POSIX calls inside MPI-IO).
     pub nested: u64,
@@ -102,7 +102,7 @@ pub struct TimeRow {
     pub layer: String,
     /// Class of calls: `read`, `write`, `metadata` or `all` (for `program`, and for layers with records that each stand for several ranks).
     pub kind: &'static str,
-    /// Mean time per process, ns.
+    /// Mean time in the calls, over processes, ns.
     pub mean_ns: f64,
     /// Mean time per process as a share (0 to 1) of the job's run time.
     pub of_runtime: f64,
@@ -125,7 +125,7 @@ pub struct SharingRow {
     pub kind: &'static str,
     /// Number of calls that the program itself made on the shared (or unshared) files.
     pub calls: u64,
-    /// Bytes that the calls read or wrote.
+    /// Bytes that these calls on the shared (or unshared) files read or wrote.
     pub bytes: u64,
     /// Time in calls on the shared (or unshared) files divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
@@ -148,7 +148,7 @@ pub struct Characterization {
     pub open_files: Vec<OpenRow>,
     /// Number of files that were opened, including unlisted ones.
     pub open_file_count: u64,
-    /// Bandwidth per I/O layer and caller.
+    /// Bandwidth of reads and writes, per I/O layer and caller.
     pub bandwidths: Vec<LayerRow>,
     /// Request sizes, strides and alignment per I/O layer.
     pub patterns: Vec<PatternRow>,
@@ -166,7 +166,7 @@ pub struct Characterization {
     pub places: Vec<PlaceRow>,
     /// Use of each file, sorted by time in calls, largest first.
     pub files: Vec<FileUse>,
-    /// Number of files, including unlisted ones.
+    /// Number of files that the job used, including unlisted ones.
     pub file_count: u64,
     /// Datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,

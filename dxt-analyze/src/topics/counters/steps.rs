@@ -75,7 +75,7 @@ impl Aligned {
 /// Opens, or closes, of one file by one operation and caller (stream). Open time = sum of the closes' times - sum of the opens' times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
-    /// Number of opens or closes.
+    /// Number of opens (or closes) of the file by this operation and caller.
     pub calls: u64,
     /// Sum of the calls' start times, ns since the job's start.
     pub starts: u128,

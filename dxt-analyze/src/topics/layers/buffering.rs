@@ -14,9 +14,9 @@ use trace_format::op::{Layer, OpClass};
 /// Process (aggregator) that moves data on behalf of other ranks in collective calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregator {
-    /// Name of the process, such as `rank 3`.
+    /// Name of the aggregator's process, such as `rank 3`.
     pub process: String,
-    /// Host name of the process's node.
+    /// Host name of the aggregator's node.
     pub node: String,
     /// System calls of the process that move data inside collective calls.
     #[serde(flatten)]
@@ -39,7 +39,7 @@ pub struct BufferingRow {
     pub with_bytes: u64,
     /// Number of nodes on which the processes that took part run.
     pub nodes: u64,
-    /// Mean bytes per collective call of one process; 0 if no calls are known.
+    /// Mean bytes that one process requests per collective call; 0 if no calls are known.
     pub mean_call_bytes: u64,
     /// Mean bytes per system call that moves data inside collective calls; 0 if there are no such calls.
     pub mean_request_bytes: u64,
@@ -48,7 +48,7 @@ pub struct BufferingRow {
     pub buffered: bool,
     /// Values in effect of the MPI-IO hints that control aggregation: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
-    /// Stripe count of the file's layout, if known.
+    /// Stripe count of the file's layout; `None` if unknown.
     pub stripe_count: Option<u64>,
     /// Mean times of an aggregator in the collective calls, split into I/O and communication, ns.
     pub aggregators_mean: Means,

@@ -21,7 +21,7 @@ pub struct CallRow {
     /// Totals of the calls, and of the calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Time in the calls outside of inner calls, ns.
+    /// Time in the MPI-IO or HDF5 calls that is spent outside of the calls made inside them, ns.
     pub rest_ns: u64,
 }
 
@@ -32,7 +32,7 @@ pub struct RankRow {
     pub rank: i32,
     /// Host name of the process's node.
     pub node: String,
-    /// Process ID.
+    /// Process ID of the row's process.
     pub pid: u32,
     /// Blocking MPI-IO reads and writes, including calls that have only counters. System reads, writes and locks that have only counters
     /// count as made inside these calls.
@@ -43,7 +43,7 @@ pub struct RankRow {
     pub mpiio_others: Made,
     /// Nonblocking and split MPI-IO reads and writes, whose time overlaps with other calls.
     pub mpiio_unfinished: Made,
-    /// HDF5 reads and writes.
+    /// HDF5 reads and writes of the process, with the calls made inside them.
     pub hdf5: Made,
     /// Time in HDF5 reads and writes that is spent neither in MPI-IO nor in system calls, ns.
     pub hdf5_rest_ns: u64,
@@ -51,7 +51,7 @@ pub struct RankRow {
     pub stdio: CallSum,
     /// POSIX reads and writes made by the program itself.
     pub posix: CallSum,
-    /// Number of blocking MPI-IO reads and writes that have only counters.
+    /// Number of the process's blocking MPI-IO reads and writes that have only counters.
     pub folded: u64,
 }
 
@@ -177,7 +177,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     }
 }
 
-/// Returns the totals over all ranks.
+/// Returns one row with the totals over all ranks.
 #[must_use]
 pub fn job(rows: &[RankRow]) -> RankRow {
     let mut all = RankRow { rank: -1, ..RankRow::default() };

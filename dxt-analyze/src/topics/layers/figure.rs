@@ -29,7 +29,7 @@ fn shown(rows: &[Concurrency]) -> impl Iterator<Item = (&'static str, Ink, &Conc
     })
 }
 
-/// Returns the largest mean number of calls in flight over all time bins.
+/// Returns the largest value in a row of the figure: the mean number of calls in flight in the busiest time bin.
 fn most(row: &Concurrency) -> f64 {
     row.series.iter().copied().fold(0.0, f64::max)
 }
@@ -91,7 +91,7 @@ fn panel(title: &'static str, ink: Ink, row: &Concurrency, columns: u32) -> Pane
 /// Panel of the figure: title, colour, data.
 type Kind<'a> = (&'static str, Ink, &'a Concurrency);
 
-/// Returns the start of time bin `bin`, ns since the job's start.
+/// Returns the start of the time bin with index `bin`, ns since the job's start.
 fn start(series: &Series, bin: usize) -> u64 {
     series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64))
 }

@@ -39,7 +39,7 @@ pub struct Partial {
     pub elsewhere: FxHashMap<ProcessId, Inside>,
     /// Number of system calls whose outer call is uncertain.
     pub unsure: u64,
-    /// Collective operations, matched across ranks.
+    /// Collective operations: the ranks' calls that belong together.
     pub followed: Followed,
     /// Number of calls in flight over time.
     pub in_flight: InFlight,

@@ -70,7 +70,7 @@ impl Arrivals {
     }
 }
 
-/// Partial result of one thread of the analyzer.
+/// Collective calls, and times in synchronization calls, that one thread of the analyzer collected.
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,

@@ -26,7 +26,7 @@ pub(crate) struct InReport<'a> {
     signing: Signing,
 }
 
-/// Result of the report's first pass over the trace.
+/// Result of the report's first pass over the trace: signatures, and the data to draw.
 #[derive(Debug)]
 pub(crate) struct Read {
     report: SignaturesReport,

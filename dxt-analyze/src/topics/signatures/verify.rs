@@ -106,7 +106,7 @@ impl Current<'_> {
     }
 }
 
-/// State of one thread of the analyzer.
+/// Result so far of one thread of the analyzer, and the state of the traced thread whose calls it compares.
 #[derive(Default)]
 pub struct Partial<'a> {
     verified: Verified,

@@ -22,9 +22,9 @@ pub struct Conflict {
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Sum of the durations of the overlapping writes, ns.
+    /// Sum of the durations of the writes that overlap in time with a write of another process, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
+    /// Wall-clock time during which at least two processes were writing to the stripe, ns.
     pub wall_ns: u64,
     /// Number of processes whose writes overlap with a write of another process.
     pub process_count: u64,
@@ -42,7 +42,7 @@ pub struct BetweenNodes {
     pub writes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two nodes were writing, ns.
+    /// Wall-clock time during which at least two nodes were writing to the stripe, ns.
     pub wall_ns: u64,
     /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
@@ -122,7 +122,7 @@ fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     }
 }
 
-/// Merges two sorted lists and appends the result to `into`.
+/// Merges two sorted lists of writes and appends the result to `into`.
 fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     while let (Some((a, later)), Some((b, others))) = (one.split_first(), other.split_first()) {
         if order(a, b).is_le() {
@@ -137,7 +137,7 @@ fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     into.extend_from_slice(other);
 }
 
-/// Buffers that are reused for each stripe.
+/// Buffers, for processes and for nodes, that are reused for each stripe.
 #[derive(Default)]
 struct Rooms {
     processes: Room<ProcessId>,
@@ -184,7 +184,7 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) ->
     })
 }
 
-/// Totals over overlapping writes of different owners, which are processes or nodes.
+/// Totals over the writes of different owners (processes or nodes) that overlap in time.
 struct Among<T> {
     writes: u64,
     time_ns: u64,
@@ -257,7 +257,7 @@ impl<T: Copy + Eq> TwoBest<T> {
     }
 }
 
-/// Returns the wall-clock time during which at least two owners are writing, ns; `writes` must be sorted by start.
+/// Returns the wall-clock time during which at least two owners (processes or nodes) are writing, ns; `writes` must be sorted by start.
 fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
     let Room { until, starts, ends, .. } = room;
     // Merges each owner's writes into disjoint time spans, so that concurrent writes of one owner do not count as two owners.

@@ -158,7 +158,7 @@ impl LoadOverTime {
         self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
-    /// Merges the load counted by another thread.
+    /// Adds the load of the storage targets that another thread of the analyzer counted.
     pub fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -239,7 +239,7 @@ fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<Mom
 pub struct LoadPart {
     /// Start of the first time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Length of a time bin, ns.
+    /// Length of a time bin of the load, ns.
     pub bin_ns: u64,
     /// Number of storage targets that the layouts name, used or not.
     pub known_targets: u64,
@@ -256,9 +256,9 @@ pub struct LoadPart {
 pub struct TargetLoad {
     /// OST index; `None` for the sum of all targets without an entry of their own.
     pub ost: Option<u32>,
-    /// Bytes read and written in each time bin.
+    /// Bytes read from and written to the target in each time bin.
     pub bytes: Vec<u64>,
-    /// Time of calls in each time bin, ns; the time of a call on several targets is divided in proportion to bytes.
+    /// Time of calls on the target in each time bin, ns; the time of a call on several targets is divided in proportion to bytes.
     pub time_ns: Vec<u64>,
 }
 

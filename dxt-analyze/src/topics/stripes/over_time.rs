@@ -7,7 +7,7 @@ use crate::model::Run;
 pub struct Timeline {
     /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
-    /// Length of a bin, ns.
+    /// Length of a time bin, ns.
     pub bin_ns: u64,
     /// Number of time bins.
     pub bins: usize,

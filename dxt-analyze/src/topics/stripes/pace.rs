@@ -9,7 +9,7 @@ pub use crate::words::stripes::PacePart;
 struct Sample {
     count: u64,
     sum_ns: u64,
-    /// Sum of squared durations, ns²; an integer, so that the order of additions does not matter.
+    /// Sum of the squared durations of the operations, ns²; an integer, so that the order of additions does not matter.
     squares: u128,
 }
 
@@ -72,7 +72,7 @@ impl Pace {
         self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
     }
 
-    /// Merges the samples collected by another thread.
+    /// Adds the samples that another thread of the analyzer collected.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
             let mine = self.samples(*class);

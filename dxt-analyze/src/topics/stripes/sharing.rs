@@ -10,7 +10,7 @@ use crate::shared::sampled_table::{Followed as Hashed, Key, Value};
 /// Stripe of a file, identified by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
-    /// Index into the run's files.
+    /// File with the stripe, as an index into the run's files.
     pub file: FileId,
     /// File offset of the stripe's first byte.
     pub start: u64,
@@ -33,9 +33,9 @@ pub struct Writers {
     pub node: u32,
     /// True if processes on more than one node wrote a part of the stripe.
     pub several_nodes: bool,
-    /// Number of writes to a part of the stripe.
+    /// Number of writes that cover a part of the stripe.
     pub writes: u64,
-    /// Time in writes to a part of the stripe, ns.
+    /// Time in writes that cover a part of the stripe, ns.
     pub time_ns: u64,
 }
 
@@ -181,7 +181,7 @@ impl Followed {
         self.stripes.settle();
     }
 
-    /// Merges the stripes tracked by another thread.
+    /// Adds the stripes that another thread of the analyzer tracked.
     pub fn merge(&mut self, mut other: Self) {
         other.close();
         self.close();

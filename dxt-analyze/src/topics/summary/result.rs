@@ -20,7 +20,7 @@ use trace_format::counters::Counters;
 /// Description of the job: program, user, start, MPI library, tracer.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPart {
-    /// Key that all trace files of the job share.
+    /// Job key: identifier that all trace files of the job share.
     pub key: String,
     /// Job id assigned by the batch scheduler.
     pub scheduler: String,
@@ -38,13 +38,13 @@ pub struct JobPart {
     pub start: String,
     /// Time from the earliest start to the latest end of any process, ns.
     pub runtime_ns: u64,
-    /// MPI implementation (MPICH, Open MPI, ...); empty without MPI.
+    /// Name of the MPI implementation (MPICH, Open MPI, ...); empty without MPI.
     pub mpi: String,
     /// Version of the MPI library.
     pub mpi_version: String,
     /// Number of MPI ranks of the job.
     pub mpi_ranks: u32,
-    /// Version of the tracer.
+    /// Version of the tracer that recorded the job.
     pub tracer: String,
     /// Settings of the tracer that affected what was recorded: name and value.
     pub settings: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub struct JobPart {
 /// Totals over the calls of one operation from one caller.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// Layer, operation and call variant.
+    /// Layer, operation and call variant of the calls.
     #[serde(flatten)]
     pub group: Group,
     /// True for calls made inside an HDF5 call, but not inside an MPI-IO call.
@@ -73,7 +73,7 @@ pub struct OperationRow {
     pub bytes: u64,
     /// Time in the calls, ns, summed over processes and threads.
     pub time_ns: u64,
-    /// Duration of the longest call, ns.
+    /// Duration of the longest of these calls, ns.
     pub max_ns: u64,
     /// Bytes / `time_ns`, in bytes per second; `None` if the operation moves no data.
     pub bandwidth: Option<f64>,
@@ -92,7 +92,7 @@ pub struct FileRow {
     pub bytes_read: u64,
     /// Bytes that the program wrote to the file.
     pub bytes_written: u64,
-    /// Time in the calls, ns, summed over processes.
+    /// Time in the calls on the file, ns, summed over processes.
     pub time_ns: u64,
     /// Short description of the stripe layout, or the reason why the layout is unknown; `None` if there is neither.
     pub layout: Option<String>,
@@ -114,13 +114,13 @@ pub struct Summary {
     pub nodes: Option<u64>,
     /// Number of files that the program used.
     pub files: u64,
-    /// Number of recorded segments that can be read.
+    /// Number of recorded segments (records of single calls) that can be read.
     pub segments: u64,
     /// Number of operations that have only counters because memory for segments was full.
     pub missing_segments: u64,
     /// Number of operations that by design have only counters (`DXT_ENABLE=counters`).
     pub counted_operations: u64,
-    /// Number of segments that cannot be read.
+    /// Number of segments (records of single calls) that cannot be read.
     pub lost_segments: u64,
     /// Bytes that the program read, each byte counted once.
     pub bytes_read: u64,
@@ -132,9 +132,9 @@ pub struct Summary {
     pub write_ns: u64,
     /// Time in all other calls that the program itself made, ns, summed over processes.
     pub other_ns: u64,
-    /// Totals by layer, operation and caller.
+    /// Totals of calls by layer, operation and caller.
     pub operations: Vec<OperationRow>,
-    /// Bandwidths by layer and caller.
+    /// Bandwidths of reads and writes by layer and caller.
     pub bandwidths: Vec<LayerRow>,
     /// Files on which the program spent most time, longest time first.
     pub top_files: Vec<FileRow>,

@@ -17,7 +17,7 @@ use trace_format::frame::BlockHead;
 pub struct Activity<'a> {
     /// Slices (file, layer, operation and caller) by which calls are counted.
     pub slices: &'a Slices,
-    /// Stripe layout of each file of the run.
+    /// Stripe layout of each file of the run; `None` if unknown.
     pub layouts: &'a [Option<FileLayout>],
     /// Time bins of the grid whose only row is the job.
     pub job: Span,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Sums over the calls of one slice (file, layer, operation, caller) in one row and time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// Number of calls that start in the cell's time bin.
+    /// Number of calls of the slice that start in the cell's time bin.
     pub calls: u64,
     /// Bytes that calls of the slice moved within the cell's time bin.
     pub bytes: u64,
@@ -18,13 +18,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// True if all sums are 0.
+    /// True if all sums of the cell are 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds the sums of another cell of the grid.
+    /// Adds the sums of another cell (calls, bytes, time).
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -67,7 +67,7 @@ impl Grid {
         self.bins
     }
 
-    /// Adds sums to a cell; ignores cells outside the grid.
+    /// Adds sums to the cell of a slice (set of calls), row and time bin; ignores cells outside the grid.
     #[inline]
     pub fn add(&mut self, slice: usize, row: usize, bin: u32, cell: &Cell) {
         if row >= self.rows {
@@ -81,7 +81,7 @@ impl Grid {
         }
     }
 
-    /// Adds the cells of a grid of equal dimensions.
+    /// Adds the cells of another grid of equal dimensions.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.lines.iter_mut().zip(other.lines) {
             match (mine, theirs) {

@@ -23,7 +23,7 @@ pub struct GridView {
     pub from_ns: u64,
     /// Width of a time bin, ns.
     pub width_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins of the grid.
     pub bins: usize,
     /// Non-empty cells, by slice (file, layer, operation and caller) and row.
     pub lines: Vec<Packed>,

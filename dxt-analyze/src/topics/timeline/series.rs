@@ -31,9 +31,9 @@ pub struct Bin {
     pub write_ns: u64,
     /// Time in metadata calls (all but reads and writes) within the bin, summed over processes and threads, ns.
     pub metadata_ns: u64,
-    /// Number of reads by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of reads that start in the time bin by size, in the size bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub read_sizes: [u64; SIZE_BINS],
-    /// Number of writes by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of writes that start in the time bin by size, in the size bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub write_sizes: [u64; SIZE_BINS],
 }
 

@@ -15,7 +15,7 @@ const SLICES: usize = 40;
 /// Slice index of calls that are in no slice because they failed or are not selected.
 pub const NO_SLICE: u16 = u16::MAX;
 
-/// Kind of activity: read, write, or other.
+/// Kind of a call's activity: read, write, or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

@@ -7,20 +7,20 @@ use serde::Serialize;
 /// Time span, with the time bins that divide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Start, ns since the job's start; a multiple of the bin width.
+    /// Start of the time span, ns since the job's start; a multiple of the bin width.
     pub from_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the time span, ns since the job's start.
     pub until_ns: u64,
     /// Width of a time bin, ns: 1, 2 or 5 times a power of ten.
     pub width_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins in the span.
     pub bins: u32,
 }
 
 /// Part of a call that lies in one time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Index of the time bin.
+    /// Index of the time bin that contains this part of the call.
     pub bin: u32,
     /// Time of the call within the bin, ns.
     pub busy_ns: u64,
@@ -33,7 +33,7 @@ pub struct Piece {
 /// Time bin found last, with its time range, cached to save a division per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
-    /// Index of the time bin.
+    /// Index of the time bin found last.
     pub bin: u32,
     from: u64,
     until: u64,

@@ -21,7 +21,7 @@ use anyhow::Result;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Result of `timeline`: bandwidth, calls and phases of the job over time.
+/// Result of `timeline`: bandwidth, calls and I/O phases of the job over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
     /// Time span covered, with the width of its time bins.

@@ -51,7 +51,7 @@ struct Found {
     writes: Way,
     /// True if the run creates a data set in the file: its chunks need not be read before they are written.
     creates: bool,
-    /// End of the last byte of the file that HDF5 moves.
+    /// File offset of the end of the last byte that HDF5 moves.
     until: u64,
 }
 
@@ -68,12 +68,12 @@ pub(crate) struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    /// True if the cache is known to be too small for the chunks of one call.
+    /// True if the cache of chunks is known to be too small for the chunks of one call.
     pub(crate) fn exceed_cache(&self) -> bool {
         self.held.is_some_and(|held| held < self.touched)
     }
 
-    /// Returns the size of a cache for the chunks of one call: a power of two, in bytes.
+    /// Returns the size of a chunk cache that holds the chunks of one call: a power of two, in bytes.
     pub(crate) fn wanted_bytes(&self) -> u64 {
         self.touched.saturating_mul(self.bytes).checked_next_power_of_two().unwrap_or(u64::MAX)
     }

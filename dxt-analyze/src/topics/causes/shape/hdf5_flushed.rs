@@ -26,11 +26,11 @@ const CHUNKS_AGAIN: u64 = 2;
 struct Use {
     flushes: u64,
     writes: u64,
-    /// Dataset bytes that the program writes.
+    /// Bytes of datasets that the program writes to the file.
     bytes: u64,
-    /// Bytes that system calls inside HDF5 write.
+    /// Bytes that system calls inside HDF5 write to the file.
     moved: u64,
-    /// Time that processes spend in flushes, ns.
+    /// Time that processes spend in flushes of the file, ns.
     flushing_ns: f64,
     /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
     changing_ns: f64,

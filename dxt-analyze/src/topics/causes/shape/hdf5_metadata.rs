@@ -29,15 +29,15 @@ const SAME_PLACES: f64 = 0.25;
 /// Reads, or writes, of one file: small calls inside HDF5, and the program's dataset accesses.
 #[derive(Debug, Default)]
 struct Found {
-    /// Number of small independent MPI-IO calls inside HDF5.
+    /// Number of small independent MPI-IO calls on the file inside HDF5.
     calls: u64,
     /// Bytes of the small independent MPI-IO calls inside HDF5.
     bytes: u64,
-    /// Number of small reads or writes of datasets by the program.
+    /// Number of small reads (or writes) of the file's datasets by the program.
     of_data: u64,
-    /// Bytes of all dataset reads or writes.
+    /// Bytes of all reads (or writes) of the file's datasets by the program.
     data_bytes: u64,
-    /// Bytes of the MPI-IO calls inside HDF5 that are collective or not small.
+    /// Bytes of the MPI-IO calls on the file inside HDF5 that are collective or not small.
     others_bytes: u64,
     /// By process: first byte and end (exclusive) of its small calls.
     ranges: BTreeMap<ProcessId, (u64, u64)>,

@@ -10,7 +10,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest writes of the header for a finding.
+/// Fewest writes of the same header by a process for a finding.
 const AGAIN: u64 = 8;
 /// Least ratio of all bytes written to the header to its size: how often the header is written.
 const TIMES: f64 = 4.0;
@@ -18,7 +18,7 @@ const TIMES: f64 = 4.0;
 const SMALL: u64 = 64 << 10;
 /// Largest header, as a part of the bytes of other writes.
 const PART: f64 = 0.25;
-/// Smallest and largest number of header writes per other write.
+/// Smallest and largest number of header writes per other write, for a finding.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
 #[derive(Clone, Copy, Debug)]

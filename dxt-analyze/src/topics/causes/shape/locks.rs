@@ -8,7 +8,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time to take a lock that nobody holds, ns: a round trip to a lock server.
+/// Time to take a file lock that nobody holds, ns: a round trip to a lock server.
 const FREE_NS: f64 = 200_000.0;
 
 /// Fewest writes per read for the reads not to be data sieving (reading a block before a part of it is written).

@@ -55,12 +55,13 @@ impl Asked {
 }
 
 /// Calls of one process on one path. `failed`: number of failed calls by time window; `found`: windows with a call that gets what the
-/// process waits for; `indices`: cells of the failed calls, with their window.
+/// process waits for; `indices`: cells (groups of similar calls) of the failed calls, with their window.
 #[derive(Debug, Default)]
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
-    /// Time windows with calls that may end a wait.
+    /// Time windows with calls that may end a wait: those that get what the process waits for, and, if it waits for a lock, all other lock
+    /// calls.
     ends: BTreeSet<u16>,
     /// True if the process itself creates or writes the file that it waits for.
     makes: bool,

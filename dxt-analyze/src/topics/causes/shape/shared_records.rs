@@ -22,9 +22,9 @@ const COULD: f64 = 8.0;
 /// A file of several ranks on which one rank takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
-    /// File, as an index into [`Run::files`].
+    /// File with one record for several ranks, as an index into [`Run::files`].
     pub file: FileId,
-    /// True if the calls are made inside MPI-IO.
+    /// True if the calls on the file are made inside MPI-IO.
     pub inside: bool,
     /// Statistics over the file's ranks: slowest and fastest rank, means and variances of time and bytes.
     pub spread: &'a Spread,

@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const TINY: u8 = 14;
 /// Fewest tiny calls of a process on a file, for them to count.
 const SEVERAL: u64 = 4;
-/// Fewest tiny calls in the run for a finding.
+/// Fewest tiny calls of all processes in the run for a finding.
 const MANY: u64 = 32;
-/// Least part of the calls on one rank (then the finding is about that rank), or on files of several processes (then calls may wait for
-/// each other).
+/// Least share of one rank in the tiny calls at which another finding, about that rank, takes their place; and least share of calls on
+/// files of several processes at which calls may wait for each other.
 const ONE: f64 = 0.9;
 /// Time per byte that remains in large requests, ns.
 const NS_PER_BYTE: f64 = 1.0;
@@ -109,8 +109,8 @@ fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     times.ln() >= spread * (least + 1.0) || leans >= LEANS
 }
 
-/// Returns the mean number of calls of a class in flight. Counts time windows with such calls, and in them only the time in which any
-/// process is in a call.
+/// Returns the mean number of calls of a class (reads, writes, ...) in flight. Counts time windows with such calls, and in them only the
+/// time in which any process is in a call.
 fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     let theirs = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
     let slots: BTreeSet<u16> = theirs().map(|cell| cell.slot).collect();

@@ -236,7 +236,8 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if the share of these calls in the bytes of `all` is at least [`EXPLAINED`] of their share in the time.
+    /// True if these calls explain their time by their bytes: their share of the bytes of `all` is at least [`EXPLAINED`] of their share of
+    /// the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }

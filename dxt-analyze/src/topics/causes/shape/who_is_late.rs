@@ -86,9 +86,9 @@ const BY_FAR: f64 = 3.0;
 /// Least part of the synchronization points with a straggler at which the whole group must be late together: by chance, two of few ranks
 /// often are.
 const MOSTLY: f64 = 0.6;
-/// Least part of the synchronization points at which one rank is late by far.
+/// Least share of the synchronization points at which one rank is late by far, for stragglers to count as alternating.
 const OFTEN: f64 = 0.4;
-/// Fewest different ranks that are late by far.
+/// Fewest different ranks that are late by far, for stragglers to count as alternating.
 const SEVERAL: usize = 3;
 
 /// Alternating stragglers: different ranks are late, one at a time.
@@ -96,7 +96,7 @@ const SEVERAL: usize = 3;
 pub struct ByTurns {
     /// Number of synchronization points at which one rank is late by far.
     pub sync_points: u64,
-    /// Number of different ranks that are late.
+    /// Number of different ranks for which the others wait, one at a time.
     pub ranks: usize,
     /// Time that all others wait at the synchronization points at which one rank is late by far, ns of run time.
     pub waits_ns: f64,
@@ -233,7 +233,7 @@ impl Late {
 mod tests {
     use super::*;
 
-    /// Synchronization points of ranks with the given lateness, ns.
+    /// Builds synchronization points for tests: one per entry of `all`, whose values are the times before ranks 0, 1, ... arrive, ns.
     fn sync_points(all: &[&[f64]]) -> Vec<SyncPoint> {
         let of = |times: &&[f64]| (0..).map(ProcessId).zip(times.iter().copied()).collect();
         all.iter().map(of).collect()

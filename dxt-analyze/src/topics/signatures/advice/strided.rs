@@ -26,14 +26,14 @@ const SHORT_BYTES: u64 = 1 << 20;
 /// their position.
 const SOUGHT_NS: u64 = 5_000_000;
 
-/// Totals of the calls on a file so far.
+/// Totals of the reads (or writes) on one file so far.
 #[derive(Default)]
 struct Found {
     all: u64,
     time_ns: u64,
     calls: u64,
     processes: BTreeSet<ProcessId>,
-    /// Number of strided calls by length and stride.
+    /// Number of strided calls by (length, stride), both in bytes.
     by: BTreeMap<(u64, u64), u64>,
 }
 

@@ -19,7 +19,7 @@ pub const NO_INK: u8 = u8::MAX;
 /// Data to draw: one file, its calls, and the figures' axes.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// File, as an index into [`Run::files`].
+    /// File that is drawn, as an index into [`Run::files`].
     pub file: FileId,
     /// Caller of the calls drawn: the program, or a library that makes them inside its own calls.
     pub within: Within,

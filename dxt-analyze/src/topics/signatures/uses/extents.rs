@@ -9,9 +9,9 @@ const MOST_RANGES: usize = 1 << 20;
 /// Byte range of a file in the simulated cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte of the range.
+    /// File offset of the range's first byte.
     pub start: u64,
-    /// End of the range, exclusive.
+    /// File offset of the range's end, exclusive.
     pub end: u64,
     /// Time at which the bytes arrive in the cache, ns.
     pub arrives_ns: u64,

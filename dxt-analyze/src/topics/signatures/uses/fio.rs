@@ -39,9 +39,9 @@ const MOST_OPEN: usize = 64;
 /// Kind of call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Read from a file.
+    /// Call that reads from a file.
     Read,
-    /// Write to a file.
+    /// Call that writes to a file.
     Write,
 }
 
@@ -52,15 +52,15 @@ pub struct Call<'a> {
     pub op: Op,
     /// Name of the file in the trace.
     pub file: &'a str,
-    /// First byte to read or write.
+    /// File offset of the first byte to read or write.
     pub offset: u64,
-    /// Number of bytes to read or write.
+    /// Number of bytes that the call reads or writes.
     pub length: u64,
     /// Start of the call, ns after the start of the job.
     pub start_ns: u64,
 }
 
-/// Timing of the replay.
+/// Times at which the replay makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// Replay calls at their recorded times (iolog version 3, fio 3.31 or newer).
@@ -69,7 +69,7 @@ pub enum Timing {
     AtOnce,
 }
 
-/// Numbers of calls in a written iolog.
+/// Numbers of calls in an iolog (fio's input for one process) that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of recorded calls in the iolog.
@@ -106,7 +106,7 @@ pub struct Played {
     pub read_bytes: u64,
 }
 
-/// Files of the replay, for all processes.
+/// Files of the replay, shared by all processes, and the directory that holds them.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: String,
@@ -243,9 +243,9 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Indices of files already declared in the iolog.
+    /// Indices of replay files already declared in the iolog.
     known: HashSet<usize>,
-    /// Indices of the open files, in order of opening.
+    /// Indices of the replay files that are open, in order of opening.
     open: VecDeque<usize>,
     out: &'a mut W,
 }
@@ -270,7 +270,7 @@ impl<W: Write> Log<'_, W> {
         self.line(path, format_args!("open"))
     }
 
-    /// Closes files, in order of opening, until only `left` are open.
+    /// Closes replay files, in order of opening, until only `left` are open.
     fn close(&mut self, left: usize, files: &[Played]) -> io::Result<()> {
         while self.open.len() > left {
             let Some(file) = self.open.pop_front().and_then(|number| files.get(number)) else { continue };

@@ -26,7 +26,7 @@ pub struct Fit {
     pub unaligned: Sum,
     /// Number of segments that touch more than one stripe.
     pub crossing: Sum,
-    /// Bytes of segments that touch only one stripe.
+    /// Bytes of the file's segments that touch only one stripe.
     within_bytes: Sum,
     /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,
@@ -52,7 +52,7 @@ impl Fit {
 /// Bytes and requests on the objects of one layout, and sums over segments.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Number of objects touched, summed over segments.
+    /// Number of objects that a segment touches, summed over segments.
     pub touched: Sum,
     /// Sum over segments of the bytes on the object that gets most of the segment's bytes.
     pub longest: Sum,
@@ -113,7 +113,7 @@ pub struct FileTally {
 /// File for which other layouts are to be simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Index into the run's files.
+    /// File, as an index into the run's files.
     pub file: FileId,
     /// Approximate number of reads and writes to the file.
     pub operations: u64,
@@ -124,13 +124,13 @@ pub struct Wanted {
 /// File for which layouts are simulated, and its current layout.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// Index into the run's files.
+    /// File whose accesses are simulated, as an index into the run's files.
     pub file: FileId,
     /// Current layout, with a storage target for every object.
     pub today: Layout,
     /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,
-    /// Time windows in which the load is added up.
+    /// Time windows in which the load of the storage targets is added up.
     pub timeline: Timeline,
     /// Time span (inclusive), ns since the job's start: only segments that begin in it are simulated. `None` for all segments.
     pub span: Option<(u64, u64)>,
@@ -149,9 +149,9 @@ struct OfSize {
 /// Simulation pass over the segments of `files`. A file may occur several times with different time spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
-    /// Layouts to simulate.
+    /// Stripe layouts to simulate.
     pub plan: &'a Plan,
-    /// Files for which the layouts are simulated.
+    /// Files for which the stripe layouts are simulated.
     pub files: Vec<Tried>,
     finest: Finest,
     /// Layouts grouped by stripe size, in the order of [`Plan::sizes`].

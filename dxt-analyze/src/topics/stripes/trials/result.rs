@@ -27,9 +27,9 @@ pub struct Trial {
     pub stripe_count: u64,
     /// Number of reads and writes that access objects of the layout.
     pub operations: u64,
-    /// Number of operations that do not begin and end at stripe boundaries.
+    /// Number of operations that do not begin and end at stripe boundaries of the layout.
     pub unaligned: u64,
-    /// Number of operations that touch more than one stripe.
+    /// Number of operations that touch more than one stripe of the layout.
     pub crossing: u64,
     /// Number of contested stripes: several processes wrote a part of them, at any time.
     pub contested_stripes: u64,
@@ -41,7 +41,7 @@ pub struct Trial {
     pub estimated_times: u64,
     /// Mean number of storage targets that an operation accesses.
     pub osts_per_operation: f64,
-    /// Number of storage targets that got any bytes.
+    /// Number of storage targets that got any bytes under the layout.
     pub osts_used: u64,
     /// Bytes on the busiest target / mean bytes over all targets of the layout.
     pub busiest_to_mean: f64,
