@@ -95,7 +95,7 @@ impl Measured<'_> {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Returns a finding with the further facts `about`; its severity follows from its cost, `ns` ns in calls.
+    /// Returns a finding with the sentence `words` and the further facts `about`; its severity follows from its cost, `ns` ns in calls.
     fn costly(&self, code: Code, words: Words, about: About, ns: u64) -> Finding {
         let about = About { time_ns: Some(ns), ..about };
         Finding { severity: self.severity(ns), cost_ns: Some(ns), ..Finding::new(code, words).with(about) }

@@ -161,7 +161,8 @@ const NOT_TINY: u64 = 16 << 10;
 /// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for [`OF_SLOW`] to apply.
 const TWICE: u64 = 2;
 
-/// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time.
+/// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time of
+/// all reads (or writes), `all`.
 fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     let each = |sum: u64| sum / all.slow_small.count.max(1);
     let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT

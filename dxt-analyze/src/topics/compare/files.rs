@@ -70,7 +70,7 @@ impl Matched {
     }
 }
 
-/// Matches the paths of two runs; paths must be unique within a run.
+/// Matches the paths of the first run (`before`) with those of the second (`after`); paths must be unique within a run.
 #[must_use]
 pub fn matched(before: &[&str], after: &[&str]) -> Matched {
     let mut out = Matched { gone: (0..before.len()).collect(), new: (0..after.len()).collect(), ..Matched::default() };

@@ -71,8 +71,8 @@ fn words(way: &Way) -> String {
     parts.join(", ")
 }
 
-/// Returns the interface of a side of several runs: that of the first run that moves data, with means over all runs that use it. `None` if
-/// no run moves data.
+/// Returns the interface of a side of several runs for reads or writes (`op`): that of the first run that moves data, with means over all
+/// runs that use it. `None` if no run moves data. `by_slowest`: true to compute the bandwidth by the slowest process's time.
 fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
     let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
     let interface = all.first()?.interface.clone();

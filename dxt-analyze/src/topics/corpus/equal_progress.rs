@@ -220,8 +220,9 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor, and significantly
-    /// after correction for all runs and pieces that were tested.
+    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor (larger if `few`
+    /// other runs), and significantly after correction for all runs and pieces that were tested. `slow`: pieces of which the values are
+    /// means.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
         // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();

@@ -145,7 +145,8 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     (times, most)
 }
 
-/// Estimates the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from the time in calls within each bin.
+/// Estimates the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from the time in calls within each time bin
+/// (`busy`, ns) of `width` ns.
 fn by_bin(busy: &[u64], width: u64) -> ([u64; CLASSES], u64) {
     let (mut times, mut most) = ([0; CLASSES], 0);
     for &ns in busy.iter().filter(|&&ns| ns > 0) {

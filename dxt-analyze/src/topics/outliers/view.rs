@@ -220,7 +220,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     result
 }
 
-/// Explains why nothing, or not everything, can be compared; `None` if everything is compared.
+/// Explains why nothing (if `empty`), or not everything, can be compared; `None` if everything is compared.
 fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,

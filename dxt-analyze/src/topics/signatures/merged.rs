@@ -184,7 +184,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the row for patterns that together fill a range, or that begin at equal distances; `None` if there is none.
+    /// Returns the row for patterns (`lines`) that together fill a range of the file, or that begin at equal distances; `None` if there is
+    /// none.
     fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
         let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
         members.sort_unstable();
@@ -237,7 +238,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Describes how the offset changes in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`.
+    /// Describes how the offset changes in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`. `several_files`:
+    /// true if the processes access several files.
     fn directions(&self, line: &Line, several_files: bool) -> String {
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(

@@ -161,8 +161,8 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// Returns the conflict (writes of several processes that overlap in time) on one stripe, if there is one; `writes` must be sorted by
-/// start.
+/// Returns the conflict (writes of several processes that overlap in time) on one stripe; `None` if there is none. `writes` must be sorted
+/// by start; `nodes` is the node index of each process.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
     let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);

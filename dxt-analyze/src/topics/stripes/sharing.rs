@@ -150,7 +150,7 @@ impl Followed {
         Self { stripes: Table::with_limit(limit), open: None }
     }
 
-    /// Adds one write to a part of `stripe`. Queries need a call of [`Self::settle`] first.
+    /// Adds one write to a part of `stripe`, made by `process` on `node` in `time_ns` ns. Queries need a call of [`Self::settle`] first.
     #[inline]
     pub fn add(&mut self, stripe: StripeKey, process: ProcessId, node: u32, time_ns: u64) {
         match &mut self.open {

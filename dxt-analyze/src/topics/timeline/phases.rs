@@ -51,7 +51,7 @@ pub struct Phase {
     pub files: Vec<String>,
 }
 
-/// Returns the I/O phases of a job, in order of time.
+/// Returns the I/O phases of a job, in order of time, from its time bins (`bins`) and grids; empty without calls.
 #[must_use]
 pub fn phases(
     run: &Run,

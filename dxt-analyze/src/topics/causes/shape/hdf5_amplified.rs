@@ -148,7 +148,7 @@ fn in_chunks(set: &DataSet) -> u64 {
 }
 
 /// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file;
-/// `None` if chunks are not on record.
+/// `None` if chunks are not on record. `found`: the file's traffic through HDF5.
 fn once(run: &Run, file: FileId, found: &Found) -> Option<(u64, u64)> {
     let sets = || run.data_sets.iter().filter(|set| set.file == file && !set.chunk.is_empty());
     let all = sets().map(in_chunks).fold(0, u64::saturating_add);

@@ -114,7 +114,8 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     waited.into_iter().filter_map(|(what, of)| claim(cube, what, of)).collect()
 }
 
-/// True if the trace contains when the awaited file came into existence: [`super::found_late`] then reports the wait.
+/// True if the trace contains when the file that the process waits for (`of`: process, file) came into existence: [`super::found_late`]
+/// then reports the wait.
 fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
     let slots = |found: &Found| (cube.slots.of(found.asked_ns), cube.slots.of(found.found_ns));
     let begin = cube.found.partition_point(|found| found.process < of.0);
@@ -191,7 +192,7 @@ impl Others {
         Self { moves: moves.collect(), calls }
     }
 
-    /// True if the process does other work before it finds the file.
+    /// True if the process does other work between its first query of the file and the query that finds it.
     pub(super) fn are_work(&self, cube: &Cube<'_>, found: &Found) -> bool {
         let slot = |at: u64| u16::try_from(cube.slots.of(at)).unwrap_or(u16::MAX);
         self.is_work(cube, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))

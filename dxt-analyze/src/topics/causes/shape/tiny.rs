@@ -118,8 +118,8 @@ fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     theirs().map(|cell| cell.time_ns()).sum::<f64>() / busy.max(1) as f64
 }
 
-/// Returns facts about calls that wait for each other. Requires that nearly all calls are on files of several processes and take far longer
-/// than the fastest, beyond chance.
+/// Returns facts about calls of a class that wait for each other; `None` unless nearly all calls (`of`: number by process and file) are on
+/// files of several processes and take far longer (`mean_ns`) than the fastest, beyond chance. `theirs`: cells of the calls.
 fn queue(
     cube: &Cube<'_>,
     class: Class,

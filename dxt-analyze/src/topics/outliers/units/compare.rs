@@ -147,8 +147,8 @@ impl Unit {
     }
 }
 
-/// Compares the units (ranks, nodes, targets or files) of every group; lists the `top` slowest, but counts all outliers. `met`: each unit's
-/// totals on slow storage targets, where known.
+/// Compares the units (ranks, nodes, targets or files) of every group of operations, by `metric`; lists the `top` slowest, but counts all
+/// outliers. `work`: totals of each unit; `met`: totals of each unit on slow storage targets, where known.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -323,8 +323,8 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// Sums the totals of a unit (rank, node, target or file) over request size classes; `usual` contains the usual time of one operation by
-/// size class, ns.
+/// Sums the totals (`work`) of a unit (rank, node, target or file) over request size classes; `usual` contains the usual time of one
+/// operation by size class, ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;

@@ -161,7 +161,7 @@ impl Files {
         self.files.len() - 1
     }
 
-    /// Writes the iolog of one process; its calls must be in order of their starts.
+    /// Writes the iolog (fio's input) of one process with the given timing; its calls must be in order of their starts.
     pub fn iolog<'a>(
         &mut self,
         calls: impl Iterator<Item = Call<'a>>,

@@ -82,7 +82,7 @@ impl Work {
     }
 }
 
-/// Returns the `[bytes, requests]` of all objects in one time window; allocates `cells` if empty.
+/// Returns the `[bytes, requests]` of all objects in time window `bin`, one of `bins`; allocates `cells` if empty.
 #[inline]
 fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) -> &mut [[u64; 2]] {
     if cells.is_empty() {
@@ -375,7 +375,8 @@ impl Even {
     }
 }
 
-/// Applies an access that crosses stripes to each layout in `candidates`; `bin` is its time window, one of `bins`.
+/// Applies an access that crosses stripes (`there`) to the load (`works`) of each layout in `candidates`; `bin` is its time window, one of
+/// `bins`.
 fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
     for (number, objects) in candidates {
         let Some(work) = works.get_mut(*number) else { continue };
@@ -397,7 +398,7 @@ fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStri
     }
 }
 
-/// Applies an access to the file's current layout, which may be composite.
+/// Adds an access to alignment and load (`fit`, `work`) under the file's current layout, which may be composite.
 fn today((fit, work): &mut (Fit, Work), (tried, placed): (&Tried, &Placed<'_>), access: &Access, parts: &mut Parts) {
     let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };
