@@ -39,7 +39,7 @@ impl Default for Edges {
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     edges: Vec<Edges>,
-    /// Number of metadata calls per window; empty until the first metadata call.
+    /// Number of metadata calls per time window; empty until the first metadata call.
     metadata: Vec<u32>,
     process: ProcessId,
     /// Windows in which the current process is in calls other than reads and writes that reach storage (those are in `moving`); merged with
@@ -154,7 +154,7 @@ impl Seen {
 /// Pass over the segments that counts active processes over time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
-    /// Start of the first window, ns since the job's start.
+    /// Start of the first time window, ns since the job's start.
     from: u64,
     /// Length of a time window, ns.
     width: StrengthReducedU64,

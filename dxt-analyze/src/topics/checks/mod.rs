@@ -63,7 +63,7 @@ pub struct Measured<'a> {
     pub least: &'a Thresholds,
     /// Totals of calls by layer, rank and file.
     pub calls: CallSums,
-    /// Totals per file from the pass in call order.
+    /// Totals of the accesses to each file, from the pass over all calls in their order.
     pub files: BTreeMap<FileId, FileSums>,
     /// Bytes that several processes read, per file.
     pub common: FxHashMap<FileId, Common>,

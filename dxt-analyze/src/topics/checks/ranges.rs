@@ -166,15 +166,16 @@ impl Ranges {
         taken
     }
 
-    /// Adds the range or ranges of `run`, which begin at `start` and touch no other, behind the entry at `place`.
+    /// Adds the range or ranges of `run`, which begin at `start` and touch no other, as an entry behind the one at `place`; first of all
+    /// entries if `None`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one
-    /// strided pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs (strided sequences of ranges) before and
+    /// behind it if they form one strided pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -246,7 +247,8 @@ impl Ranges {
         (run.end(first) >= start).then_some((place, first, run))
     }
 
-    /// Merges the run at `place` with the run before it if both form one strided pattern. Returns the position of the resulting run.
+    /// Merges the run (strided sequence of ranges) at `place` with the run before it if both form one strided pattern. Returns the position
+    /// of the resulting run.
     fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);

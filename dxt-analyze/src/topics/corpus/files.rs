@@ -57,7 +57,7 @@ impl Sharing {
 /// File of a job. Operations, bytes and times are those of the layer that the program called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// Path of the file.
+    /// Path of the file that the job used.
     pub file: String,
     /// Mount point and type of the file system that holds the file.
     pub place: String,

@@ -31,7 +31,7 @@ impl Piece {
     }
 }
 
-/// Divides the calls of one kind (type and size class) into `parts` pieces of equal call count.
+/// Divides the calls of one kind (type and size class), in a run of `length_ns` ns, into `parts` pieces of equal call count.
 pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     let width = length_ns as f64 / SLOTS as f64;
     let calls = course.all().calls as f64;

@@ -81,7 +81,7 @@ pub struct InterfaceRow {
 pub struct SizeRow {
     /// Name of the size class, such as `<= 4 KiB`.
     pub size: &'static str,
-    /// Number of files, and bytes read from and written to them.
+    /// Number of files in the size class, and bytes read from and written to these files.
     #[serde(flatten)]
     pub sums: SizeSum,
     /// Share of the size class among all files with data transfer.
@@ -102,7 +102,7 @@ pub struct NumberRow {
 pub struct SharingRow {
     /// Number of ranks that used a file: `one`, `some` or `all`.
     pub ranks: &'static str,
-    /// Number of files, and bytes read from and written to them.
+    /// Number of files that one, some or all ranks used, and bytes read from and written to these files.
     #[serde(flatten)]
     pub sums: SizeSum,
 }

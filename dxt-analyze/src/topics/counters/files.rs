@@ -11,7 +11,7 @@ use trace_format::op::OpClass;
 /// Use of one file. Counts and bytes cover the program's own calls only, not calls made inside other layers' calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileUse {
-    /// Path of the file.
+    /// Path of the used file.
     pub file: String,
     /// Mount point and file system type, or the first directory of the path if the trace has no mount table.
     pub place: String,
@@ -27,15 +27,15 @@ pub struct FileUse {
     pub bytes_read: u64,
     /// Bytes that the program itself wrote to the file.
     pub bytes_written: u64,
-    /// Highest byte touched + 1: a lower bound of the file's size.
+    /// Highest byte of the file that was touched + 1: a lower bound of the file's size.
     pub extent: u64,
     /// Time in reads, in writes and in other calls, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Number of reads and writes whose offset relative to the same process's previous call is known.
+    /// Number of reads and writes of the file whose offset relative to the same process's previous call is known.
     pub ordered: u64,
-    /// Number of reads and writes that begin exactly where the same process's previous one ended.
+    /// Number of reads and writes of the file that begin exactly where the same process's previous one ended.
     pub consecutive: u64,
-    /// Number of reads and writes that begin at or after the end offset of the same process's previous one.
+    /// Number of reads and writes of the file that begin at or after the end offset of the same process's previous one.
     pub sequential: u64,
     /// Start of the first call on the file, ns since the job's start.
     pub first_ns: u64,

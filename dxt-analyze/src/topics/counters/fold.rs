@@ -41,7 +41,7 @@ pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
 /// Time that one process spent in calls, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
+    /// Time in calls, ns, by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
     pub layers: [[u64; KINDS]; LAYERS],
     /// Time in calls that the program itself made; excludes calls made inside them.
     pub outermost: u64,
@@ -189,7 +189,7 @@ impl Sums {
     }
 }
 
-/// State of the process whose segments are being read.
+/// State of the process whose segments are being read: counters by stream, and ends of previous calls.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,

@@ -50,9 +50,9 @@ impl Strides {
 /// Alignment of file offsets, for the calls of one form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
-    /// Number of calls on files whose alignment is known.
+    /// Number of calls of this form on files whose alignment is known.
     pub known: u64,
-    /// Number of calls whose offset is no multiple of the file's alignment.
+    /// Number of calls of this form whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 
@@ -124,7 +124,7 @@ enum What {
 /// Last position of a process in a file, through one layer.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilePosition {
-    /// End offsets of the last read and of the last write.
+    /// End offsets of the process's last read and last write of the file.
     ends: [Option<i64>; 2],
     sought: bool,
 }

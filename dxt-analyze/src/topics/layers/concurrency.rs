@@ -29,7 +29,7 @@ pub struct Concurrency {
     pub max: u64,
     /// Mean number of calls in flight, over the time in which at least one call is in flight.
     pub mean: f64,
-    /// Shares of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
+    /// Shares of the time with calls in flight (`busy_ns`) in which 1, 2-3, 4-7, ... calls are in flight.
     pub shares: Vec<f64>,
     /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower
     /// bound.

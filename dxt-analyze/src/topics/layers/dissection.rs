@@ -18,7 +18,7 @@ pub struct CallRow {
     pub op: &'static str,
     /// Form of MPI-IO reads or writes, such as collective; `None` for other operations and for HDF5.
     pub form: Option<Form>,
-    /// Totals of the calls, and of the calls made inside them.
+    /// Totals of these MPI-IO or HDF5 calls, and of the calls of lower layers made inside them.
     #[serde(flatten)]
     pub made: Made,
     /// Time in the MPI-IO or HDF5 calls that is spent outside of the calls made inside them, ns.

@@ -71,7 +71,7 @@ impl What {
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
-    /// Base-2 logarithm of `width`: a shift replaces the division.
+    /// Base-2 logarithm of the bins' width in ns: a shift replaces the division.
     shift: u32,
 }
 

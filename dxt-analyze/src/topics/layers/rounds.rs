@@ -29,7 +29,7 @@ pub struct RoundsRow {
     pub op: &'static str,
     /// Form of the calls: collective or independent.
     pub form: Form,
-    /// Totals of the calls, and of the calls made inside them.
+    /// Totals of the MPI-IO calls, and of the system calls made inside them.
     #[serde(flatten)]
     pub made: Made,
     /// Number of ranks that moved data by system calls.

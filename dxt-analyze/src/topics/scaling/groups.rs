@@ -45,7 +45,7 @@ impl GroupBy {
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
     }
 
-    /// Returns the run's value of this grouping key; `-` if the run has none.
+    /// Returns the run's value of this grouping key, such as its number of ranks, as text; `-` if the run has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
         let none = || "-".to_owned();

@@ -26,7 +26,7 @@ pub struct GlobalRow {
     pub processes: String,
     /// Number of processes that share the pattern.
     pub process_count: u64,
-    /// Path of the file; for several files, the common pattern of their paths with stars for differing parts.
+    /// Path of the accessed file; for several files, the common pattern of their paths with stars for differing parts.
     pub file: String,
     /// Number of files that are accessed with the pattern.
     pub files: u64,
@@ -355,7 +355,7 @@ struct Who {
 }
 
 impl GlobalRow {
-    /// Sets the row's totals to the sums over `lines`.
+    /// Sets the row's totals (accesses, bytes, times) to the sums over the patterns `lines`.
     fn of<'a>(self, lines: impl Iterator<Item = &'a Line> + Clone) -> Self {
         let sum = |of: fn(&Line) -> u128| lines.clone().map(of).fold(0_u128, u128::saturating_add);
         Self {

@@ -64,7 +64,8 @@ pub struct FileAudit {
     pub unaligned_bytes: u64,
     /// Number of reads and writes of the file that touch more than one stripe.
     pub crossing: u64,
-    /// Number of operations that touch more than one stripe although they are no longer than a stripe: alignment would reduce it to one.
+    /// Number of operations that touch more than one stripe although they are no longer than a stripe: aligned to stripes, they would touch
+    /// one.
     pub crossing_needlessly: u64,
     /// Number of operations whose stripes are unknown: they have no offset or bytes, or access a part of the file for which no layout
     /// component has objects.

@@ -44,7 +44,7 @@ pub struct BetweenNodes {
     pub time_ns: u64,
     /// Wall-clock time during which at least two nodes were writing to the stripe, ns.
     pub wall_ns: u64,
-    /// Number of nodes whose writes overlap with a write from another node.
+    /// Number of nodes whose writes overlap in time with a write from another node.
     pub node_count: u64,
     /// Node indices of the first few nodes with overlapping writes, in ascending order.
     pub nodes: Vec<u32>,

@@ -118,7 +118,7 @@ impl SharingPart {
 /// Result of the stripe audit (accesses by stripe and storage target) for one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// Path of the file.
+    /// Path of the audited file.
     pub file: String,
     /// Stripe layout of the file.
     pub layout: LayoutPart,

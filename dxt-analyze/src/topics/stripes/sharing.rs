@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Merges another thread's table; it has the same limit, and so the same form.
+    /// Adds the stripes of another thread's table, which has the same limit, and so is of the same variant.
     fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),

@@ -11,7 +11,7 @@ use trace_format::op::OpClass;
 /// Totals over the calls on one HDF5 data set.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataSetRow {
-    /// Path of the file that contains the data set.
+    /// Path of the HDF5 file that contains the data set.
     pub file: String,
     /// Path of the data set inside the file.
     pub data_set: String,

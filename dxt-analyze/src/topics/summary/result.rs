@@ -82,7 +82,7 @@ pub struct OperationRow {
 /// Totals over the calls that the program itself made on one file, without calls made inside libraries.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileRow {
-    /// Path of the file.
+    /// Path of the file on which the calls were made.
     pub file: String,
     /// Number of processes that used the file.
     pub processes: u64,

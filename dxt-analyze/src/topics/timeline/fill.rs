@@ -36,7 +36,7 @@ pub struct Activity<'a> {
 }
 
 impl<'a> Activity<'a> {
-    /// Creates the analysis that fills all grids over the whole run.
+    /// Creates the analysis that fills all grids (ranks, nodes, files, targets, offsets) over the whole run.
     #[must_use]
     pub fn whole(
         run: &Run,
@@ -58,7 +58,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Creates the analysis that fills only the grid whose only row is the job.
+    /// Creates the analysis that fills only the grid whose only row is the job. `job`: its time bins.
     #[must_use]
     pub fn of_job(slices: &'a Slices, job: Span) -> Self {
         let (ranks, nodes, files, targets, offsets) = (None, None, None, None, Vec::new());

@@ -63,7 +63,7 @@ fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
 /// Grid of a file's offsets over time, in the form that the page's scripts read; slice 0 has the reads, slice 1 the writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffsetView {
-    /// Path of the file.
+    /// Path of the file whose offsets are shown.
     pub file: String,
     /// Size of a row's offset range, bytes.
     pub row_bytes: u64,

@@ -110,7 +110,7 @@ pub struct Slices {
     pub files: Vec<FileId>,
     /// Slice index of each stream (one operation, file and caller), by process and stream index; [`NO_SLICE`] for streams in no slice.
     pub of_stream: Vec<Vec<u16>>,
-    /// Slice index of each heat map (bytes over time), by process and index into [`crate::model::Process::heat`].
+    /// Slice index (set of calls) of each heat map (bytes over time), by process and index into [`crate::model::Process::heat`].
     pub of_heat: Vec<Vec<u16>>,
 }
 
@@ -164,7 +164,8 @@ impl Slices {
         Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
-    /// Returns the slice index of the stream (one operation, file and caller) of a process; `None` if the stream is in no slice.
+    /// Returns the index of the slice (set of calls) to which a process's stream (one operation, file and caller) belongs; `None` if it
+    /// belongs to none.
     #[inline]
     #[must_use]
     pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {

@@ -42,12 +42,13 @@ impl Use {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// True if flushes cause the calls of the cell: syncs, small writes and, if chunks are rewritten, all writes.
+    /// True if flushes cause the calls of the cell (group of similar calls of a process): syncs, small writes and, if chunks are rewritten,
+    /// all writes.
     fn changes(&self, cell: &Cell) -> bool {
         cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }
 
-    /// Part of `changing_ns` that would be saved if the file were flushed once.
+    /// Returns the part of the time of calls that flushes cause (`changing_ns`) that would be saved if the file were flushed once.
     fn part(&self) -> f64 {
         (self.flushing_ns / self.changing_ns.max(1.0)).min(1.0) * (1.0 - 1.0 / self.flushes.max(1) as f64)
     }

@@ -24,7 +24,7 @@ const OPENS: f64 = 2.0;
 /// Most opens per process, in place of [`OPENS`], if there are very many files that are moved by one call each: repeated passes over a set
 /// of samples open each file once per pass.
 const PASSES: f64 = 64.0;
-/// Least part of the run's opens that open small files.
+/// Least share of small files in the run's opens, for a finding.
 const MOST: f64 = 0.8;
 /// Least mean time of an open (or of moving a tiny file), ns, for small files to matter: an idle server is faster.
 const SLOW_OPEN_NS: f64 = 600_000.0;

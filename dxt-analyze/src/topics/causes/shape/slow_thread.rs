@@ -11,7 +11,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of the processes with several threads in which the thread at the same position is slow.
+/// Least share of processes, of those with several threads, in which the thread at the same position is slow, for its role to count as the
+/// cause.
 const MOST: f64 = 0.5;
 
 /// Returns one claim (finding with its saving), about the same thread of most processes or about threads of single processes.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size octave (bit length of the bytes) of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
-/// Fewest tiny calls of a process on a file, for them to count.
+/// Fewest tiny calls of a process on a file, for these calls to count in the finding.
 const SEVERAL: u64 = 4;
 /// Fewest tiny calls of all processes in the run for a finding.
 const MANY: u64 = 32;

@@ -13,7 +13,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least ratio of a rank's bytes to the mean that is more than its share.
+/// Least ratio of a rank's bytes to the mean, for the rank to count as moving more than its share.
 pub const MORE: f64 = 1.3;
 /// Least part of the excess time that excess bytes must explain: log lines, for example, take long for few bytes.
 const EXPLAINED: f64 = 0.5;

@@ -80,8 +80,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     out
 }
 
-/// Counts the calls in a loop nest, and collects operation, length and stride of calls with gaps between them. All calls in the body of a
-/// loop together must leave gaps.
+/// Counts the calls in the body of a loop nest (`leaves`), and collects (operation, length, stride) of calls with gaps between them
+/// (`strided`). All calls in the body of a loop together must leave gaps.
 fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
     let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
         Node::Leaf(leaf) => sum.saturating_add(leaf.length),

@@ -92,7 +92,7 @@ pub struct Partial {
     near: [Near; 3],
 }
 
-/// Returns the row of a request size, see [`SIZES`].
+/// Returns the row for a request of `bytes` bytes in the figure of request sizes, see [`SIZES`].
 #[inline]
 #[must_use]
 pub const fn size_row(bytes: u64) -> usize {

@@ -54,7 +54,7 @@ pub struct Trial {
 /// Results of all layouts simulated for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTrials {
-    /// Path of the file.
+    /// Path of the file whose accesses are simulated.
     pub file: String,
     /// True if the file's current layout is a guess.
     pub is_guess: bool,
