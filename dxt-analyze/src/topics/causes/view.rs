@@ -50,9 +50,9 @@ pub struct Frame {
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// Gaps before collective calls, by operation and file: time since each rank's previous collective call, ns.
     pub gaps: Vec<phases::Gaps>,
-    /// Files that processes queried before the files existed, with the time when they came into existence.
+    /// Files that processes queried before the files existed, each with the time when it came into existence.
     pub found: Vec<Found>,
-    /// Blocks that processes overwrite right after reading them, by process and file.
+    /// Blocks that processes overwrite completely right after reading them, by process and file.
     pub read_before: read_before::Partial,
 }
 

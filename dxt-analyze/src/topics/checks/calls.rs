@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// MPI-IO reads, or MPI-IO writes, by form of call.
+/// Totals of MPI-IO reads (or writes) by form of call: collective, independent, nonblocking.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     /// Calls that all ranks of a communicator make together.
@@ -30,7 +30,7 @@ impl Forms {
     }
 }
 
-/// Totals of one rank, or of a process without a rank.
+/// Totals of the calls of one rank, or of a process without a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
     /// Reads and writes that the program itself made on this rank.

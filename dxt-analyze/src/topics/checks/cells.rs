@@ -25,7 +25,7 @@ struct Cell {
     behind: u64,
 }
 
-/// Cells by file and cell number (offset / [`CELL_BYTES`]).
+/// Cells (file regions of fixed size) by file and cell number (offset / [`CELL_BYTES`]).
 #[derive(Clone, Debug)]
 pub struct Cells(Followed<(FileId, u64), Cell>);
 

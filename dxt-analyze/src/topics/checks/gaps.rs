@@ -12,11 +12,11 @@ pub const SLOTS: usize = 1 << 16;
 /// Number of active processes and metadata calls in one time window.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSlot {
-    /// Number of processes in any I/O call during the window.
+    /// Number of processes in any I/O call during the time window.
     pub processes: u32,
-    /// Number of processes in reads or writes that reach storage during the window.
+    /// Number of processes in reads or writes that reach storage during the time window.
     pub moving: u32,
-    /// Number of opens, closes, stats and other metadata calls that begin in the window.
+    /// Number of opens, closes, stats and other metadata calls that begin in the time window.
     pub metadata: u32,
     edges: Edges,
 }
@@ -62,14 +62,14 @@ impl Slots {
         }
     }
 
-    /// Adds the current process to the counts of the windows in which it was active.
+    /// Adds the current process to the counts of the time windows in which it was active.
     fn settle(&mut self) {
         self.any.bits.iter_mut().zip(&self.moving.bits).for_each(|(any, moving)| *any |= moving);
         self.any.settle();
         self.moving.settle();
     }
 
-    /// Returns the counts of all windows, with the current process included.
+    /// Returns the counts of all time windows, with the current process included.
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
@@ -142,7 +142,7 @@ impl Seen {
         self.changes.iter_mut().zip(&other.changes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Iterates over the number of active processes per window.
+    /// Iterates over the number of active processes per time window.
     fn counts(&self) -> impl Iterator<Item = u32> {
         self.changes.iter().scan(0_i32, |sum, change| {
             *sum += change;
@@ -161,7 +161,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Creates a pass whose windows cover the time in which `run` has recorded calls.
+    /// Creates a pass whose time windows cover the time in which `run` has recorded calls.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let heads = || {
@@ -258,9 +258,9 @@ impl Analysis for Timeline {
 /// Gap: time in which no process was in an I/O call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Gap {
-    /// Start of the gap: end of the last call before it, ns since the job's start.
+    /// Start of the gap (time without I/O calls): end of the last call before it, ns since the job's start.
     pub start_ns: u64,
-    /// End of the gap: start of the next call, ns since the job's start.
+    /// End of the gap (time without I/O calls): start of the next call, ns since the job's start.
     pub end_ns: u64,
 }
 
@@ -272,24 +272,24 @@ impl Gap {
     }
 }
 
-/// Phases of the job, from the time windows: gaps, activity, metadata peak.
+/// Phases of the job: gaps without I/O, times with one active process, peak of metadata calls.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
-    /// Gaps without I/O of at least one window, longest first.
+    /// Gaps without I/O calls of at least one time window, longest first.
     pub gaps: Vec<Gap>,
     /// Total length of all gaps (times without I/O calls), ns.
     pub idle_ns: u64,
-    /// Time from the first call's start to the last call's end, ns.
+    /// Time from the job's first call's start to its last call's end, ns.
     pub span_ns: u64,
-    /// Total length of the windows in which exactly one process moves bytes, ns.
+    /// Total length of the time windows in which exactly one process moves bytes, ns.
     pub alone_ns: u64,
-    /// Total length of the windows in which at least one process moves bytes, ns.
+    /// Total length of the time windows in which at least one process moves bytes, ns.
     pub moving_ns: u64,
     /// Peak of metadata calls per second (over one second, or one time window if longer), and its start, ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 
-/// Computes gaps, activity and the metadata peak from the time windows.
+/// Computes gaps without I/O, times of activity and the peak of metadata calls from the time windows.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     let slots = &slots.counted();

@@ -138,7 +138,7 @@ impl Measured<'_> {
         all
     }
 
-    /// Returns the names and amounts of the files of [`Self::most`].
+    /// Returns the names of the few files with the largest amounts, and these amounts ([`Self::most`]).
     fn named<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(&str, u64)> {
         self.most(files, of).into_iter().map(|(file, amount)| (self.name(file), amount)).collect()
     }

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
-    /// Start of the range that contains the most recently inserted bytes.
+    /// Start of the range that contains the bytes inserted last.
     newest: u64,
     /// Number of bytes in ranges that were forgotten to limit memory.
     forgotten_bytes: u64,
@@ -91,7 +91,7 @@ impl Ranges {
         }
     }
 
-    /// Inserts a range without deferral; see [`Self::insert`].
+    /// Adds the bytes `start..end` without deferral; returns how many were already in the set, as [`Self::insert`] does.
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);

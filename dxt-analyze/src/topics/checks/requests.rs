@@ -24,7 +24,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     seeks(measured, out);
 }
 
-/// Check names and finding codes of one direction (reads or writes).
+/// Check names and finding codes for one direction of calls (reads or writes).
 struct Which {
     word: &'static str,
     singular: &'static str,
@@ -231,7 +231,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 const A_FEW: u64 = 10;
 /// Multiple of `slow_small_ns` at which the mean time of slow small writes counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share that counts as most of the time.
+/// Minimum share of a time that counts as most of it.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Amount {
     /// Ratio or share; 1.0 means 100 %.
     Ratio(f64),
-    /// Number of calls, files or ranks.
+    /// Count of calls, files or ranks.
     Count(u64),
     /// Number of bytes, such as a request size.
     Bytes(u64),
@@ -56,10 +56,10 @@ pub struct Condition {
     pub least: Amount,
 }
 
-/// Result of one check.
+/// Result of one check: measured value, threshold and verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// Short name of the check for tables.
+    /// Short name of the check, for tables.
     pub check: &'static str,
     /// Code of the finding that the check can have.
     pub code: Code,
@@ -71,11 +71,11 @@ pub struct Checked {
     pub also: Option<Condition>,
     /// Data that was examined, or the reason why the check is not applicable.
     pub looked_at: String,
-    /// Verdict of the check.
+    /// Verdict of the check: finding, no finding, or not applicable.
     pub verdict: Verdict,
 }
 
-/// Result of all checks.
+/// Result of all checks: one row per check, and the findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
     /// Result of each check, in the order of `docs/checks.md`.

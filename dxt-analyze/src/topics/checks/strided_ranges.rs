@@ -19,13 +19,13 @@ impl Comb {
         Self { length, stride: 0, count: 1, time }
     }
 
-    /// Returns the start of the last range; `first` is the start of the first range.
+    /// Returns the start of the last of the ranges; `first` is the start of the first one.
     #[inline]
     pub(super) fn last(&self, first: u64) -> u64 {
         first + (self.count - 1) * self.stride
     }
 
-    /// Returns the end (exclusive) of the last range; `first` is the start of the first range.
+    /// Returns the end (exclusive) of the last of the ranges; `first` is the start of the first one.
     #[inline]
     pub(super) fn end(&self, first: u64) -> u64 {
         self.last(first) + self.length

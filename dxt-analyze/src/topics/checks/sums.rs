@@ -11,9 +11,9 @@ pub struct Example {
     pub amount: u64,
     /// Process that made the call, as an index into the run's processes.
     pub process: ProcessId,
-    /// Offset of the call in the file, bytes.
+    /// Offset in the file of the example call, bytes.
     pub offset: u64,
-    /// Length of the call, bytes.
+    /// Length of the example call, bytes.
     pub length: u64,
 }
 
@@ -68,9 +68,9 @@ pub struct Direction {
     pub placed: u64,
     /// Number of runs of contiguous small requests that one larger request could replace.
     pub runs: u64,
-    /// Calls that belong to runs of contiguous small requests.
+    /// Number, bytes and time of the calls that belong to runs of contiguous small requests.
     pub in_runs: Calls,
-    /// Number of calls that larger requests would save.
+    /// Number of calls that would be saved if each run of contiguous small requests were merged into larger requests.
     pub saved: u64,
     /// Time that larger requests would save, ns: the runs' time x share of their calls that would be saved.
     pub saved_ns: u64,

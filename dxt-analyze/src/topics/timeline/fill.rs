@@ -114,7 +114,7 @@ impl<'a> Activity<'a> {
         })
     }
 
-    /// Adds one call of any offset and duration; times are ns since the job's start.
+    /// Adds one call of any offset and duration to the grids; its times are ns since the job's start.
     fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
         // The length of a seek or a lock is not a number of bytes moved.
         let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };

@@ -11,9 +11,9 @@ use serde::Serialize;
 pub struct Cell {
     /// Number of calls of the slice that start in the cell's time bin.
     pub calls: u64,
-    /// Bytes that calls of the slice moved within the cell's time bin.
+    /// Bytes that calls of the slice (set of calls) moved within the cell's time bin.
     pub bytes: u64,
-    /// Time in calls within the cell's time bin, summed over processes and threads, ns.
+    /// Time in calls of the slice (set of calls) within the cell's time bin, summed over processes and threads, ns.
     pub busy_ns: u64,
 }
 
@@ -101,7 +101,7 @@ impl Grid {
         lines.filter_map(move |(place, line)| line.as_deref().map(|line| (place / rows, place % rows, line)))
     }
 
-    /// Returns the number of cells of the grid that are not empty.
+    /// Returns the number of cells of the grid (sums by slice, row and time bin) that are not empty.
     #[must_use]
     pub fn filled(&self) -> usize {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()
@@ -142,7 +142,7 @@ impl Grid {
 pub struct Packed {
     /// Index of the slice (file, layer, operation and caller).
     pub slice: u32,
-    /// Index of the row in its grid.
+    /// Index of this row in its grid.
     pub row: u32,
     /// Four numbers per cell: distance from the previous cell in time bins, calls, bytes, time in calls (ns).
     pub cells: Vec<u64>,

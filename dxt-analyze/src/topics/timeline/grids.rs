@@ -44,7 +44,7 @@ pub(super) struct OpenLine {
 }
 
 impl OpenLine {
-    /// True if the call has bytes and all of them lie in the row.
+    /// True if a call has bytes (`length` bytes at offset `first`) and all of them lie in the row's offset range.
     #[inline]
     fn holds(&self, first: u64, length: u64) -> bool {
         first >= self.from && length > 0 && first < self.until && length <= self.until - first
@@ -162,7 +162,7 @@ impl Grids {
         }
     }
 
-    /// Adds the sums collected in `open` to the rows of storage targets.
+    /// Adds the sums collected in `open` to the rows of storage targets in the grid.
     pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
         open.rest().for_each(|one| self.on_target(targets, one));
     }

@@ -37,15 +37,15 @@ pub struct Phase {
     pub bytes_written: u64,
     /// Number of calls that the program itself made in the I/O phase.
     pub calls: u64,
-    /// Time in the phase's calls, summed over processes and threads, ns.
+    /// Time in the calls of the I/O phase, summed over processes and threads, ns.
     pub busy_ns: u64,
-    /// Bytes moved / duration of the phase, bytes per second.
+    /// Bytes moved in the I/O phase / its duration, bytes per second.
     pub bandwidth: f64,
     /// Mean number of calls in flight during the I/O phase.
     pub concurrency: f64,
-    /// Operation in which the program spent most time, such as `POSIX write`.
+    /// Operation in which the program spent most time during the I/O phase, such as `POSIX write`.
     pub operation: String,
-    /// Share of `operation` in the time in all calls of the phase.
+    /// Share of `operation` in the time in all calls of the I/O phase.
     pub operation_share: f64,
     /// Files with most time in the I/O phase, among the few files with most time in the run.
     pub files: Vec<String>,

@@ -52,7 +52,7 @@ impl Kind {
 /// Set of calls of the same file, layer, operation and caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
-    /// File, as an index into [`Run::files`]; `None` for all files that slices do not distinguish.
+    /// File that the calls are on, as an index into [`Run::files`]; `None` for all files that slices do not distinguish.
     pub file: Option<FileId>,
     /// Name of the I/O layer, such as `POSIX`.
     pub layer: &'static str,

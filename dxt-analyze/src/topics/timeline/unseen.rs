@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 /// Time range in which a process made calls but has no segments, of one file if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// Process, as an index into [`Run::processes`].
+    /// Process that made the calls, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// File, as an index into [`Run::files`]; `None` if the files are unknown.
+    /// File that the calls are on, as an index into [`Run::files`]; `None` if the files are unknown.
     pub file: Option<FileId>,
     /// Start of the time range without segments, ns since the job's start.
     pub from_ns: u64,

@@ -25,14 +25,14 @@ impl Traffic {
     }
 }
 
-/// Reads or writes of a file through HDF5, at three layers.
+/// Reads (or writes) of a file through HDF5, at three layers: program, MPI-IO, system calls.
 #[derive(Debug, Default)]
 struct Way {
-    /// Transfers of data set elements by the program.
+    /// Transfers of data set elements that the program requests from HDF5.
     asked: Traffic,
     /// Requests of HDF5 to MPI-IO.
     of_mpi: Traffic,
-    /// System calls inside HDF5.
+    /// System calls that move bytes inside HDF5.
     moved: Traffic,
     savings: Savings,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Chunks<'a> {
     pub(crate) bytes: u64,
     /// Number of chunks that the cache holds; `None` if unknown.
     pub(crate) held: Option<u64>,
-    /// Mean number of chunks that HDF5 moves for a call of the program.
+    /// Mean number of chunks that HDF5 moves for one call of the program.
     pub(crate) touched: u64,
 }
 
@@ -95,7 +95,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     by_file(cube, |_| true).into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()
 }
 
-/// Returns the chunks that HDF5 moves for the program's calls on `file`; `None` if its data sets have none on record.
+/// Returns the chunks that HDF5 moves for the program's calls on `file`; `None` if no chunks of its data sets are on record.
 pub(crate) fn chunks<'a>(cube: &Cube<'a>, file: FileId) -> Option<Chunks<'a>> {
     of_file(cube.run, file, by_file(cube, |of| of == file).get(&file)?)
 }

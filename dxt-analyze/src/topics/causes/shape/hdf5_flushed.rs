@@ -19,7 +19,7 @@ const WRITES: u64 = 2;
 /// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
 const SMALL: u8 = 17;
 
-/// Least ratio of bytes written to storage to dataset bytes that shows rewriting of whole chunks.
+/// Least ratio (bytes written to storage / dataset bytes that the program writes) that shows rewriting of whole chunks.
 const CHUNKS_AGAIN: u64 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]

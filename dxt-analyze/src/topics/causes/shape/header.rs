@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const AGAIN: u64 = 8;
 /// Least ratio of the bytes of all writes of the header to the header's size (the number of times that it is written), for a finding.
 const TIMES: f64 = 4.0;
-/// Largest byte range that counts as a header, bytes.
+/// Largest length of a byte range that counts as a header, bytes.
 const SMALL: u64 = 64 << 10;
 /// Largest size of a header, as a part of the bytes of the process's other writes to the file.
 const PART: f64 = 0.25;

@@ -31,7 +31,7 @@ pub struct Apart<'a> {
 }
 
 impl Apart<'_> {
-    /// Returns the time of the slowest rank and the mean over ranks, ns.
+    /// Returns the time of the slowest rank in system calls on the file, and the mean over ranks, ns.
     #[must_use]
     pub fn times(&self) -> (f64, f64) {
         (self.spread.slowest.time_ns as f64, self.spread.time_ns.mean)

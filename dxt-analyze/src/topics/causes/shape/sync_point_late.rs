@@ -18,7 +18,7 @@ const FEWEST: usize = 2;
 /// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Least median wait of the other ranks, as a part of the stragglers' lateness.
+/// Least median wait of the other ranks, as a part of the stragglers' lateness, for a finding.
 const MAY_BE: f64 = 0.5;
 
 /// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.

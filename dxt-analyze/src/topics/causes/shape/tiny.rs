@@ -21,9 +21,9 @@ const MANY: u64 = 32;
 /// Least share of one rank in the tiny calls at which another finding, about that rank, takes their place; and least share of calls on
 /// files of several processes at which calls may wait for each other.
 const ONE: f64 = 0.9;
-/// Time per byte that remains in large requests, ns.
+/// Time per byte that would remain if the bytes moved in large requests, ns.
 const NS_PER_BYTE: f64 = 1.0;
-/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to wait for each other.
+/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to count as waiting for each other.
 const QUEUED: f64 = 3.0;
 
 /// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.

@@ -192,7 +192,8 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
 
 /// Fewest processes started by one parent for them to count as sharing a job's work.
 pub const SIBLINGS: usize = 3;
-/// Least time in which all processes of one parent live, as a part of the longest lifetime.
+/// Least time in which all processes of one parent live at once, as a part of the longest lifetime, for them to count as sharing a job's
+/// work.
 const TOGETHER: f64 = 0.1;
 
 /// Returns processes without MPI that share a job's work: started by one parent, running the same program at the same time.

@@ -9,7 +9,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least gap between the lateness of the stragglers and that of the others, as a part of the largest lateness.
+/// Least gap between the lateness of several stragglers and that of the others, as a part of the largest lateness, for the stragglers to be
+/// reported as a group.
 const APART: f64 = 0.5;
 /// Least part of the stragglers' joint cost that the latest rank must have to be reported alone.
 const ALONE: f64 = 0.5;
