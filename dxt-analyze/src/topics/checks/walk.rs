@@ -30,7 +30,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates the pass of the checks over `run`.
+    /// Creates the pass of the checks over the calls of `run`.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         Self { thresholds: &run.thresholds, written_by_several: written_by_several(run) }

@@ -204,7 +204,7 @@ impl WalkedFile {
         }
     }
 
-    /// Adds a system read made inside an MPI-IO call.
+    /// Adds a system read made inside an MPI-IO call that has not returned yet.
     pub(super) fn add_inside(&mut self, row: &Row) {
         let inside = &mut self.inside;
         inside.since = if inside.bytes == 0 { row.start } else { inside.since.min(row.start) };

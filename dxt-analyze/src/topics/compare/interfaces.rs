@@ -12,7 +12,7 @@ pub struct Way {
     pub interface: String,
     /// Bytes moved, mean over the side's runs (as are the times and the bandwidth).
     pub bytes: f64,
-    /// Time in the interface's calls, summed over processes, ns.
+    /// Time in the interface's calls, summed over processes, mean over the side's runs, ns.
     pub time_ns: f64,
     /// Time in calls of lower layers made inside the interface's calls: (layer name, ns).
     pub inside: Vec<(String, f64)>,
@@ -27,9 +27,9 @@ pub struct Way {
 pub struct Direction {
     /// Direction that is compared: `read` or `write`.
     pub op: &'static str,
-    /// Interface of the first side; `None` if it moved no data.
+    /// Interface, bytes, time and bandwidth of the first side; `None` if it moved no data.
     pub before: Option<Way>,
-    /// Interface of the second side; `None` if it moved no data.
+    /// Interface, bytes, time and bandwidth of the second side; `None` if it moved no data.
     pub after: Option<Way>,
     /// Relative change of the bandwidth: second side / first side - 1.
     pub change: Option<f64>,

@@ -30,11 +30,11 @@ impl Totalled {
 /// Statistical test of the second run's sample against the first run's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Over {
-    /// Sizes of the two samples; for paired values, each is the number of pairs.
+    /// Sizes of the samples of the first and the second run; for paired values, each is the number of pairs.
     pub sample: (u64, u64),
-    /// Median of the first run's values, in ns or bytes per second.
+    /// Median of the first run's values, in ns (durations) or bytes per second (bandwidths).
     pub before: f64,
-    /// Median of the second run's values, in ns or bytes per second.
+    /// Median of the second run's values, in ns (durations) or bytes per second (bandwidths).
     pub after: f64,
     /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 means faster.
     pub slower: f64,
@@ -59,14 +59,14 @@ pub enum Judged {
     Faster,
     /// The operation has too few calls for a verdict.
     TooFew,
-    /// Only the first run has the operation.
+    /// Only the first run has the operation, so there is no comparison.
     Gone,
-    /// Only the second run has the operation.
+    /// Only the second run has the operation, so there is no comparison.
     New,
 }
 
 impl Judged {
-    /// Returns the verdict's name for tables.
+    /// Returns the name of the verdict (such as slower) for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,11 +113,11 @@ pub struct UnitRow {
     pub other: Option<String>,
     /// Criterion by which the file was matched; `None` for ranks and unmatched files.
     pub matched_by: Option<How>,
-    /// Totals in the first run; `None` if only the second run has the rank or file.
+    /// Totals of the rank or file in the first run; `None` if only the second run has it.
     pub before: Option<Totalled>,
-    /// Totals in the second run; `None` if only the first run has the rank or file.
+    /// Totals of the rank or file in the second run; `None` if only the first run has it.
     pub after: Option<Totalled>,
-    /// Slowdown: time per byte of the second run / that of the first run.
+    /// Slowdown of the rank or file: time per byte of the second run / that of the first run; `None` if unknown.
     pub slower: Option<f64>,
     /// Modified z-score of this rank's or file's log slowdown among all ranks or files, positive if slow; `None` if there are too few.
     pub z: Option<f64>,
@@ -137,7 +137,7 @@ pub struct Units {
 /// Non-numeric property that differs between the runs, such as the MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Name of the property, such as `ranks per node`.
+    /// Name of the differing property, such as `ranks per node`.
     pub what: String,
     /// Value of the differing property in the first run, as text.
     pub before: String,
@@ -173,9 +173,9 @@ pub struct Comparison {
     pub after: RunPart,
     /// Differences in program, MPI and settings.
     pub setup: Vec<Changed>,
-    /// Differences in MPI-IO hints, by file.
+    /// Differences in MPI-IO hints between matched files.
     pub hints: Vec<Changed>,
-    /// Differences in striping, by file.
+    /// Differences in striping between matched files.
     pub layouts: Vec<Changed>,
     /// Comparison of each operation (layer, call and caller) between the runs.
     pub operations: Vec<OperationRow>,

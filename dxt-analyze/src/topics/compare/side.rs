@@ -21,7 +21,7 @@ pub struct Operation {
     pub durations: Sample,
     /// Sample of the bandwidths of single reads or writes, bytes per second.
     pub bandwidths: Sample,
-    /// Totals of the operation, by rank number.
+    /// Totals of the operation's calls, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
 }
 
@@ -30,9 +30,9 @@ pub struct Operation {
 pub struct FileSum {
     /// All calls that the program itself made on the file.
     pub calls: UnitSum,
-    /// Bytes read from the file.
+    /// Bytes that the program itself read from the file.
     pub read: u64,
-    /// Bytes written to the file.
+    /// Bytes that the program itself wrote to the file.
     pub written: u64,
     /// Time in reads and writes of the file, ns.
     pub data_ns: u64,
@@ -47,7 +47,7 @@ impl FileSum {
         self.data_ns = self.data_ns.saturating_add(other.data_ns);
     }
 
-    /// Returns the sum of bytes read and bytes written.
+    /// Returns the sum of the bytes read from and written to the file.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
@@ -61,7 +61,7 @@ pub struct Side {
     pub operations: BTreeMap<Group, Operation>,
     /// Totals of the program's own reads and writes, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
-    /// Totals of the program's own calls, by file.
+    /// Totals of the program's own calls on each file.
     pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write on behalf of MPI-IO.
     pub aggregators: Users,

@@ -32,7 +32,7 @@ const NEW: &str = ".new";
 /// Name of the directory to which a day's old directory is moved while it is replaced.
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
-/// Maximum number of files of job rows open at once.
+/// Maximum number of files of job rows (one per day) open at once.
 const OPEN: usize = 16;
 /// Number of days (latest first, only days with jobs) in which earlier runs are searched.
 const DAYS_BACK: usize = 60;
@@ -45,7 +45,7 @@ struct Kept {
 
 pub(super) struct Days {
     place: PathBuf,
-    /// Lock on the corpus, held as long as this process runs.
+    /// Lock on the corpus against other runs, held as long as this process runs.
     _lock: File,
     /// Source files by absolute path: state when read, and the job's key in its traces.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,

@@ -9,9 +9,9 @@ use crate::shared::stats::median;
 use crate::thresholds::Thresholds;
 use std::ops::Range;
 
-/// Minimum number of runs to compare: with two, either could be the slow one.
+/// Minimum number of repeated runs to compare: with two, either could be the slow one.
 pub(super) const FEWEST: usize = 3;
-/// Minimum number of calls per piece of a run (consecutive calls of one kind).
+/// Minimum number of calls per piece of a run (consecutive calls of one kind); fewer pieces are made if there are few calls.
 const CALLS_OF_PART: u64 = 4;
 /// Maximum number of pieces into which a run's calls of one kind are divided.
 const PARTS: usize = 16;
@@ -40,7 +40,7 @@ const FENCE: f64 = 3.0;
 const FENCED: usize = 15;
 /// Maximum number of runs (evenly sampled) from which the random scatter is estimated.
 const MEASURED: usize = 128;
-/// Assumed standard error of a run's mean log duration.
+/// Assumed standard error of the mean log duration of a run's calls.
 const ERROR: f64 = 0.05;
 
 pub(super) struct HeldAgainst<'a> {
@@ -235,7 +235,7 @@ impl<'a> HeldAgainst<'a> {
     }
 }
 
-/// Sorted values of all runs; gives the median over all runs but one.
+/// Sorted values of one piece (consecutive calls of one kind) in all runs; gives the median over all runs but one.
 #[derive(Debug)]
 struct Usual(Vec<f64>);
 

@@ -33,7 +33,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// All sharing classes with their names.
+    /// All sharing classes (one, some or all ranks use the file) with their names.
     pub const ALL: [(Self, &'static str); 3] = [(Self::One, "one"), (Self::Some, "some"), (Self::All, "all")];
 
     /// Classifies a file that `processes` of the job's `ranks` used; `None` for a job with one rank.
@@ -71,7 +71,7 @@ pub struct JobFile {
     pub interface: Option<Interface>,
     /// Stripe size (bytes) and stripe count of the first layout component; `None` if not known.
     pub stripe: Option<(u64, u32)>,
-    /// Calls that the program itself made on the file.
+    /// Number, bytes and time of calls that the program itself made on the file.
     #[serde(flatten)]
     pub called: Called,
 }
@@ -143,7 +143,7 @@ impl SizeSum {
         self.add(&Self { files: 1, bytes_read: file.called.bytes_read, bytes_written: file.called.bytes_written });
     }
 
-    /// Adds the totals over other files.
+    /// Adds the totals over other files of the same class.
     pub fn add(&mut self, other: &Self) {
         self.files = self.files.saturating_add(other.files);
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
@@ -163,7 +163,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds the totals over other files.
+    /// Adds the totals over other files, by size class and by sharing class.
     pub fn add(&mut self, other: &Self) {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| mine.add(theirs));
         self.sharing.iter_mut().zip(&other.sharing).for_each(|(mine, theirs)| mine.add(theirs));

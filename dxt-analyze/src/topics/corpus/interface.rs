@@ -24,7 +24,7 @@ pub enum Interface {
     Pnetcdf,
 }
 
-/// All interfaces with their names in columns.
+/// All I/O interfaces with their names in columns of tables.
 pub const INTERFACES: [(Interface, &str); 6] = [
     (Interface::Posix, "posix"),
     (Interface::Stdio, "stdio"),
@@ -71,7 +71,7 @@ pub struct InterfaceSum {
 }
 
 impl InterfaceSum {
-    /// Adds the totals over other calls through the interface.
+    /// Adds the totals over other calls through the same interface.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -68,7 +68,7 @@ pub struct JobRow {
     pub nodes: Option<u64>,
     /// Number of files that the job used.
     pub files: u64,
-    /// Calls that the program itself made, without calls made inside them.
+    /// Number, bytes and time of calls that the program itself made, without calls made inside them.
     #[serde(flatten)]
     pub called: Called,
     /// Time in I/O calls of every kind, summed over processes, ns.
@@ -79,7 +79,7 @@ pub struct JobRow {
     pub slowest_ns: u64,
     /// Share of the run time that this slowest rank spent in I/O: `slowest_ns` / `runtime_ns`.
     pub slowest_share: Option<f64>,
-    /// Number of calls, bytes and time by interface.
+    /// Number of calls, bytes and time by I/O interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
     /// Time in MPI-IO calls, and in POSIX calls and file locks inside MPI-IO.
@@ -159,7 +159,7 @@ pub struct Read {
     pub source: String,
     /// Number of the job's input files (traces or logs).
     pub sources: u64,
-    /// True if the input is a Darshan log, false for traces.
+    /// True if the job's input is a Darshan log, false for traces.
     pub darshan: bool,
 }
 

@@ -18,9 +18,9 @@ pub struct Whole {
     pub bytes_read: u64,
     /// Bytes written by all jobs of the group (all jobs, those of a user, or those of a program).
     pub bytes_written: u64,
-    /// Time in I/O calls, summed over processes and jobs, ns.
+    /// Time in I/O calls, summed over processes and the group's jobs, ns.
     pub io_ns: u128,
-    /// Available rank time: ranks x run time, summed over jobs, s.
+    /// Available rank time of the group's jobs: ranks x run time, summed over jobs, s.
     pub ranks_s: f64,
     /// Share (0 to 1) of the available rank time spent in I/O: `io_ns` / `ranks_s`, in equal units.
     pub io_share: Option<f64>,

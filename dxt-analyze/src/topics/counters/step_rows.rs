@@ -36,7 +36,7 @@ pub struct AlignmentRow {
     pub form: &'static str,
     /// Number of calls on files whose alignment (stripe size or preferred I/O size) is known.
     pub known: u64,
-    /// Number of calls whose offset is no multiple of the file's alignment.
+    /// Number of calls of this form whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 

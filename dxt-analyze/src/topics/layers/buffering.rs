@@ -26,7 +26,7 @@ pub struct Aggregator {
 /// Collective reads or writes of one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferingRow {
-    /// Path of the file.
+    /// Path of the file on which the collective calls were made.
     pub file: String,
     /// Direction of the collective calls: `read` or `write`.
     pub op: &'static str,
@@ -35,7 +35,7 @@ pub struct BufferingRow {
     pub made: Made,
     /// Number of processes that took part in the collective calls.
     pub processes: u64,
-    /// Number of processes that requested at least one byte.
+    /// Number of processes that requested at least one byte in the collective calls.
     pub with_bytes: u64,
     /// Number of nodes on which the processes that took part run.
     pub nodes: u64,

@@ -17,7 +17,7 @@ pub struct Key {
     pub file: FileId,
     /// Operation (such as a collective write), as an index into the run's operations.
     pub op: u16,
-    /// Sequence number, from 0, among each rank's calls of this operation on the file.
+    /// Sequence number, from 0, of the operation among each rank's calls of this kind on the file.
     pub number: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Call {
 pub struct Most {
     /// Largest value over processes: a duration, or a time since the job's start, ns.
     pub ns: u64,
-    /// Process with this value, an index into the run's processes.
+    /// Process that has the largest value, as an index into the run's processes.
     pub process: ProcessId,
 }
 
@@ -198,7 +198,7 @@ impl Followed {
         }
     }
 
-    /// Adds the collective operations that another thread tracked.
+    /// Adds the collective operations that another thread of the analyzer tracked.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }

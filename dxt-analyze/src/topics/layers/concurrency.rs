@@ -21,7 +21,7 @@ pub struct Concurrency {
     pub what: What,
     /// Number of calls of this kind (such as POSIX reads) in the run.
     pub calls: u64,
-    /// Time in which at least one call is in flight, ns.
+    /// Time in which at least one call of this kind is in flight, ns.
     pub busy_ns: u64,
     /// Sum of the durations of all calls of this kind, ns.
     pub time_ns: u64,

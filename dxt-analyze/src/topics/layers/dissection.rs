@@ -14,7 +14,7 @@ use trace_format::op::{Layer, OpClass};
 pub struct CallRow {
     /// Name of the I/O layer: `HDF5` or `MPIIO`.
     pub layer: &'static str,
-    /// `read`, `write`, or `other` (open, close, sync, view, ...).
+    /// Operation: `read`, `write`, or `other` (open, close, sync, view, ...).
     pub op: &'static str,
     /// Form of MPI-IO reads or writes, such as collective; `None` for other operations and for HDF5.
     pub form: Option<Form>,
@@ -28,16 +28,16 @@ pub struct CallRow {
 /// Calls of one process, with the calls of lower layers made inside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankRow {
-    /// MPI rank; -1 for a process without MPI.
+    /// MPI rank of the row's process; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name of the process's node.
+    /// Host name of the node on which the row's process runs.
     pub node: String,
     /// Process ID of the row's process.
     pub pid: u32,
     /// Blocking MPI-IO reads and writes, including calls that have only counters. System reads, writes and locks that have only counters
     /// count as made inside these calls.
     pub mpiio: Made,
-    /// Time in blocking MPI-IO reads and writes outside of inner calls, ns.
+    /// Time in blocking MPI-IO reads and writes outside of the calls made inside them, ns.
     pub mpiio_rest_ns: u64,
     /// MPI-IO calls other than reads and writes: open, close, sync, view, ...
     pub mpiio_others: Made,
@@ -47,9 +47,9 @@ pub struct RankRow {
     pub hdf5: Made,
     /// Time in HDF5 reads and writes that is spent neither in MPI-IO nor in system calls, ns.
     pub hdf5_rest_ns: u64,
-    /// STDIO reads and writes made by the program itself.
+    /// STDIO reads and writes that the program itself made in this process.
     pub stdio: CallSum,
-    /// POSIX reads and writes made by the program itself.
+    /// POSIX reads and writes that the program itself made in this process.
     pub posix: CallSum,
     /// Number of the process's blocking MPI-IO reads and writes that have only counters.
     pub folded: u64,

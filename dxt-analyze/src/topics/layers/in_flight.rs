@@ -18,11 +18,11 @@ pub enum What {
     Mpiio,
     /// POSIX reads and writes together, as one kind.
     Posix,
-    /// POSIX reads.
+    /// POSIX reads, regardless of the caller.
     PosixReads,
-    /// POSIX writes.
+    /// POSIX writes, regardless of the caller.
     PosixWrites,
-    /// POSIX lock acquisitions.
+    /// Acquisitions of POSIX file locks.
     Locks,
     /// HDF5 reads and writes.
     Hdf5,
@@ -109,7 +109,7 @@ impl Span {
 /// Calls of one kind (such as POSIX reads) that are in flight over time.
 #[derive(Clone, Debug)]
 pub(super) struct Flights {
-    /// Per bin: time in the bin of calls that begin or end in it, ns.
+    /// For each time bin: time within the bin of calls that begin or end in it, ns.
     pub(super) partly: Vec<u64>,
     /// Number of calls that span a whole bin, as differences: calls that begin to span in this bin minus calls that no longer do.
     pub(super) wholly: Vec<i64>,

@@ -15,7 +15,7 @@ pub struct Means {
 }
 
 impl Means {
-    /// Computes the means over processes; `calls` yields one item per process.
+    /// Computes the mean times over processes; `calls` yields the collective calls of one process per item.
     pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
         let (mut all, mut count) = (Self::default(), 0_u64);
         for made in calls {

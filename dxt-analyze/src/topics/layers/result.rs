@@ -39,9 +39,9 @@ pub struct Layers {
     pub series: Series,
     /// System calls whose outer call is not recorded, or is no MPI-IO operation on a file (`MPI_Init`).
     pub elsewhere: Inside,
-    /// Number of system calls whose outer call is uncertain.
+    /// Number of system calls for which the call around them is uncertain.
     pub unsure: u64,
-    /// Number of nodes of the job; `None` if not known.
+    /// Number of nodes on which the job ran; `None` if not known.
     pub nodes: Option<u64>,
     /// Missing parts of the trace, with reasons.
     pub missing: Completeness,

@@ -32,7 +32,7 @@ pub struct RoundsRow {
     /// Totals of the MPI-IO calls, and of the system calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Number of ranks that moved data by system calls.
+    /// Number of ranks that moved data by system calls inside the MPI-IO calls.
     pub movers: u64,
     /// Name of the MPI-IO hint that sets the buffer size.
     pub hint: &'static str,
@@ -59,7 +59,7 @@ pub fn wanted(part: u64) -> u64 {
 struct Found {
     made: Made,
     processes: BTreeSet<ProcessId>,
-    /// Processes that move data by system calls.
+    /// Processes that move data by system calls inside the MPI-IO calls.
     movers: BTreeSet<ProcessId>,
     /// MPI-IO calls of the processes that move data, and the calls made inside them.
     moving: Made,

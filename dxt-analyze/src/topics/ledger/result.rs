@@ -16,15 +16,15 @@ use trace_format::op::{Layer, OpClass};
 /// Run time of one process, divided by activity (reads, writes, waiting, ...).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessRow {
-    /// MPI rank; -1 for a process without MPI.
+    /// MPI rank of the row's process; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name of the process's node.
+    /// Host name of the node on which the row's process runs.
     pub node: String,
     /// Id of the row's process.
     pub pid: u32,
     /// Number of processes in the row; above 1 for a reduced record, which stands for several ranks.
     pub processes: u64,
-    /// Run time, summed over the row's processes, ns.
+    /// Run time of the row, summed over its processes, ns.
     pub run_ns: u64,
     /// Division of the row's run time by activity (reads, writes, waiting, ...).
     #[serde(flatten)]

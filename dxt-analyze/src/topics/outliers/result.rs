@@ -40,9 +40,9 @@ pub struct OperationGroup {
     pub outliers: u64,
     /// Sum of the durations of all outliers of the group, ns.
     pub time_ns: u64,
-    /// Time that the outliers lost compared with the group's median, ns.
+    /// Time that the group's outliers lost compared with the group's median, ns.
     pub extra_ns: u64,
-    /// Worst outliers, sorted by rank, pid and start.
+    /// Worst outliers of the group, sorted by rank, pid and start.
     pub rows: Vec<OutlierRow>,
 }
 

@@ -14,7 +14,7 @@ pub struct OutlierRow {
     pub pid: u32,
     /// Path of the file on which the operation was made.
     pub file: String,
-    /// Offset in the file, bytes; -1 if the operation has none.
+    /// Offset of the operation in the file, bytes; -1 if it has none.
     pub offset: i64,
     /// Size of the operation, bytes.
     pub length: u64,
@@ -22,7 +22,7 @@ pub struct OutlierRow {
     pub start_ns: u64,
     /// End of the operation, ns since the job's start.
     pub end_ns: u64,
-    /// Bandwidth in bytes per second; `None` if no bytes were moved.
+    /// Bandwidth of the operation in bytes per second; `None` if it moved no bytes.
     pub bandwidth: Option<f64>,
     /// Number of the stripe that contains the first byte, counted from the file's start; `None` if the layout is unknown.
     pub stripe: Option<u64>,

@@ -39,7 +39,7 @@ pub struct OutliersReport {
     pub result: Outliers,
     /// True if times are ns since 1970; false if ns since the job's start.
     pub absolute: bool,
-    /// Thresholds by which outliers were determined.
+    /// Thresholds by which outliers were distinguished.
     pub thresholds: Thresholds,
 }
 

@@ -24,7 +24,7 @@ pub struct Worst<'a> {
     pub fences: &'a [Option<Fence>],
     /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
-    /// Maximum number of operations kept per group.
+    /// Maximum number of outliers kept per group of operations.
     pub keep: usize,
 }
 

@@ -15,7 +15,7 @@ pub struct Group<'a> {
     pub layer: Layer,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// True if all signatures are of one file.
+    /// True if all signatures of the group are of one file.
     pub one_file: bool,
     /// True if the signatures are of a series: several shared files, one per step.
     pub is_series: bool,
@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Returns the groups of signatures in a deterministic order.
+/// Returns the groups of signatures to compare, in a deterministic order.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
     let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();

@@ -16,7 +16,7 @@ use iosig::Limits;
 /// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; all later accesses count as having no
 /// pattern.
 const ITEMS: usize = 256;
-/// Maximum number of rows per table.
+/// Maximum number of rows per table of the section.
 const LINES: usize = 10;
 
 /// Section of the HTML report with signatures; implements [`Reported`].

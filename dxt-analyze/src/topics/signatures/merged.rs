@@ -38,11 +38,11 @@ pub struct GlobalRow {
     pub accesses: u64,
     /// Bytes read and written with the pattern by all processes.
     pub bytes: u64,
-    /// Start of the first access, ns since the job's start.
+    /// Start of the first access with the pattern, ns since the job's start.
     pub start_ns: u64,
-    /// Start of the last access, ns since the job's start.
+    /// Start of the last access with the pattern, ns since the job's start.
     pub last_start_ns: u64,
-    /// End of the last access, ns since the job's start.
+    /// End of the last access with the pattern, ns since the job's start.
     pub end_ns: u64,
     /// Class of the pattern (operation, spatial order, size, ...).
     #[serde(flatten)]

@@ -159,7 +159,7 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
-/// View in force on each file, by index of the file.
+/// MPI file view in force on each file, by index of the file.
 #[derive(Debug, Default)]
 pub(super) struct State(Vec<Now>);
 

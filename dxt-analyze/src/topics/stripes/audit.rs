@@ -104,7 +104,7 @@ impl FileAudit {
         }
     }
 
-    /// Adds the totals that do not depend on the stripe layout.
+    /// Adds the totals of calls that do not depend on the stripe layout. `is_write`: true for writes.
     fn all(&mut self, is_write: bool, calls: Stretch<'_>) {
         let count = calls.start.len() as u64;
         *(if is_write { &mut self.writes } else { &mut self.reads }) += count;
@@ -175,7 +175,7 @@ pub struct Audit<'a> {
 /// Result of the first pass: totals per file, partly written stripes, and load over time.
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    /// Totals of each file.
+    /// Totals of the accesses to each file.
     pub files: FxHashMap<FileId, FileAudit>,
     /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,

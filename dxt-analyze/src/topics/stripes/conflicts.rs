@@ -26,7 +26,7 @@ pub struct Conflict {
     pub time_ns: u64,
     /// Wall-clock time during which at least two processes were writing to the stripe, ns.
     pub wall_ns: u64,
-    /// Number of processes whose writes overlap with a write of another process.
+    /// Number of processes whose writes to the stripe overlap in time with a write of another process.
     pub process_count: u64,
     /// First few processes with overlapping writes, in ascending order.
     pub processes: Vec<ProcessId>,
@@ -147,11 +147,11 @@ struct Rooms {
 /// Reusable buffers for one kind of owner of writes (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// By owner: end of the latest time span in which the owner is writing, ns.
+    /// For each owner (process or node): end of the latest time span in which it is writing, ns.
     until: FxHashMap<T, u64>,
-    /// Starts of all owners' time spans, ascending, ns.
+    /// Starts of the time spans in which owners (processes or nodes) are writing, ascending, ns.
     starts: Vec<u64>,
-    /// Ends of all owners' time spans, ns; sorted before use.
+    /// Ends of the time spans in which owners (processes or nodes) are writing, ns; sorted before use.
     ends: Vec<u64>,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Component of a stripe layout: a range of file offsets with its own striping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentPart {
-    /// First byte of the component's range in the file.
+    /// File offset of the first byte of the component's range.
     pub start: u64,
     /// End (exclusive) of the component's range, in bytes; `None` for the rest of the file.
     pub end: Option<u64>,

@@ -106,7 +106,7 @@ impl Span {
 /// Part of an operation that is served by one storage target.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Index of the storage target.
+    /// Index of the storage target that serves the part.
     pub target: u32,
     /// Bytes of the operation on the target.
     pub bytes: u64,
@@ -251,10 +251,10 @@ pub struct LoadPart {
     pub moments: Vec<MomentPart>,
 }
 
-/// Load of one target over time.
+/// Load of one storage target over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetLoad {
-    /// OST index; `None` for the sum of all targets without an entry of their own.
+    /// OST index of the target; `None` for the sum of all targets without an entry of their own.
     pub ost: Option<u32>,
     /// Bytes read from and written to the target in each time bin.
     pub bytes: Vec<u64>,
@@ -267,13 +267,13 @@ pub struct TargetLoad {
 pub struct MomentPart {
     /// Start of the time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes on all targets together in the time bin.
+    /// Bytes read from and written to all targets together in the time bin.
     pub bytes: u64,
-    /// Number of targets that got any bytes in the time bin.
+    /// Number of storage targets that got any bytes in the time bin.
     pub busy_targets: u64,
     /// OST index of the busiest target, which got most bytes.
     pub busiest: u32,
-    /// Bytes on the busiest target in the time bin.
+    /// Bytes read from and written to the busiest target in the time bin.
     pub busiest_bytes: u64,
     /// Bytes on the busiest target / mean bytes over all targets that the layouts name.
     pub busiest_to_mean: f64,

@@ -5,7 +5,7 @@ use crate::model::Run;
 /// Time span that is examined, divided into time bins of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Start of the first bin, ns since the job's start.
+    /// Start of the first time bin, ns since the job's start.
     pub start_ns: u64,
     /// Length of a time bin, ns.
     pub bin_ns: u64,

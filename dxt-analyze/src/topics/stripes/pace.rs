@@ -50,7 +50,7 @@ struct Class {
 }
 
 impl Pace {
-    /// Adds an operation of `length` bytes that took `duration_ns`.
+    /// Adds an operation of `length` bytes that took `duration_ns` and is unaligned to stripes if `is_unaligned`.
     #[inline]
     pub fn add(&mut self, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Class { is_write, log2: length.max(1).ilog2() };

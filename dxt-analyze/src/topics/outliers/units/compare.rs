@@ -39,7 +39,7 @@ pub struct UnitRow {
     pub bytes: u64,
     /// Time in the compared operations of the unit (rank, node, target or file), summed over processes, ns.
     pub time_ns: u64,
-    /// Bandwidth (bytes per second) or mean duration (ns), depending on the metric.
+    /// Bandwidth (bytes per second) or mean duration (ns) of the unit's operations, depending on the metric.
     pub value: f64,
     /// Slowdown: time / usual time of the same operations, relative to the median over units (ranks, nodes, targets or files); below 1
     /// means faster.

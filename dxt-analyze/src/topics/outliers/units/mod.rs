@@ -30,7 +30,7 @@ pub enum UnitKind {
     Node,
     /// Files, identified by path.
     File,
-    /// Storage targets (OSTs).
+    /// Storage targets (OSTs), identified by their index.
     Target,
 }
 

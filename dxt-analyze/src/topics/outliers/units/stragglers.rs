@@ -11,9 +11,9 @@ pub struct Straggler {
     /// Group of operations that is compared (layer, name, call variant).
     #[serde(flatten)]
     pub group: Group,
-    /// Start of the window, ns since the job's start.
+    /// Start of the time window, ns since the job's start.
     pub from_ns: u64,
-    /// End of the window, ns since the job's start.
+    /// End of the time window, ns since the job's start.
     pub until_ns: u64,
     /// Number of units (ranks, nodes, targets or files) that made operations of the group in the window.
     pub sample: u64,

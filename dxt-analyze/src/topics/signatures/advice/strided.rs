@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Minimum number of calls on a file for advice; fewer cost little.
+/// Minimum number of strided reads (or writes) of a file for advice; fewer cost little.
 const CALLS: u64 = 32;
-/// Minimum mean number of calls per process for advice.
+/// Minimum mean number of strided reads (or writes) of a file per process for advice.
 const OF_EACH: u64 = 8;
 /// Minimum share of strided calls among the reads, or the writes, of a file for advice.
 const MOST: f64 = 0.5;

@@ -25,7 +25,7 @@ pub struct Choice {
     pub within: Within,
     /// Names of the interfaces of the calls, as in `POSIX`.
     pub layers: BTreeSet<&'static str>,
-    /// Time from the first call to the last, divided into bins.
+    /// Time from the first drawn call to the last, divided into time bins.
     pub span: Span,
     /// Base-2 logarithm of the number of bytes per row in the figure of offsets.
     pub row_shift: u32,

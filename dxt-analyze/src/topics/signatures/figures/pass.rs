@@ -77,7 +77,7 @@ pub struct Kind {
     pub bins: Vec<Bin>,
     /// Number of reads (or writes) without a file offset.
     pub nowhere: u64,
-    /// Single calls; `None` if there are more than [`BARS`].
+    /// Reads (or writes) one by one; `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,
 }
 

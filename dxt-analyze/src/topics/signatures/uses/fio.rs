@@ -50,7 +50,7 @@ pub enum Op {
 pub struct Call<'a> {
     /// Kind of the call: read or write.
     pub op: Op,
-    /// Name of the file in the trace.
+    /// Path of the file, as named in the trace.
     pub file: &'a str,
     /// File offset of the first byte to read or write.
     pub offset: u64,
@@ -98,7 +98,7 @@ impl std::error::Error for BadDirectory {}
 /// File that stands for a traced file in the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Name of the traced file.
+    /// Path of the traced file, as named in the trace.
     pub original: String,
     /// Path of the replay's file, as written in iologs.
     pub path: String,

@@ -24,7 +24,7 @@ pub const MOST_CALLS: u64 = 1 << 20;
 pub struct Read {
     /// File offset of the first byte to read.
     pub offset: u64,
-    /// Number of bytes to read.
+    /// Number of bytes that the read requests.
     pub length: u64,
     /// Start of the read, ns; only differences between the times of reads count.
     pub start_ns: u64,
@@ -41,7 +41,7 @@ pub struct Cache {
     pub latency_ns: u64,
     /// Granularity of fetches, bytes; 0 counts as 1.
     pub unit_bytes: u64,
-    /// Size of the file, bytes; no bytes beyond it are fetched. `None` if unknown.
+    /// Size of the file that is read, bytes; no bytes beyond it are fetched. `None` if unknown.
     pub file_bytes: Option<u64>,
 }
 
@@ -197,7 +197,7 @@ impl Player {
         (offset - offset % unit, if length == 0 { 0 } else { end })
     }
 
-    /// Simulates a read that starts at `now_ns`, and returns its waiting time in ns.
+    /// Simulates a read that starts at `now_ns` of simulated time, and returns its waiting time in ns.
     fn read(&mut self, read: &Read, now_ns: u64) -> u64 {
         let (start, end) = self.range(read.offset, read.length);
         if start >= end {

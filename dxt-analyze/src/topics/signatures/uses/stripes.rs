@@ -39,9 +39,9 @@ pub struct Ranked {
     pub network_ns: f64,
     /// Sum of the busiest node's disk time over all rounds (sets of concurrent requests), ns.
     pub disk_ns: f64,
-    /// Mean number of nodes that a request accesses.
+    /// Mean number of storage nodes that a request accesses.
     pub nodes_per_request: f64,
-    /// Number of nodes that store any of the requests' bytes.
+    /// Number of storage nodes that store any of the requests' bytes.
     pub nodes_touched: u64,
 }
 
