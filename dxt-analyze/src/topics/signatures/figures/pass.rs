@@ -77,7 +77,7 @@ pub struct Kind {
     pub bins: Vec<Bin>,
     /// Number of reads (or writes) without a file offset.
     pub nowhere: u64,
-    /// Reads (or writes) one by one; `None` if there are more than [`BARS`].
+    /// Single reads (or writes); `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,
 }
 
