@@ -20,7 +20,7 @@ pub(crate) const TOP: usize = 50;
 pub(crate) struct Options {
     /// Path of a file with stripe layouts (`--layout`); `None` without one.
     pub(crate) layout: Option<PathBuf>,
-    /// Maximum number of rows in lists of the report.
+    /// Maximum number of rows in each list of the report.
     pub(crate) top: usize,
     /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
@@ -66,7 +66,7 @@ impl<'a> Job<'a> {
 pub(crate) struct Sums {
     /// Totals per process and stream (one operation, file and caller), including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
-    /// Number of segments that could not be read.
+    /// Number of segments (records of single calls) that could not be read.
     pub(crate) lost: Lost,
 }
 

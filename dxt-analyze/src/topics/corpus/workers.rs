@@ -92,7 +92,7 @@ pub(super) fn reading(args: &Args) -> Result<Reading> {
     Ok(Reading::new(thresholds, !args.no_findings, args.output.is_some() || args.worker_files))
 }
 
-/// Threads that wait for an answer, by job number; `None` if no more answers will arrive.
+/// Threads that wait for a worker's answer, by job number; `None` if no more answers will arrive.
 type Waiting = Arc<Mutex<Option<FxHashMap<u64, Sender<String>>>>>;
 
 /// Worker process that reads jobs.

@@ -29,7 +29,7 @@ pub struct FileUse {
     pub bytes_written: u64,
     /// Highest byte of the file that was touched + 1: a lower bound of the file's size.
     pub extent: u64,
-    /// Time in reads, in writes and in other calls, summed over processes, ns.
+    /// Time in reads, in writes and in other calls on the file, summed over processes, ns.
     pub time_ns: [u64; KINDS],
     /// Number of reads and writes of the file whose offset relative to the same process's previous call is known.
     pub ordered: u64,

@@ -12,7 +12,7 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Accesses, Last, Profile};
 
-/// Key of counters on a file: operation, caller, and success or failure.
+/// Key of counters: file, operation, caller, and success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOp {
     /// File of the counted calls, as an index into [`Run::files`].

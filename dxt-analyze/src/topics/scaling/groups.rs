@@ -16,7 +16,7 @@ pub enum GroupBy {
     Mpi,
     /// Groups runs whose first trace or log files are in the same directory.
     Folder,
-    /// No grouping: each run is a group of its own.
+    /// Groups nothing: each run is a group of its own.
     Run,
     /// Groups runs with the same command line argument at this position, counted from 1.
     Place(usize),

@@ -35,9 +35,9 @@ pub struct RunRow {
     pub untimed: bool,
     /// Bandwidths of the run's reads and writes, by layer and caller.
     pub layers: Vec<LayerRow>,
-    /// Bandwidths by layer, regardless of the caller.
+    /// Bandwidths of the run's reads and writes by layer, regardless of the caller.
     pub whole_layers: Vec<LayerRow>,
-    /// Totals over all POSIX calls, regardless of the caller.
+    /// Number and time of all POSIX calls, regardless of the caller.
     pub posix: Calls,
     /// Recorded MPI-IO writes, and calls made inside the writes.
     pub mpiio_writes: Made,

@@ -71,7 +71,7 @@ pub struct Measure {
     pub unit: Unit,
     /// True if the measure depends on the times of calls, which some logs do not have.
     timed: bool,
-    /// Computes the value for a run; `None` if it is unknown.
+    /// Function that computes the measure's value for a run; it returns `None` if the value is unknown.
     value: fn(&RunRow) -> Option<f64>,
 }
 

@@ -94,7 +94,7 @@ impl Group {
 pub struct Scaling {
     /// Grouping keys, as the user gave them.
     pub group_by: String,
-    /// Groups of runs, sorted by the values of the grouping keys.
+    /// Groups of repeated runs, sorted by the values of the grouping keys.
     pub groups: Vec<Group>,
     /// Measured runs, in the order in which they were found.
     pub runs: Vec<RunRow>,

@@ -24,7 +24,7 @@ pub struct JobPart {
     pub key: String,
     /// Job id assigned by the batch scheduler.
     pub scheduler: String,
-    /// Path of the executable.
+    /// Path of the program's executable.
     pub exe: String,
     /// Command line arguments, beginning with the program's name.
     pub args: Vec<String>,
@@ -32,9 +32,9 @@ pub struct JobPart {
     pub cwd: String,
     /// User id of the job's owner.
     pub uid: u32,
-    /// Earliest start of a process, ns since 1970-01-01 UTC.
+    /// Earliest start of a process of the job, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Earliest start of a process, as text (date and time).
+    /// Earliest start of a process of the job, as text (date and time).
     pub start: String,
     /// Time from the earliest start to the latest end of any process, ns.
     pub runtime_ns: u64,
@@ -69,9 +69,9 @@ pub struct OperationRow {
     pub count: u64,
     /// Number of calls that have only counters and no segment; included in `count`.
     pub missing: u64,
-    /// Bytes transferred by the calls of the operation.
+    /// Bytes transferred by these calls of the operation.
     pub bytes: u64,
-    /// Time in the calls, ns, summed over processes and threads.
+    /// Time in these calls of the operation, ns, summed over processes and threads.
     pub time_ns: u64,
     /// Duration of the longest of these calls, ns.
     pub max_ns: u64,
@@ -147,7 +147,7 @@ pub struct Summary {
     /// Access profiles (common sizes, strides, alignment) of the listed files, longest time first; of a full trace only if the user
     /// requests them.
     pub profiles: Vec<FileProfile>,
-    /// Completeness of the trace.
+    /// Completeness of the trace: missing parts, with reasons.
     pub missing: Completeness,
     /// Findings about the trace itself.
     pub findings: Vec<Finding>,

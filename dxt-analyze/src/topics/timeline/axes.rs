@@ -19,9 +19,9 @@ pub const OFFSET_FILES: usize = 6;
 /// Row of a grid, which shows one or several ranks, nodes, targets or files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Label of the row, such as `ranks 0–7`.
+    /// Label of the grid's row, such as `ranks 0–7`.
     pub label: String,
-    /// Number of processes, targets or files that share the row.
+    /// Number of processes (in grids of ranks and of nodes), targets or files that share the row.
     pub members: u64,
 }
 
@@ -133,7 +133,7 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
 pub struct Targets {
     /// Rows of the grid of storage targets.
     pub axis: Axis,
-    /// Position in the sorted list, by index of the storage target.
+    /// Position in the sorted list of storage targets, by index of the target.
     pub place: FxHashMap<u32, u32>,
 }
 

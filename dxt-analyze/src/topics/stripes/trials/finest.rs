@@ -9,7 +9,7 @@ use super::plan::Plan;
 pub struct Finest {
     /// Index of the finest layout from which each layout of the plan is derived.
     of: Vec<usize>,
-    /// Indices of the finest layouts for each stripe size of the plan.
+    /// Indices of the finest layouts (those with most objects) for each stripe size of the plan.
     asked: Vec<Vec<usize>>,
 }
 

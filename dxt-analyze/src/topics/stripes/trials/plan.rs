@@ -16,7 +16,7 @@ const MOST: u64 = u32::MAX as u64;
 /// Plain (not composite) stripe layout to simulate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Stripe size in bytes.
+    /// Size of a stripe of the layout, in bytes.
     pub size: u64,
     /// Storage target of each object of the layout, in order.
     pub osts: Vec<u32>,

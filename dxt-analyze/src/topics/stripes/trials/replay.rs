@@ -22,9 +22,9 @@ use trace_format::op::OpClass;
 pub struct Fit {
     /// Number of segments (reads and writes) of the file.
     pub operations: Sum,
-    /// Number of segments that do not begin and end at stripe boundaries.
+    /// Number of the file's segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
-    /// Number of segments that touch more than one stripe.
+    /// Number of the file's segments that touch more than one stripe.
     pub crossing: Sum,
     /// Bytes of the file's segments that touch only one stripe.
     within_bytes: Sum,
@@ -102,11 +102,11 @@ fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
 /// Results of the simulation for one file.
 #[derive(Clone, Debug, Default)]
 pub struct FileTally {
-    /// Alignment, and load of the objects, on the current layout.
+    /// Alignment of the file's accesses, and load of the objects, on the current layout.
     pub today: (Fit, Work),
-    /// Alignment for each stripe size, in the order of [`Plan::sizes`].
+    /// Alignment of the file's accesses for each stripe size, in the order of [`Plan::sizes`].
     pub fits: Vec<Fit>,
-    /// Load of the objects for each layout, in the order of [`Plan::candidates`].
+    /// Load of the objects by the file's accesses for each layout, in the order of [`Plan::candidates`].
     pub works: Vec<Work>,
 }
 
@@ -126,7 +126,7 @@ pub struct Wanted {
 pub struct Tried {
     /// File whose accesses are simulated, as an index into the run's files.
     pub file: FileId,
-    /// Current layout, with a storage target for every object.
+    /// Current layout of the file, with a storage target for every object.
     pub today: Layout,
     /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,

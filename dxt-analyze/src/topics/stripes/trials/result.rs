@@ -39,7 +39,7 @@ pub struct Trial {
     pub writes_contested_between_nodes: u64,
     /// Sampling factor n of the contested counts: one in n stripes was counted, and the counts are multiplied by n.
     pub estimated_times: u64,
-    /// Mean number of storage targets that an operation accesses.
+    /// Mean number of storage targets that an operation accesses under the layout.
     pub osts_per_operation: f64,
     /// Number of storage targets that got any bytes under the layout.
     pub osts_used: u64,
@@ -70,7 +70,7 @@ pub struct FileTrials {
     pub how: Vec<String>,
 }
 
-/// Returns the results of a simulation pass, one per file.
+/// Returns the results of a simulation pass: one per file, each with its layouts.
 #[must_use]
 pub fn results(
     run: &Run,
