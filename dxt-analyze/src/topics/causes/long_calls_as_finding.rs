@@ -98,7 +98,7 @@ fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
 }
 
 /// Makes a claim (finding with its saving) about outliers on no unit (rank, node, storage target) in particular; its sentence names the
-/// longest only as an example.
+/// longest outlier only as an example.
 fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),
@@ -147,7 +147,8 @@ fn stands_still(cube: &Cube<'_>, still: &StandStill) -> Claim {
     Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.savings.clone())
 }
 
-/// Makes a claim (finding with its saving) about outliers that are nearly all on one process or node.
+/// Makes a claim (finding with its saving) about outliers that are nearly all on one process or node, `unit`, which has `far` outliers
+/// among its `calls` calls.
 fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
     let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
     let (unit, about) = named(cube, unit);

@@ -14,7 +14,7 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of a class's saving in one metadata operation for the finding to name that operation.
+/// Least share of one metadata operation in the saving of a class of calls, for the finding to name that operation.
 const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit (rank, node, target, time window or file), with the calls that it explains.
@@ -95,7 +95,8 @@ fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Returns the smallest load of the slow targets, relative to other targets; 0 if the slow unit is no target.
+/// Returns the smallest load of the slow storage targets, as a multiple of the median of the other targets; 0 if the slow unit is no
+/// target.
 pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(cube, &classes);
@@ -128,7 +129,8 @@ fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
     with.into_iter().collect()
 }
 
-/// Returns the operation of nearly all slow calls of a class; `None` if they are of several operations, or no metadata calls.
+/// Returns the operation of nearly all slow calls of a class (reads, opens, ...); `None` if they are of several operations, or no metadata
+/// calls.
 fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {

@@ -29,9 +29,9 @@ together!(
     First, FirstRead { phases, durations, questions, read_before }
 );
 
-/// The analyses of the first pass with their types.
+/// Type of [`First`] for this command: the analyses of the first pass over the trace.
 pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
-/// Partial results of the first pass.
+/// Type of [`FirstRead`] for this command: partial results of the first pass over the trace.
 pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
 
 impl ReadsFirst {
@@ -50,9 +50,9 @@ pub struct Frame {
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// Gaps before collective calls, by operation and file: time since each rank's previous collective call, ns.
     pub gaps: Vec<phases::Gaps>,
-    /// Files that processes queried before the files existed, with the time when they came into existence.
+    /// Files that processes queried before the files existed, each with the time when it came into existence.
     pub found: Vec<Found>,
-    /// Blocks that processes overwrite right after reading them, by process and file.
+    /// Blocks that processes overwrite completely right after reading them, by process and file.
     pub read_before: read_before::Partial,
 }
 
@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// Result of `causes`: run time, phases and findings.
+/// Result of `causes`: run time, number of phases (from one synchronization or pause to the next) and findings.
 #[derive(Debug, Serialize)]
 pub struct Causes {
     /// Run time from the job's start to the last process's end, ns.

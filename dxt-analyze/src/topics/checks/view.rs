@@ -59,7 +59,7 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     checks_from(run, args.all, &with_missing(run, totals), walked, (&timeline, &slots), &lost)
 }
 
-/// Runs all checks on the results of a finished pass.
+/// Runs all checks on the results of a finished pass over the trace, and returns their result.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,

@@ -68,7 +68,7 @@ impl Busy {
     }
 }
 
-/// A time of each process, ns.
+/// By process: the wall-clock time that the process spent in one state, such as with a thread in a call, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
 /// Wall-clock times of each process in calls, and with asynchronous operations in flight.
@@ -93,7 +93,7 @@ struct Now {
     cpu_waits: (f64, f64),
 }
 
-/// Partial result of one thread of the analyzer.
+/// Wall-clock times that one thread of the analyzer computed so far, and the state of the process being read.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
@@ -101,7 +101,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Returns the final times of all processes.
+    /// Completes the last process, and returns the wall-clock times of all processes.
     #[must_use]
     pub fn times(mut self) -> Times {
         self.end_process();
