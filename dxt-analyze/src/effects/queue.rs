@@ -67,7 +67,7 @@ impl Queues {
         } else {
             // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
             let waits = above - WAITS_BY_LOAD * asked.max(together).max(1.0).ln();
-            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest) }
+            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest.max(0.0)) }
         };
         if !self.is_overloaded(target) && self.is_only_busy(target) { above.min(0.0) } else { above }
     }
