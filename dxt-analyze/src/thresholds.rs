@@ -308,6 +308,8 @@ pub mod effects {
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
     /// Least share of the time in calls that an effect explains. Ratio, below 0.01. Source: ours.
     pub const LEAST_SHARE: f64 = 0.001;
+    /// Number of tests that share the false discovery rate: sorts of units, on reads and on writes. Tests, at least 1. Source: ours.
+    pub const TESTS: f64 = 4.0;
     /// Most effects that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
     pub const ROUNDS: usize = 12;
     /// Least slowdown of units whose peers differ by themselves: storage targets, files, file regions, ranges of time windows. Ratio, above 1.
