@@ -14,7 +14,8 @@ fn writers(wait: Option<f64>) -> Value {
         one.process.info.pid = 2000 + rank as u32;
         one.process.threads[0].tid = 2000 + rank as u32;
         for call in 0..400_u64 {
-            let takes = if (call + rank * 3).is_multiple_of(10) { 8 * MS } else { 20_000 + (call * 7 + rank) % 10 * 300 };
+            let takes =
+                if (call + rank * 3).is_multiple_of(10) { 8 * MS } else { 20_000 + (call * 7 + rank) % 10 * 300 };
             let at = call * 10 * MS + 1000;
             one.add(
                 &format!("/scratch/part.{rank}"),
