@@ -277,5 +277,8 @@ mod tests {
         };
         assert_eq!((of(4, 4), of(4, 64)), (None, Some(Unit::Node(1))));
         assert_eq!(of(40, 4), Some(Unit::Node(1)));
+        // All calls reach all targets.
+        let targets = (0..4).map(|target| (Unit::Target(target), (40, 1000))).collect();
+        assert_eq!(nearly_all(&targets, 40, 1000), None);
     }
 }
