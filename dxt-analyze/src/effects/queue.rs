@@ -36,9 +36,9 @@ impl Queues {
         self.loads.asked(target) <= AS_MUCH
     }
 
-    /// True if no more processes begin calls together on a target than on others.
-    pub(super) fn begins_as_much(&self, target: u32) -> bool {
-        self.loads.together(target) <= AS_MUCH
+    /// True if a target with long calls has no more load than others, and no more processes begin calls there together.
+    pub(super) fn is_slow_by_itself(&self, target: u32) -> bool {
+        self.is_asked_as_much(target) && self.loads.together(target) <= AS_MUCH && !self.is_only_busy(target)
     }
 
     /// True if calls on a target are long only because many are in flight ([`Busy::is_only_busy`]).

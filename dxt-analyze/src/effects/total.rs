@@ -73,10 +73,9 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64
     }
     let value = |(unit, takes): (Unit, Takes)| (unit, takes, takes.above());
     let processes: Vec<Value> = of_process.iter().map(|(one, takes)| value((Unit::Process(*one), *takes))).collect();
-    // A target with about the same load as others is slow by itself; one with far more load is slow by its load.
-    let by_itself = |at: u32| queues.is_asked_as_much(at) && queues.begins_as_much(at) && !queues.is_only_busy(at);
     let is_overloaded = |of: &&Value| matches!(of.0, Unit::Target(target) if queues.is_overloaded(target));
-    let counts = |of: &&Value| is_overloaded(of) || !matches!(of.0, Unit::Target(target) if !by_itself(target));
+    let counts =
+        |of: &&Value| is_overloaded(of) || !matches!(of.0, Unit::Target(target) if !queues.is_slow_by_itself(target));
     let targets: Vec<Value> =
         of_target.into_iter().map(|(target, takes)| value((Unit::Target(target), takes))).collect();
     let least = cube.run.thresholds.min_slowdown;

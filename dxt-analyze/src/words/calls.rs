@@ -266,8 +266,9 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
         are_outliers(facts.outliers),
         units::duration(facts.excess_ns)
     );
+    let from = if matches!(facts.unit, Subject::Target(_)) { "on" } else { "from" };
     let words = format!(
-        "{} of {} slow outlier {} in the job {} from {name}",
+        "{} of {} slow outlier {} in the job {} {from} {name}",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),

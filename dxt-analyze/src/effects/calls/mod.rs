@@ -8,6 +8,7 @@ pub mod first_calls;
 pub mod held_lock;
 pub mod stand_still;
 
+use super::queue::Queues;
 use super::residuals::Residuals;
 use super::unit::Unit;
 use crate::cube::kind_of_file::dearest;
@@ -128,7 +129,8 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     }
     let longest = longest.first()?.1;
     let mut tail = Tail { class, also: Vec::new(), far, calls, extra_ns, longest, of: Common::Nothing, savings };
-    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls));
+    let is_slow = |(unit, ..): &(Unit, u64, u64)| !matches!(unit, Unit::Target(target) if !Queues::of(cube, class).is_slow_by_itself(*target));
+    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls)).filter(is_slow);
     // Lock waits of several processes, and system calls inside collective calls, overlap in any case.
     let inside = |(index, _): &(u32, f64)| cell(*index).is_some_and(|cell| cell.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || tail.savings.iter().any(inside);
