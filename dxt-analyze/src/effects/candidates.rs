@@ -39,10 +39,8 @@ pub(super) fn candidates(
         let effect = by.entry(units.clone()).or_insert_with(empty);
         // By the typical call before by total time.
         if effect.by.iter().all(|(of, ..)| *of != class) {
-            effect.savings.extend(one.savings.unwrap_or_else(|| {
-                one.units.iter().for_each(|(unit, above)| effect.slowdowns.add(class, *unit, *above));
-                savings(cube, class, &effect.slowdowns)
-            }));
+            one.units.iter().for_each(|(unit, above)| effect.slowdowns.add(class, *unit, *above));
+            effect.savings.extend(one.savings.unwrap_or_else(|| savings(cube, class, &effect.slowdowns)));
             effect.by.extend(one.by);
             effect.grows |= one.grows;
         }
