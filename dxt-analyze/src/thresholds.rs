@@ -311,6 +311,8 @@ pub mod effects {
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
     /// Minimum share of the time in calls that a slow unit (such as a rank or file) must explain. Ratio, below 0.01.
     pub const LEAST_SHARE: f64 = 0.001;
+    /// Number of tests that share the false discovery rate: five sorts of units, on reads and on writes. Tests, at least 1.
+    pub const TESTS: f64 = 4.0;
     /// Maximum effects (slow units, or sets of them) that are searched for: bounds the time of the search. Effects, at least 1.
     pub const ROUNDS: usize = 12;
     /// Minimum slowdown of storage targets, files, file regions and ranges of time windows, whose speeds differ in healthy runs, too.

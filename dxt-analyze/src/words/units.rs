@@ -7,6 +7,9 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::model::Class;
 use crate::text::units;
 
+/// Advice on a slow storage target.
+pub(super) const AVOID_OST: &str = "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators";
+
 /// Subject of a finding on slow calls: storage target, node, process, file or time span.
 #[derive(Clone, Debug)]
 pub(crate) enum Subject {
@@ -221,14 +224,7 @@ impl SlowUnit {
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
         evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
-        evidence.extend(self.either.iter().map(|(unit, about)| {
-            let words = format!(
-                "{} cannot be distinguished from {}: the same requests reach both",
-                unit.name(),
-                self.unit.name()
-            );
-            Evidence::of(words, about.clone())
-        }));
+        evidence.extend(indistinguishable(&self.unit, &self.either));
         Words::of(title, evidence, hint)
     }
 
@@ -252,6 +248,18 @@ impl SlowUnit {
             "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: the rank (its host) or the OST is at fault, whichever stays slow",
         )
     }
+}
+
+/// Returns the evidence that each of the storage targets `either` may be the slow one instead of `unit`.
+pub(super) fn indistinguishable<'a>(
+    unit: &'a Subject,
+    either: &'a [(Subject, About)],
+) -> impl Iterator<Item = Evidence> + 'a {
+    either.iter().map(|(other, about)| {
+        let (other, unit) = (other.name(), unit.name());
+        let words = format!("{other} cannot be distinguished from {unit}: the same requests reach both");
+        Evidence::of(words, about.clone())
+    })
 }
 
 /// Formats finding DXT-V001: time span in which calls take longer than at other times.
@@ -315,10 +323,7 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
         return facts.user_or_target(user, target);
     }
     let Some(load) = facts.load else {
-        return facts.slow(
-            "on",
-            "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
-        );
+        return facts.slow("on", AVOID_OST);
     };
     let title = format!(
         "{} {} overloaded: {load:.1} times the load of {}{}, and {} as long",

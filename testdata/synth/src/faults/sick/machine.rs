@@ -50,7 +50,7 @@ fn storage() -> Vec<Case> {
         Case::new("slow-ost-own-files", own_files(usual(17)), [fault::slow_osts(&[5], 5.0)]),
         Case::new(
             "slow-ost-wide-writes",
-            Job { stripe_size: 1 << 20, transfer: 16 << 20, ..usual(18) },
+            Job { stripe_size: 1 << 20, transfer: 3 << 20, ..usual(18) },
             [fault::slow_osts(&[2], 8.0)],
         ),
         Case::new(
