@@ -104,15 +104,15 @@ pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
 
 /// Rank or file that slowed down more than the other ranks or files.
 pub(crate) struct Slowed<'a> {
-    /// Number of the rank, or path of the file.
+    /// Name of the slower item: number of the rank, or path of the file.
     pub(crate) unit: &'a str,
     /// Time per byte in the second run / time per byte in the first.
     pub(crate) slower: f64,
     /// Modified z-score of the slowdown.
     pub(crate) z: f64,
-    /// Time in the first run, ns.
+    /// Time in the calls of the rank, or on the file, in the first run, ns.
     pub(crate) before_ns: u64,
-    /// Time in the second run, ns.
+    /// Time in the calls of the rank, or on the file, in the second run, ns.
     pub(crate) after_ns: u64,
 }
 

@@ -64,8 +64,9 @@ pub(crate) enum Beyond {
 pub(crate) struct SlowOperations {
     /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
     pub(crate) operation: String,
-    /// Number of outliers; next field: number of operations in the sample.
+    /// Number of outliers.
     pub(crate) outliers: u64,
+    /// Number of operations of this kind that were compared.
     pub(crate) sample: u64,
     pub(crate) beyond: Beyond,
     /// Number of slowest operations in which common properties were searched.
@@ -114,8 +115,9 @@ pub(crate) struct SlowUnit {
     pub(crate) operations: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: u64,
-    /// Modified z-score of the slow unit; next field: probability of such a score by chance.
+    /// Modified z-score of the slow unit.
     pub(crate) z: f64,
+    /// Probability of such a score by chance.
     pub(crate) p: f64,
     pub(crate) about: About,
 }

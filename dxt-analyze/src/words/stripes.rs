@@ -19,7 +19,7 @@ pub struct StripePart {
     pub writes: u64,
     /// Sum of the durations of the overlapping writes, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
+    /// Time during which at least two processes were writing to the stripe, ns.
     pub wall_ns: u64,
     /// Number of processes whose writes overlap in time.
     pub process_count: u64,
@@ -30,7 +30,7 @@ pub struct StripePart {
     pub writes_between_nodes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
-    /// Wall-clock time during which at least two nodes were writing, ns.
+    /// Time during which at least two nodes were writing to the stripe, ns.
     pub wall_between_nodes_ns: u64,
     /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,

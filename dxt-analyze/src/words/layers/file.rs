@@ -100,12 +100,15 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
 pub(crate) struct Independent<'a> {
     pub(crate) file: &'a str,
     pub(crate) processes: u64,
-    /// Number of independent calls; next fields: their mean bytes, and their mean duration, ns.
+    /// Number of independent calls.
     pub(crate) calls: u64,
+    /// Mean number of bytes per independent call.
     pub(crate) mean_bytes: u64,
+    /// Mean duration of an independent call, ns.
     pub(crate) mean_ns: u64,
-    /// Number of collective calls; next field: number of all blocking calls.
+    /// Number of collective calls on the file.
     pub(crate) collective: u64,
+    /// Number of all blocking MPI-IO calls on the file.
     pub(crate) all: u64,
 }
 
@@ -137,8 +140,9 @@ pub(crate) struct Collective<'a> {
     pub(crate) op: &'static str,
     /// Names of the aggregators: processes that make the system calls; most bytes first.
     pub(crate) aggregators: Vec<&'a str>,
-    /// Number of ranks that take part; next field: number of their nodes.
+    /// Number of ranks that take part.
     pub(crate) processes: u64,
+    /// Number of nodes on which these ranks run.
     pub(crate) nodes: u64,
     pub(crate) hints: &'a BTreeMap<String, String>,
 }
@@ -238,18 +242,20 @@ pub(crate) struct Rounds<'a> {
     /// `read` or `write`.
     pub(crate) op: &'static str,
     pub(crate) is_collective: bool,
-    /// Name of the hint that sets the buffer size; next fields: present size and advised size, bytes.
+    /// Name of the hint that sets the buffer size.
     pub(crate) hint: &'static str,
+    /// Present buffer size, bytes.
     pub(crate) buffer_bytes: u64,
+    /// Advised buffer size, bytes.
     pub(crate) wanted_bytes: u64,
     /// Mean number of rounds per call.
     pub(crate) rounds: f64,
     pub(crate) requests: Sizes,
-    /// Number of ranks that make the requests to storage.
+    /// Number of ranks that make the system calls for these calls.
     pub(crate) movers: u64,
-    /// Time of these ranks in the calls outside requests: data exchange, waiting and locks, ns.
+    /// Time of these ranks in the calls but outside of system calls: data exchange, waiting and locks, ns.
     pub(crate) rest_ns: u64,
-    /// Time lost per process, ns; `None` if unknown.
+    /// Time per process that a larger buffer would save, ns; `None` if unknown.
     pub(crate) each_ns: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Locks<'a> {
     pub(crate) calls: u64,
     pub(crate) lock_ns: u64,
     pub(crate) unlock_ns: u64,
-    /// Time in POSIX reads and writes.
+    /// Time in POSIX reads and writes made inside MPI-IO reads and writes.
     pub(crate) data_ns: u64,
     /// Time in locks and unlocks / time in MPI-IO reads and writes.
     pub(crate) share: f64,
@@ -164,8 +164,9 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
 
 /// Number of I/O calls in flight at a time.
 pub(crate) struct Depth {
-    /// Mean over the time during which at least one call is in flight.
+    /// Mean number of I/O calls in flight, over the time during which at least one is.
     pub(crate) mean: f64,
+    /// Largest number of I/O calls in flight at any time.
     pub(crate) max: u64,
 }
 

@@ -19,11 +19,13 @@ pub(crate) enum Slow<'a> {
 
 pub(crate) struct SlowMetadata<'a> {
     pub(crate) what: Slow<'a>,
-    /// Number of metadata calls; next field: their total time, ns.
+    /// Number of metadata calls.
     pub(crate) calls: u64,
+    /// Time in the metadata calls, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Name of the operation with the most time; next field: number of its calls and their total time, ns.
+    /// Name of the operation with the most time.
     pub(crate) most: &'a str,
+    /// Number of calls of the operation `most`, and their total time, ns.
     pub(crate) of_most: (u64, f64),
     /// Name of the kind of files, such as `files *.h5`, that have nearly all of the lost time; `None` if there is no such kind.
     pub(crate) on: Option<String>,
@@ -96,12 +98,15 @@ pub(crate) enum Kind {
 pub(crate) struct ManyFiles {
     pub(crate) kind: Kind,
     pub(crate) files: u64,
-    /// Number of calls on these files; next field: total time of the calls, ns.
+    /// Number of calls on the small files.
     pub(crate) calls: u64,
+    /// Time in these calls, summed over processes, ns.
     pub(crate) time_ns: f64,
+    /// Bytes moved by these calls.
     pub(crate) bytes: u64,
-    /// Number of opens and their total time, ns; next field: number of reads or writes and their total time.
+    /// Number of opens and their total time, ns.
     pub(crate) opens: (u64, f64),
+    /// Number of reads or writes (according to the kind of files) and their total time, ns.
     pub(crate) moves: (u64, f64),
 }
 

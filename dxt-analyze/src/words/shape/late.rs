@@ -9,11 +9,13 @@ const NOT_SLOW: &str = "the calls themselves are not slow";
 
 /// Ranks that arrive last, so that others wait for them (stragglers).
 pub(crate) struct Late {
-    /// Name of the stragglers; next field: true if the name is of one rank or node.
+    /// Name of the stragglers.
     pub(crate) name: String,
+    /// True if the name is that of a single rank or node.
     pub(crate) one: bool,
-    /// Number of times that the stragglers arrive last; next field: number of times that all ranks wait for each other.
+    /// Number of times that the stragglers arrive last.
     pub(crate) times: u64,
+    /// Number of times that all ranks wait for each other.
     pub(crate) of: u64,
     /// Time that the other ranks wait for the stragglers, ns.
     pub(crate) saves_ns: u64,
