@@ -71,10 +71,10 @@ pub struct Cube<'a> {
     pub folders: Folders,
     /// Ranks for which others wait, in runs where not all ranks are known to synchronize.
     kept_waiting: KeptWaiting,
-    /// Cache of results: true or false for each long call if other processes continue while it lasts.
+    /// Cached results: for each long call, true if other processes continue while it lasts.
     pub(super) pace: Known,
-    /// By storage target (OST index): number of processes that begin a request on it in one time window, mean over requests. Only targets
-    /// of files that most processes use.
+    /// By storage target (OST index): mean number of processes that begin a request on the target in the same time window, over its
+    /// requests. Only targets of files that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
     /// Files that processes queried before they existed, sorted by process.
     pub found: Vec<Found>,

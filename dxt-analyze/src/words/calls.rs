@@ -39,7 +39,7 @@ const fn are_outliers(calls: u64) -> &'static str {
     units::agree(calls, "is a slow outlier", "are slow outliers")
 }
 
-/// Calls that stalled at the same time.
+/// Calls that stalled (took far longer than usual) at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,

@@ -28,8 +28,9 @@ struct Calls {
     above: i64,
     /// Time in calls without outliers, by phase.
     phases: FxHashMap<u32, u64>,
-    /// File of the first call; next field: true if all calls are on it.
+    /// File of the first call.
     file: FileId,
+    /// True if all calls are on this file.
     one_file: bool,
     /// Lowest and highest (exclusive) byte that the calls access in their files.
     range: (u64, u64),

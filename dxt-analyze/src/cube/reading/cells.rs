@@ -23,11 +23,11 @@ use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Least limit of the number of cells per process.
+/// Least value of the limit on the number of cells per process.
 const FEWEST: usize = 16;
-/// Number of cells that take as much memory as the file parts of one stream; next: least number of streams per process whose file parts are
-/// kept.
+/// Number of cells that take as much memory as the sums by file part of one stream.
 const PER_PARTS: usize = 16;
+/// Least number of streams per process for which sums by file part are kept.
 const FEWEST_PARTS: usize = 4;
 
 /// Least number of threads of a process, including a thread for MPI's own calls, for calls to be summed by thread, too.
@@ -129,8 +129,8 @@ struct Like {
     far_ns: u64,
     /// Logarithm of the median duration, times 2^16.
     log: i64,
-    /// Median duration of at least [`CALLS_OF_MEDIAN`] calls, ns; 0 if there are fewer. Waits for a processor are only in the time above
-    /// it.
+    /// Median duration of the calls, ns, if there are at least [`CALLS_OF_MEDIAN`], else 0. Only the time of a call above it can be a wait
+    /// for a processor.
     least_ns: u64,
 }
 
@@ -148,7 +148,7 @@ pub struct OfProcess {
     pub cells: Vec<(Key, Sums)>,
     /// Number of times that the number of time windows was halved: 2^`merged` windows share a cell.
     pub merged: u32,
-    /// Times by part of the file, for as many streams as fit in memory.
+    /// Times by part of the file, for as many streams (one operation on one file) as fit in memory.
     pub parts: Vec<(StreamIx, Parts)>,
     /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
@@ -156,7 +156,7 @@ pub struct OfProcess {
     pub at_work: Option<AtWork>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     pub waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make such calls.
+    /// Phases in which all ranks make MPI's own synchronizing calls.
     pub met_all: FxHashSet<u32>,
 }
 
@@ -174,7 +174,7 @@ pub struct Partial {
     at_work: FxHashMap<u32, at_work::OfThread>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make such calls.
+    /// Phases in which all ranks make MPI's own synchronizing calls.
     met_all: FxHashSet<u32>,
     depths: depths::Partial,
 }

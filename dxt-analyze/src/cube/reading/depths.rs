@@ -9,17 +9,17 @@ use crate::model::{Class, FileLayout};
 use std::collections::BTreeMap;
 
 const TARGETS: usize = 64;
-/// Largest number of parts of the run; calls that begin in one part count as beginning at once. Next: largest number of parts times storage
-/// targets.
+/// Largest number of parts into which the run is divided; calls that begin in the same part count as beginning at once.
 const PARTS: usize = 1 << 12;
+/// Largest number of parts times storage targets.
 const ALL_PARTS: usize = 1 << 16;
-/// Least number of calls for a result.
+/// Least number of calls to decide if durations grow with the number of calls in flight.
 const CALLS: f64 = 96.0;
-/// Least standard deviation of the logarithm of the number of calls in flight, for a result.
+/// Least standard deviation of the logarithm of the number of calls in flight, to decide if durations grow with this number.
 const SPREAD: f64 = 0.4;
-/// Least slope of log duration over the logarithm of the number of calls in flight, for durations to grow with it; next: their least
-/// correlation.
+/// Least slope of log duration over the logarithm of the number of calls in flight, for durations to count as growing.
 const GROWS: f64 = 0.4;
+/// Least correlation of log duration and the logarithm of the number of calls in flight, for durations to count as growing.
 const CORRELATES: f64 = 0.5;
 
 /// One call that a storage target serves.
@@ -297,7 +297,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Ways in which storage serves calls.
+    /// Simulated ways in which storage serves calls.
     #[derive(Clone, Copy, PartialEq)]
     enum Served {
         InTurn,

@@ -70,11 +70,12 @@ pub struct Usual {
 pub const FAR: f64 = 8.0;
 /// Least distance of an outlier's log duration from that of the median, in spreads of log durations.
 const SPREADS: f64 = 4.5;
-/// For very regular calls, an outlier need only be `REGULAR` spreads above the median if that is less than a factor of [`FAR`]; next: but
-/// at least this factor.
+/// Least distance, in spreads, of an outlier's log duration from the median if calls are so regular that this is less than a factor of
+/// [`FAR`].
 const REGULAR: f64 = 12.0;
+/// Least ratio of an outlier's duration to the median, even for very regular calls.
 const LEAST_FAR: f64 = 4.0;
-/// At most so many calls can be outliers for being far above all other calls.
+/// Largest number of calls that count as outliers only because they take [`FAR`] times as long as all others.
 const FEW_ALONE: u64 = 3;
 
 /// Analysis (pass over all recorded calls) that collects durations.

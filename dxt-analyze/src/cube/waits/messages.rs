@@ -146,7 +146,7 @@ impl Messages {
     }
 }
 
-/// Returns the mean absolute deviation from the median.
+/// Returns the mean absolute deviation of the values from their median.
 fn varies(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec()).unwrap_or_default();
     values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len().max(1) as f64
@@ -154,9 +154,9 @@ fn varies(values: &[f64]) -> f64 {
 
 /// Usual time of a rank outside of calls when it waits for no message.
 struct Usually {
-    /// Usual time / that of the slow ranks.
+    /// Usual time of this rank / that of the slow ranks.
     times: f64,
-    /// Usual time, ns, if known.
+    /// Usual time of this rank, ns; `None` if unknown.
     ns: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct RepeatedInFile<'a> {
     pub(crate) file: &'a str,
     /// Number of repeated bytes in the file.
     pub(crate) bytes: u64,
-    /// Number of processes that moved these bytes.
+    /// Number of processes that moved bytes of the file repeatedly.
     pub(crate) processes: u64,
     /// Example of a call that moves such bytes.
     pub(crate) example: Example,
