@@ -144,7 +144,8 @@ impl<'a> Cube<'a> {
         }
     }
 
-    /// Upper bound, at window resolution, of any one process's nested I/O time on `file` in [from, from + length), ns.
+    /// Upper bound, at window resolution, of the time that any one process spends in I/O calls made inside MPI-IO or HDF5 calls on `file`
+    /// in [from, from + length), ns.
     #[must_use]
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));

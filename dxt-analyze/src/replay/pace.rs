@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of savings in calls during which the progress of others is examined: more are no single stalls.
 const CALLS: usize = 64;
-/// Minimum share of the savings in calls during which others continue, and of the other processes with pauses as long as ever.
+/// Calls block nobody if at least this share of their savings is in calls during which others continue. Others continue, too, if at least
+/// this share of them has pauses as long as ever.
 const MOST: f64 = 0.8;
 /// Minimum calls of another process during a stall, relative to its calls in a round, for it to continue: one round might have been under
 /// way.

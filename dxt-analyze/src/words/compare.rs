@@ -13,9 +13,9 @@ pub(crate) struct Slower<'a> {
     pub(crate) slower: f64,
     /// True if calls are compared by bandwidth (bytes per second); false if by duration (ns).
     pub(crate) by_bandwidth: bool,
-    /// Test of the durations or bandwidths of single calls, if there are enough calls.
+    /// Statistical test of the durations or bandwidths of single calls; `None` if there are too few calls.
     pub(crate) calls: Option<Tested>,
-    /// Test of the mean durations or bandwidths of ranks, if there are enough ranks.
+    /// Statistical test of the mean durations or bandwidths of ranks; `None` if there are too few ranks.
     pub(crate) ranks: Option<Tested>,
 }
 

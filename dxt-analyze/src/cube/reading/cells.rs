@@ -76,8 +76,9 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the phase to which a wait from `begin` to `end` belongs: the last phase that ends during it. Calls in which only some ranks
-    /// wait (a gather) may end phases before. The rank that arrives last begins its call when the phase ends, and is counted in that phase.
+    /// Returns the phase to which a wait from `begin` to `end` (ns since the job's start) belongs: the last phase that ends during the wait.
+    /// Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The rank that arrives last begins its call
+    /// when the phase ends, and is counted in that phase.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));

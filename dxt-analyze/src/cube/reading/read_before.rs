@@ -18,7 +18,7 @@ const LOOKED_AT: u64 = 32;
 /// Pairs of a read and the next write, both of the same bytes of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// Number of all pairs.
+    /// Number of all pairs, however long the time between read and write.
     pub all: u64,
     /// Number of pairs in which too little time lies between the calls to use the bytes.
     pub at_once: u64,
@@ -29,7 +29,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Adds a pair.
+    /// Adds a pair: `bytes` are read, and overwritten `between_ns` ns later.
     fn add(&mut self, bytes: u64, between_ns: u64) {
         self.all = self.all.saturating_add(1);
         if between_ns < bytes / LOOKED_AT {
@@ -39,7 +39,7 @@ impl Pairs {
         }
     }
 
-    /// Adds other pairs.
+    /// Adds the pairs that another analysis thread found.
     pub fn join(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         self.at_once = self.at_once.saturating_add(other.at_once);

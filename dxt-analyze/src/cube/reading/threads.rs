@@ -27,7 +27,7 @@ impl OfThread {
         }
     }
 
-    /// Adds a call.
+    /// Adds a call that begins at `start` (ns since the job's start) and takes `duration` ns.
     #[cfg(test)]
     fn add(&mut self, start: u64, duration: u64) {
         self.in_calls += duration;
@@ -39,7 +39,7 @@ impl OfThread {
         self.span = Some((first.min(from), last.max(until)));
     }
 
-    /// Adds further times of the thread.
+    /// Adds the thread's times from other blocks of the trace.
     pub fn join(&mut self, other: &Self) {
         self.in_calls += other.in_calls;
         other.span.into_iter().for_each(|span| self.cover(span));

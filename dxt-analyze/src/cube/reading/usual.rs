@@ -78,7 +78,7 @@ const LEAST_FAR: f64 = 4.0;
 /// Largest number of calls that count as outliers only because they take [`FAR`] times as long as all others.
 const FEW_ALONE: u64 = 3;
 
-/// Analysis (pass over all recorded calls) that collects durations.
+/// Analysis (pass over all recorded calls) that counts calls by kind and duration.
 #[derive(Clone, Copy, Debug)]
 pub struct Durations;
 

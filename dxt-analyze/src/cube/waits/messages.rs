@@ -15,7 +15,7 @@ const FREE: f64 = 0.1;
 /// waits.
 const FEWEST: usize = 2;
 /// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
-/// computes.
+/// computes instead of waiting.
 const AT_MOST: f64 = 1.5;
 /// Least excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer, if only these lengths
 /// show a wait.
@@ -133,8 +133,8 @@ impl Messages {
         waits
     }
 
-    /// True if a rank's time outside of calls varies less than that of a rank which waits for the slow ranks: such a rank is outside of
-    /// calls for longer when the slow ranks' calls take longer.
+    /// True if a rank's time outside of calls varies too little for a rank that waits for the slow ranks: a waiting rank is outside of
+    /// calls for longer whenever the slow ranks' calls take longer.
     fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
             let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);

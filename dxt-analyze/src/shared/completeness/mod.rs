@@ -105,7 +105,7 @@ pub struct Cut {
 #[derive(Default)]
 struct Cuts {
     first_end_ns: Option<u64>,
-    /// Cuts with the most calls without segments, at most [`CUT_LISTED`].
+    /// Files on which a rank's segments stop before its calls do: those with the most calls without segments, at most [`CUT_LISTED`].
     listed: Vec<Cut>,
     count: u64,
 }
