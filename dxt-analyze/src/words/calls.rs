@@ -108,7 +108,7 @@ pub(crate) struct LongTail {
     pub(crate) classes: Vec<Class>,
     /// Number of long calls.
     pub(crate) outliers: u64,
-    /// Number of all calls of these classes.
+    /// Number of all calls of the operation classes in `classes`.
     pub(crate) calls: u64,
     pub(crate) on: Where,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
@@ -160,7 +160,7 @@ pub(crate) struct StandStill {
     pub(crate) every_ns: Option<u64>,
     /// Mean length of the time spans, ns.
     pub(crate) mean_ns: u64,
-    /// Number of long calls in all these time spans.
+    /// Number of long calls in all time spans of `spans`.
     pub(crate) outliers: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
@@ -214,7 +214,7 @@ pub(crate) struct InARow {
     pub(crate) times: f64,
     /// Mean duration of the stalled calls, ns.
     pub(crate) took_ns: u64,
-    /// Mean duration of the peers, ns.
+    /// Mean usual duration of calls similar to the stalled ones, ns.
     pub(crate) usual_ns: u64,
     pub(crate) about: About,
 }
@@ -244,9 +244,9 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
 pub(crate) struct AtTimes {
     pub(crate) unit: Subject,
     pub(crate) class: Class,
-    /// Number of long calls of this process or node.
+    /// Number of long calls of the slow process or node.
     pub(crate) outliers: u64,
-    /// Number of all calls of this process or node.
+    /// Number of all calls of the slow process or node.
     pub(crate) calls: u64,
     /// Number of long calls of all processes or nodes.
     pub(crate) of_all: u64,
@@ -288,7 +288,7 @@ pub(crate) struct FirstCalls {
     pub(crate) classes: Vec<Class>,
     /// Number of processes whose first call is long.
     pub(crate) processes: u64,
-    /// Number of processes that make calls of these classes; `None` if the long calls are the first calls of each burst of I/O.
+    /// Number of processes that make calls of the same classes; `None` if the long calls are the first calls of each burst of I/O.
     pub(crate) of: Option<u64>,
     /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,

@@ -21,9 +21,9 @@ pub(crate) struct Slower<'a> {
 
 /// Statistical test that compares values of the second run with those of the first.
 pub(crate) struct Tested {
-    /// Median of the first run's values.
+    /// Median of the tested values in the first run.
     pub(crate) before: f64,
-    /// Median of the second run's values.
+    /// Median of the tested values in the second run.
     pub(crate) after: f64,
     /// Slowdown from the first run to the second: ratio of medians, or median of the ratios of pairs.
     pub(crate) slower: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Growth<'a> {
     pub(crate) before: u64,
     /// Number of calls or bytes in the second run.
     pub(crate) after: u64,
-    /// True if the numbers are per rank; false if they are totals.
+    /// True if `before` and `after` are numbers per rank; false if they are totals.
     pub(crate) per_rank: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Slowed<'a> {
     pub(crate) unit: &'a str,
     /// Time per byte in the second run / time per byte in the first.
     pub(crate) slower: f64,
-    /// Modified z-score of the slowdown.
+    /// Modified z-score of the slowdown, compared with other ranks or files.
     pub(crate) z: f64,
     /// Time in the calls of the rank, or on the file, in the first run, ns.
     pub(crate) before_ns: u64,

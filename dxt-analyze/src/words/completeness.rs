@@ -24,7 +24,7 @@ pub(crate) struct Damage<'a> {
     pub(crate) unread_files: u64,
     /// Number of all problems found in the inputs.
     pub(crate) problem_count: u64,
-    /// First few of these problems.
+    /// First few problems found in the inputs.
     pub(crate) problems: &'a [Problem],
     /// Number of calls or bytes that make a recovered trace inexact, and the reason; else `None`.
     pub(crate) inexact: Option<(u64, &'a str)>,

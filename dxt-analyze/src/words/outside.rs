@@ -21,7 +21,7 @@ pub(crate) struct Outside {
     pub(crate) bytes: u64,
     /// True if the mean call is so small that the number of calls decides the time.
     pub(crate) small: bool,
-    /// Time in the library calls.
+    /// Total time in the MPI-IO or HDF5 calls.
     pub(crate) time_ns: u64,
     /// Part of `time_ns` that is in system calls.
     pub(crate) inside_ns: u64,

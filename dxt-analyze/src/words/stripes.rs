@@ -45,11 +45,11 @@ pub struct PacePart {
     pub op: &'static str,
     /// Lower bound of the operations' size in bytes; the upper bound (exclusive) is twice the lower one.
     pub from_bytes: u64,
-    /// Number of aligned operations.
+    /// Number of aligned operations that are compared.
     pub aligned: u64,
     /// Mean duration of aligned operations, ns.
     pub aligned_mean_ns: u64,
-    /// Number of unaligned operations.
+    /// Number of unaligned operations that are compared.
     pub unaligned: u64,
     /// Mean duration of unaligned operations, ns.
     pub unaligned_mean_ns: u64,

@@ -9,22 +9,22 @@ use crate::words::common::{LostOn, each_bytes};
 /// Process, or several ranks, that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// Name of the process or ranks.
+    /// Name of the process or ranks with the most bytes.
     pub(crate) name: String,
-    /// True if the name stands for several ranks.
+    /// True if `name` stands for several ranks.
     pub(crate) several: bool,
-    /// True if the processes are MPI ranks.
+    /// True if the processes of the run are MPI ranks.
     pub(crate) are_ranks: bool,
     pub(crate) class: Class,
     /// Bytes of the process with the most bytes.
     pub(crate) most: u64,
-    /// Bytes of all processes.
+    /// Bytes that all processes move.
     pub(crate) bytes: u64,
     /// Number of processes that could share the bytes evenly.
     pub(crate) processes: u64,
     /// True if the named process has nearly all bytes.
     pub(crate) one: bool,
-    /// True if the trace has no record of any other rank: such ranks made no recorded call.
+    /// True if the trace has no record of any other rank: other ranks made no recorded call.
     pub(crate) alone: bool,
 }
 
@@ -113,16 +113,17 @@ pub(crate) fn longer(
 
 /// Ranks that spend more time in calls than other ranks with equal work.
 pub(crate) struct LongerTogether<'a> {
-    /// Name of all these ranks, e.g. `ranks 4-7`.
+    /// Name of all slow ranks together, e.g. `ranks 4-7`.
     pub(crate) ranks: String,
-    /// Node of all these ranks, and true if it has no other ranks; `None` if they use several nodes, or share the run's only node with others.
+    /// Node of all slow ranks, and true if no other ranks run on it; `None` if the slow ranks use several nodes, or share the run's only
+    /// node with others.
     pub(crate) node: Option<(&'a str, bool)>,
     pub(crate) class: Class,
     /// Shortest, median and longest time in calls per slow rank, ns.
     pub(crate) mine_ns: [u64; 3],
     /// Shortest, median and longest time in calls per other rank, ns.
     pub(crate) others_ns: [u64; 3],
-    /// Number of other ranks.
+    /// Number of ranks that are not slow.
     pub(crate) others: u64,
 }
 
@@ -152,7 +153,7 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) class: Class,
     /// Number of the slow thread among its process's threads, from 1.
     pub(crate) number: usize,
-    /// Number of threads of the process that make these calls.
+    /// Number of threads of the process that make calls with equal work.
     pub(crate) of: usize,
     /// Kernel thread id of the slow thread.
     pub(crate) tid: u32,
@@ -160,7 +161,7 @@ pub(crate) struct SlowThread<'a> {
     pub(crate) process: &'a str,
     /// Number of processes with a slow thread.
     pub(crate) found: u64,
-    /// True if the slow thread has the same number in each of these processes.
+    /// True if the slow thread has the same number in each process with a slow thread.
     pub(crate) same: bool,
     /// Mean duration of the slow thread's calls / mean duration of the other threads' calls.
     pub(crate) times: f64,
@@ -220,7 +221,7 @@ pub(crate) enum Role {
 pub(crate) struct Slowest<'a> {
     /// Number of the slowest rank.
     pub(crate) rank: u32,
-    /// Reason why this rank is the slowest.
+    /// Role of the slowest rank, which explains why it takes long.
     pub(crate) role: Role,
     pub(crate) file: &'a str,
     /// True if the rank's calls are made inside MPI-IO.
@@ -229,11 +230,11 @@ pub(crate) struct Slowest<'a> {
     pub(crate) users: u64,
     /// Number of all ranks of the job.
     pub(crate) ranks: u64,
-    /// Bytes that the slowest rank moves.
+    /// Bytes that the slowest rank moves on the shared file.
     pub(crate) bytes: u64,
-    /// Share of these bytes in all bytes moved on the file, 0 to 1.
+    /// Share of the slowest rank's bytes in all bytes moved on the file, 0 to 1.
     pub(crate) part: f64,
-    /// Time that the slowest rank spends in calls, ns.
+    /// Time that the slowest rank spends in calls on the shared file, ns.
     pub(crate) time_ns: f64,
     /// Mean bytes per rank that uses the file.
     pub(crate) mean_bytes: u64,
@@ -281,7 +282,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
 /// Collective calls on a file whose number of aggregators a hint limits.
 pub(crate) struct AskedAggregators<'a> {
     pub(crate) file: &'a str,
-    /// Number of aggregators in use.
+    /// Number of ranks that act as aggregators.
     pub(crate) aggregators: u64,
     /// Number of ranks that make the collective calls.
     pub(crate) ranks: u64,

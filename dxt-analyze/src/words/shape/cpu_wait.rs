@@ -16,7 +16,7 @@ pub(crate) struct CpuWait {
     pub(crate) waits_ns: u64,
     /// Total length of the sampled intervals in which a thread was at work: ran or waited for a processor most of the time, ns.
     pub(crate) length_ns: u64,
-    /// Number of times that another thread took the processor from one of these threads.
+    /// Number of times that another thread took the processor from a thread of the processes.
     pub(crate) taken: u64,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum Slow<'a> {
 
 pub(crate) struct SlowMetadata<'a> {
     pub(crate) what: Slow<'a>,
-    /// Number of metadata calls.
+    /// Number of slow metadata calls.
     pub(crate) calls: u64,
     /// Time in the metadata calls, summed over processes, ns.
     pub(crate) time_ns: f64,
@@ -88,21 +88,21 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
 pub(crate) enum Kind {
     /// Temporary files: written, perhaps read, and removed.
     Temporary,
-    /// Files read once or twice.
+    /// Small files that are read once or twice.
     Read,
-    /// Files written once or twice.
+    /// Small files that are written once or twice.
     Written,
 }
 
-/// Small files of one kind.
+/// Many small files of one kind (temporary, read or written), with their calls.
 pub(crate) struct ManyFiles {
     pub(crate) kind: Kind,
     pub(crate) files: u64,
     /// Number of calls on the small files.
     pub(crate) calls: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in calls on the small files, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Bytes moved by these calls.
+    /// Bytes moved by calls on the small files.
     pub(crate) bytes: u64,
     /// Number of opens and their total time, ns.
     pub(crate) opens: (u64, f64),

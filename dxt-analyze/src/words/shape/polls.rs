@@ -7,19 +7,19 @@ use crate::words::common::{LostOn, Who, each_ns};
 
 /// Repeated metadata queries (stat, access, failed open) on the same paths.
 pub(crate) struct Repeated {
-    /// Number of metadata queries.
+    /// Number of metadata queries on paths that are queried repeatedly.
     pub(crate) calls: u64,
     /// Time in the queries, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Names of the operations, e.g. `stat`.
+    /// Names of the querying operations, e.g. `stat`.
     pub(crate) operations: Vec<&'static str>,
-    /// Number of processes that query.
+    /// Number of processes that repeat metadata queries.
     pub(crate) processes: u64,
-    /// True if these processes are MPI ranks.
+    /// True if the querying processes are MPI ranks.
     pub(crate) are_ranks: bool,
-    /// Number of distinct paths.
+    /// Number of distinct paths that are queried repeatedly.
     pub(crate) paths: u64,
-    /// Number of distinct pairs (process, path).
+    /// Number of distinct pairs (process, path) with repeated queries.
     pub(crate) pairs: u64,
 }
 
@@ -70,11 +70,11 @@ pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<
 /// Event for which a process polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
-    /// Removal of a lock file.
+    /// A lock file, made by another process, is removed.
     LockFile,
     /// Release of a lock on a file.
     Lock,
-    /// Creation of a file.
+    /// A file is created by another process.
     File,
 }
 
@@ -141,11 +141,11 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
 /// Files that polling processes find some time after the files were created.
 pub(crate) struct FoundLate {
     pub(crate) who: Who,
-    /// Number of files.
+    /// Number of files for which processes wait.
     pub(crate) files: u64,
     /// Path of the only file, or pattern of all paths; `None` if there is neither.
     pub(crate) name: Option<String>,
-    /// Number of waits for a file.
+    /// Number of times that a process waits for a file.
     pub(crate) waits: u64,
     /// Number of queries during the waits that did not find the file.
     pub(crate) calls: u64,

@@ -18,7 +18,7 @@ pub(crate) struct Small {
     pub(crate) processes: u64,
     /// True if most requests are made inside HDF5.
     pub(crate) hdf5: bool,
-    /// Number of processes and files of requests that wait for each other on shared files; `None` if they do not wait.
+    /// Processes and shared files, if the small requests wait for each other on shared files; else `None`.
     pub(crate) queue: Option<Waiting>,
 }
 
@@ -26,15 +26,15 @@ pub(crate) struct Small {
 pub(crate) struct Waiting {
     /// Number of processes that make the requests.
     pub(crate) processes: u64,
-    /// True if these processes are MPI ranks.
+    /// True if the processes with small requests are MPI ranks.
     pub(crate) are_ranks: bool,
-    /// Number of shared files.
+    /// Number of shared files with small requests.
     pub(crate) files: u64,
     /// Path of one of the shared files.
     pub(crate) file: String,
     /// True if most requests append to the file (O_APPEND).
     pub(crate) appends: bool,
-    /// Duration of the fastest of these requests, ns.
+    /// Duration of the fastest small request, ns.
     pub(crate) fastest_ns: u64,
 }
 
@@ -92,9 +92,9 @@ pub(crate) struct TinyCollective<'a> {
     /// Number of collective calls that each rank makes.
     pub(crate) calls: u64,
     pub(crate) ranks: u64,
-    /// Bytes that all ranks move in all calls.
+    /// Bytes that all ranks move in all collective calls.
     pub(crate) bytes: u64,
-    /// Mean duration of a call, ns.
+    /// Mean duration of a collective call, ns.
     pub(crate) each_ns: u64,
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Independent<'a> {
     pub(crate) class: Class,
     /// True if HDF5 makes most of the calls.
     pub(crate) hdf5: bool,
-    /// Number of independent calls.
+    /// Number of small independent MPI-IO calls.
     pub(crate) calls: u64,
     /// Bytes moved by the independent calls.
     pub(crate) bytes: u64,
@@ -129,9 +129,9 @@ pub(crate) struct Independent<'a> {
     pub(crate) time_ns: f64,
     /// Number of collective calls on the same files.
     pub(crate) collective: u64,
-    /// Number of shared files.
+    /// Number of shared files with small independent calls.
     pub(crate) files: u64,
-    /// Path of the file with the most time in these calls.
+    /// Path of the shared file on which small independent calls take most time.
     pub(crate) file: &'a str,
     /// Number of ranks that use the file `file`.
     pub(crate) ranks: u64,
@@ -172,11 +172,11 @@ pub(crate) struct StreamBuffer {
     pub(crate) class: Class,
     /// Number of calls that the program makes on C streams, e.g. fwrite.
     pub(crate) calls: u64,
-    /// Bytes moved by these calls.
+    /// Bytes moved by the calls on C streams.
     pub(crate) bytes: u64,
     /// Number of stream calls that make a system call to fill or empty the buffer.
     pub(crate) slow: u64,
-    /// Time in these slower calls, ns.
+    /// Time in the calls that fill or empty the buffer, ns.
     pub(crate) slow_ns: f64,
 }
 

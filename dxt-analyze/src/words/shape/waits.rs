@@ -93,11 +93,11 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
 /// Owner and purpose of the file locks for which processes wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locks {
-    /// Locks that the program itself takes.
+    /// File locks that the program itself takes.
     Program,
     /// Locks that MPI-IO takes for data sieving.
     MpiIo,
-    /// Lock of MPI-IO's shared file pointer.
+    /// File lock of MPI-IO's shared file pointer.
     SharedPointer,
     /// Locks that MPI-IO takes around each read or write.
     EachCall,
@@ -139,11 +139,11 @@ pub(crate) struct LongCollective<'a> {
     pub(crate) file: &'a str,
     pub(crate) class: Class,
     pub(crate) ranks: u64,
-    /// Duration of the long call, ns.
+    /// Duration of the long collective call, ns.
     pub(crate) took_ns: u64,
     /// Start of the long call, ns since the job's start.
     pub(crate) at_ns: u64,
-    /// Usual duration of similar calls, ns.
+    /// Usual duration of similar collective calls, ns.
     pub(crate) usual_ns: u64,
     /// Bytes read by system calls inside the collective call.
     pub(crate) read: u64,
@@ -177,23 +177,23 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
 
 /// Ranks that read or write one after another instead of at the same time.
 pub(crate) struct Serialized<'a> {
-    /// Number of serialized ranks.
+    /// Number of ranks that work one after another.
     pub(crate) ranks: u64,
     /// Number of groups of ranks: groups work in parallel, ranks of one group one after another.
     pub(crate) groups: u64,
     /// Number of phases of the run in which ranks are serialized.
     pub(crate) phases: u64,
-    /// True if the ranks read in these phases.
+    /// True if the serialized calls include reads.
     pub(crate) reads: bool,
-    /// True if the ranks write in these phases.
+    /// True if the serialized calls include writes.
     pub(crate) writes: bool,
-    /// Path of the first file.
+    /// Path of the first file that serialized ranks read or write.
     pub(crate) file: &'a str,
-    /// Number of files that the ranks read or write in these phases.
+    /// Number of files that serialized ranks read or write.
     pub(crate) files: u64,
-    /// Paths of a few other files.
+    /// Paths of a few other files that serialized ranks read or write.
     pub(crate) others: Vec<&'a str>,
-    /// Number of reads and writes in these phases.
+    /// Number of reads and writes in the phases with serialized ranks.
     pub(crate) calls: u64,
     /// Time saved if the ranks worked in parallel, ns.
     pub(crate) saves_ns: u64,
@@ -229,11 +229,11 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
 /// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
 pub(crate) struct Uncached {
     pub(crate) class: Class,
-    /// Number of these calls.
+    /// Number of calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
     pub(crate) calls: u64,
-    /// Bytes moved by these calls.
+    /// Bytes moved by the calls that bypass or write through the page cache.
     pub(crate) bytes: u64,
-    /// Time in these calls, summed over processes, ns.
+    /// Time in the calls that bypass or write through the page cache, summed over processes, ns.
     pub(crate) time_ns: f64,
     /// Number of calls by flags of open(2), e.g. O_DIRECT.
     pub(crate) flags: BTreeMap<Manner, u64>,
@@ -283,11 +283,11 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
 
 /// Writes to standard output or standard error that wait for their reader.
 pub(crate) struct StandardOutput<'a> {
-    /// `standard output` or `standard error`.
+    /// Name of the stream: `standard output` or `standard error`.
     pub(crate) name: &'a str,
     /// Processes that wait, as the subject of a sentence.
     pub(crate) who: String,
-    /// True if only one process waits.
+    /// True if only one process waits for the reader.
     pub(crate) one: bool,
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
