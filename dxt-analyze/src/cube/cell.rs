@@ -26,7 +26,7 @@ pub struct Cell {
     pub inside: bool,
     /// True for collective MPI-IO calls.
     pub collective: bool,
-    /// Sums over the calls.
+    /// Number, bytes and times of the calls, summed.
     pub sums: Sums,
     /// Usual duration of calls of this kind and size in this run, ns.
     pub usual_ns: f64,

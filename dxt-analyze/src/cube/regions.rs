@@ -18,18 +18,18 @@ const FEW: u64 = 8;
 pub struct Region {
     /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Number of the first part.
+    /// Number of the region's first part in the file.
     pub from: u8,
-    /// Number of the last part.
+    /// Number of the region's last part (inclusive) in the file.
     pub until: u8,
 }
 
 /// Calls of one process on one part of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Slowdown: mean log(duration / usual duration) of these calls, less that of the process's calls on the file's other parts.
+    /// Slowdown: mean log(duration / usual duration) of the calls on this part, less that of the process's calls on the file's other parts.
     pub above: f64,
-    /// Number of calls.
+    /// Number of the process's calls on the part.
     pub calls: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct FollowedInOrder<K, V> {
     new: Vec<(K, V)>,
     /// Position of the last hit in the sorted list.
     near: usize,
-    /// Number of successive misses since this hit.
+    /// Number of successive misses since the last hit.
     in_vain: u32,
     bits: u32,
     limit: usize,

@@ -44,7 +44,7 @@ pub struct Cells<'a> {
     /// By process: its communicators that contain all ranks, by their number in the trace.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
-    /// Largest number of cells of one process.
+    /// Largest number of cells (sums over similar calls) of one process.
     limit: usize,
 }
 
@@ -145,7 +145,7 @@ fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
 /// Cells of one process. If there are too many, 2, 4, ... adjacent time windows share a cell.
 #[derive(Clone, Debug, Default)]
 pub struct OfProcess {
-    /// Cells, sorted by key.
+    /// Cells (sums over similar calls), sorted by key.
     pub cells: Vec<(Key, Sums)>,
     /// Number of times that the number of time windows was halved: 2^`merged` windows share a cell.
     pub merged: u32,
@@ -205,7 +205,7 @@ impl Partial {
         std::mem::take(&mut self.depths)
     }
 
-    /// Returns the cells of each process.
+    /// Returns the cells (sums over similar calls) of each process.
     #[must_use]
     pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
         self.end_process();

@@ -25,9 +25,9 @@ const CORRELATES: f64 = 0.5;
 /// One call that a storage target serves.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Begin, ns since the job's start.
+    /// Begin of the call, ns since the job's start.
     pub at: u64,
-    /// Duration, ns.
+    /// Duration of the call, ns.
     pub duration: u64,
     /// Slowdown: log(duration / usual duration), times 2^16.
     pub above: i64,
@@ -53,9 +53,9 @@ impl Near {
 pub struct Depths {
     /// OST indices of the storage targets, ascending; empty if there are too many.
     targets: Vec<u32>,
-    /// Number of parts of the run.
+    /// Number of parts into which the run is divided.
     parts: usize,
-    /// Length of a part, ns.
+    /// Length of a part of the run, ns.
     width: u64,
 }
 

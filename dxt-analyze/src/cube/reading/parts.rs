@@ -16,14 +16,14 @@ pub const SHORTEST: u32 = 16;
 pub struct Part {
     /// Number of calls that begin in the part.
     pub calls: u64,
-    /// Time in the calls, ns.
+    /// Time in the calls that begin in the part, ns.
     pub time_ns: u64,
     /// Sum over calls of log(duration / usual duration), times 2^16.
     logs: i64,
 }
 
 impl Part {
-    /// Adds the calls of `other`.
+    /// Adds the calls of another sum over the same part of the file.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;

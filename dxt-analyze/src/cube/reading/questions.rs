@@ -38,11 +38,11 @@ enum Role {
 /// Consecutive calls of one stream. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Calls {
-    /// Begin of the first call.
+    /// Begin of the first of the consecutive calls.
     from: u64,
-    /// Begin of the last call.
+    /// Begin of the last of the consecutive calls.
     last: u64,
-    /// End of the first call.
+    /// End of the first of the consecutive calls.
     ended: u64,
     count: u64,
     missing: bool,
@@ -54,13 +54,13 @@ struct Calls {
 /// A process that queried a missing file and found it after another process had used it. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Process that queried.
+    /// Process that queried the missing file.
     pub process: ProcessId,
-    /// File that was queried.
+    /// File that was queried before it existed.
     pub file: FileId,
     /// Number of failed calls, in which the process found no file.
     pub calls: u64,
-    /// Begin of the first failed call.
+    /// Begin of the first call that failed to find the file.
     pub asked_ns: u64,
     /// End of the first call of another process on the file after the last failed call.
     pub there_ns: u64,

@@ -22,7 +22,7 @@ pub struct Pairs {
     pub all: u64,
     /// Number of pairs in which too little time lies between the calls to use the bytes.
     pub at_once: u64,
-    /// Bytes overwritten by the `at_once` pairs.
+    /// Number of bytes overwritten by the `at_once` pairs.
     pub bytes: u64,
     /// Time from read to write in the `at_once` pairs, ns, summed.
     pub between_ns: u64,
@@ -56,7 +56,7 @@ enum Role {
     Write(FileId),
 }
 
-/// Pairs by process and file.
+/// Pairs of a read and the next write of the same bytes, by process and file.
 pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 
 /// Analysis (pass over all recorded calls) that finds blocks overwritten right after they were read.
@@ -64,7 +64,7 @@ pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 pub struct ReadBefore {
     /// By process and stream: kind of calls that count; empty for processes that write no file that they also read.
     roles: Vec<Vec<Role>>,
-    /// Least length of a block, bytes.
+    /// Least length of a block for its pair to count, bytes.
     shortest: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::sum::Sum;
 /// Times of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfThread {
-    /// Time in calls, ns.
+    /// Time in calls of the thread, ns.
     in_calls: Sum,
     /// Begin of the thread's first call and end of its last, ns since the job's start; `None` without calls.
     span: Option<(u64, u64)>,
@@ -56,7 +56,7 @@ pub struct Threads {
     pub count: u64,
     /// Time in calls of the busiest thread.
     pub most_ns: u64,
-    /// Time in calls of all threads.
+    /// Time in calls of all threads of the process, summed.
     pub all_ns: u64,
     /// Time from a thread's first call to its last; mean over threads, weighted by time in calls.
     pub mean_span_ns: u64,
@@ -65,7 +65,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Sums the times of threads.
+    /// Sums the times of the threads of one process.
     #[must_use]
     pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
         let (mut out, mut all, mut spans, mut mine) = (Self::default(), OfThread::default(), 0.0, Vec::new());

@@ -50,10 +50,10 @@ fn middle(class: usize) -> f64 {
     octave * (1.125 + 0.25 * (class % 4) as f64)
 }
 
-/// Durations of calls of a kind.
+/// Statistics of the durations of calls of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Median duration, ns.
+    /// Median duration of the calls, ns.
     pub median_ns: f64,
     /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,
@@ -62,7 +62,7 @@ pub struct Usual {
     /// Skew of log durations to the fast side: distance from the 5 % quantile to the median, less that from the median to the 95 %
     /// quantile.
     pub leans: f64,
-    /// Number of calls.
+    /// Number of calls from which the statistics are computed.
     pub calls: u64,
 }
 

@@ -9,10 +9,11 @@ use std::collections::BTreeSet;
 
 /// A rank counts as slow if its saving (time that a finding takes off its calls) is at least this part of the largest.
 const AS_SLOW: f64 = 0.5;
-/// Ranks do not wait for messages between two synchronization points if the largest saving there is at most this part of the usual one.
+/// Ranks do not wait for messages between two synchronization points if the largest saving between these points is at most this part of the
+/// usual one.
 const FREE: f64 = 0.1;
-/// Least number of synchronization points without such waits that show how long a rank computes; if there are none, least number with
-/// waits.
+/// Least number of synchronization points without waits for messages that show how long a rank computes; if there are none, least number
+/// with waits.
 const FEWEST: usize = 2;
 /// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
 /// computes instead of waiting.
@@ -29,7 +30,7 @@ const MOSTLY: f64 = 0.7;
 /// Least number of synchronization points over which the variation of a rank's times counts.
 const FEWEST_TO_VARY: usize = 4;
 
-/// Time of each process, ns.
+/// Some time (in calls, in waits, saved) of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
 /// Time of each rank between synchronization points outside of calls: neither in calls nor waiting at the points.
@@ -154,9 +155,9 @@ fn varies(values: &[f64]) -> f64 {
 
 /// Usual time of a rank outside of calls when it waits for no message.
 struct Usually {
-    /// Usual time of this rank / that of the slow ranks.
+    /// Usual time of the rank outside of calls / that of the slow ranks.
     times: f64,
-    /// Usual time of this rank, ns; `None` if unknown.
+    /// Usual time of the rank outside of calls, ns; `None` if unknown.
     ns: Option<f64>,
 }
 
@@ -175,8 +176,8 @@ impl Usually {
         self.ns.is_some()
     }
 
-    /// Returns the expected time outside of calls, ns, given that of a slow rank: at least the usual time, since the slow rank may wait,
-    /// too.
+    /// Returns the time that the rank is expected to spend outside of calls, ns, if a slow rank spends `of_slow` ns outside of calls: at
+    /// least the usual time, since the slow rank may wait, too.
     fn expected(&self, of_slow: f64) -> f64 {
         (of_slow * self.times).max(self.ns.unwrap_or_default())
     }
