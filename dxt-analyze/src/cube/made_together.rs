@@ -21,8 +21,8 @@ struct Call {
 /// are unknown.
 type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
 
-/// Returns the waits of each process, ns, for each phase. Only calls that all ranks make, and that none leaves before the last rank has
-/// arrived, count.
+/// Returns the waits of each process in collective MPI-IO calls that move no bytes, ns, for each phase. Only calls that all ranks make, and
+/// that none leaves before the last rank has arrived, count.
 #[must_use]
 pub fn waits(run: &Run, cells: &[Cell], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
     let mut waits = vec![FxHashMap::default(); slots.phases()];

@@ -97,7 +97,7 @@ pub struct Cube<'a> {
     hold_up: Option<Vec<bool>>,
 }
 
-/// Returns a quantile of (value, weight) pairs in any order; `None` without values.
+/// Returns the quantile `share` (0 to 1) of (value, weight) pairs in any order; `None` without values.
 #[must_use]
 pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));

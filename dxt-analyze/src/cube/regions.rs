@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Base-2 logarithm of the least length of a part, bytes.
 const LEAST: u32 = 16;
 
-/// Least number of calls per part, on average, while there are more than [`FEW`] parts.
+/// Least number of calls per part, on average, for a file with more than [`FEW`] used parts; with fewer calls, parts are merged.
 const CALLS: u64 = 4;
 const FEW: u64 = 8;
 

@@ -95,7 +95,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the usual duration of calls of a stream and size octave.
+    /// Returns the usual duration of calls of a stream and size octave (bit length of the bytes).
     fn like(&self, stream: &Stream, size: u8) -> Like {
         let usual = self.usual.get(&Kind::of_size(stream, size));
         Like {
@@ -122,7 +122,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Usual duration of calls of one stream and size octave.
+/// Usual duration of calls of one stream and size octave (bit length of the bytes).
 #[derive(Clone, Copy)]
 struct Like {
     size: u8,

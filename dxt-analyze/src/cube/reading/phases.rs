@@ -190,7 +190,7 @@ impl Partial {
         of.into_iter().map(|(_, gaps)| gaps).collect()
     }
 
-    /// Divides `run` into time windows and phases by what was found.
+    /// Divides `run` into time windows and phases by the synchronization points and times without I/O that were found.
     #[must_use]
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (run.length_ns(), run.ranks());

@@ -79,7 +79,7 @@ pub struct Questions {
 
 /// Kept events (groups of consecutive calls) of one process on one file, and number of all such events.
 type Kept = (Vec<Calls>, u64);
-/// Kept events by file and process, as found by one analysis thread.
+/// Kept events (groups of consecutive calls) by file and process, as found by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial(FxHashMap<(FileId, ProcessId), Kept>);
 

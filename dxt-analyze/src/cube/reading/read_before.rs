@@ -22,9 +22,9 @@ pub struct Pairs {
     pub all: u64,
     /// Number of pairs in which too little time lies between the calls to use the bytes.
     pub at_once: u64,
-    /// Number of bytes overwritten by the `at_once` pairs.
+    /// Number of bytes overwritten by the pairs counted in `at_once`.
     pub bytes: u64,
-    /// Time from read to write in the `at_once` pairs, ns, summed.
+    /// Time from read to write, ns, summed over the pairs counted in `at_once`.
     pub between_ns: u64,
 }
 
@@ -62,14 +62,14 @@ pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 /// Analysis (pass over all recorded calls) that finds blocks overwritten right after they were read.
 #[derive(Debug)]
 pub struct ReadBefore {
-    /// By process and stream: kind of calls that count; empty for processes that write no file that they also read.
+    /// By process and stream: role of its calls in pairs (read, write or none); empty for processes that write no file that they also read.
     roles: Vec<Vec<Role>>,
     /// Least length of a block for its pair to count, bytes.
     shortest: u64,
 }
 
 impl ReadBefore {
-    /// Selects the streams of `run` whose calls count.
+    /// Selects the streams of `run` whose reads and writes may form pairs.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let left_out: FxHashSet<FileId> = run

@@ -3,7 +3,7 @@
 use crate::scan::Stretch;
 use crate::sum::Sum;
 
-/// Times of one thread.
+/// Time in calls of one thread, and the time span of its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfThread {
     /// Time in calls of the thread, ns.

@@ -294,7 +294,7 @@ pub(crate) struct StandardOutput<'a> {
     pub(crate) time_ns: u64,
 }
 
-/// Returns ranks in words, such as `ranks 1 to 3`; `processes` without ranks, or `name` if there is one.
+/// Returns ranks in words, such as `ranks 1 to 3`; without ranks, the number of processes, or `name` for a single process.
 pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String {
     match (ranks, processes) {
         (_, 1) => name,
