@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Base-2 logarithm of the least length of a part, bytes.
+/// Base-2 logarithm of the least length of a part in bytes (64 KiB).
 const LEAST: u32 = 16;
 
 /// Least number of calls per part, on average, for a file with more than [`FEW`] used parts; with fewer calls, parts are merged.

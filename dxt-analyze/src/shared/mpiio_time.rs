@@ -15,9 +15,9 @@ pub struct MpiioTime {
     pub mpiio: CallSum,
     /// Totals of POSIX calls made inside MPI-IO calls, including file locks.
     pub posix: CallSum,
-    /// File locks acquired inside MPI-IO calls; their time includes waiting for locks.
+    /// Totals of file locks acquired inside MPI-IO calls; their time includes waiting for locks.
     pub locks: CallSum,
-    /// File locks released inside MPI-IO calls.
+    /// Totals of file locks released inside MPI-IO calls.
     pub unlocks: CallSum,
 }
 

@@ -158,7 +158,7 @@ pub(crate) struct StandStill {
     pub(crate) spans: Vec<(u64, u64)>,
     /// Time from the start of one time span to the start of the next, ns; `None` if it varies.
     pub(crate) every_ns: Option<u64>,
-    /// Mean length of the time spans, ns.
+    /// Mean length of the time spans with long calls, ns.
     pub(crate) mean_ns: u64,
     /// Number of long calls in all time spans of `spans`.
     pub(crate) outliers: u64,
@@ -248,7 +248,7 @@ pub(crate) struct AtTimes {
     pub(crate) outliers: u64,
     /// Number of all calls of the slow process or node.
     pub(crate) calls: u64,
-    /// Number of long calls of all processes or nodes.
+    /// Number of long calls of all processes or nodes together.
     pub(crate) of_all: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,

@@ -94,7 +94,7 @@ pub(crate) struct SlowCalls {
     pub(crate) class: Class,
     /// Name of the operation if nearly all calls are metadata calls of one operation; else `None`.
     pub(crate) op: Option<String>,
-    /// Duration of the calls / duration of their peers.
+    /// Duration of the slow calls / duration of their peers (similar calls on other units).
     pub(crate) times: f64,
     pub(crate) calls: u64,
     /// Modified z-score of the slow unit (OST, node, process, file, ...), compared with its peers.

@@ -138,9 +138,9 @@ pub(crate) struct Threads {
     pub(crate) process: String,
     /// Number of other processes whose threads never read or write at the same time.
     pub(crate) others: u64,
-    /// Number of threads that read or write.
+    /// Number of threads of the process that read or write.
     pub(crate) count: u64,
-    /// Time during which any thread is in a call.
+    /// Time during which any thread of the process is in a call.
     pub(crate) busy_ns: u64,
     /// Time in calls, summed over the process's threads.
     pub(crate) sum_ns: u64,
@@ -175,7 +175,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
 /// Asynchronous I/O that does not overlap with computing. Times are in ns, summed over processes.
 #[derive(Clone, Debug)]
 pub(crate) struct NoOverlap {
-    /// True if most of the time is in MPI-IO calls.
+    /// True if most time of the asynchronous I/O is in MPI-IO calls.
     pub(crate) mpi: bool,
     /// True if the I/O is done inside the calls that should only submit it.
     pub(crate) inside_submit: bool,

@@ -24,9 +24,9 @@ const SPREAD: f64 = 0.5;
 struct Calls {
     count: u64,
     bytes: u64,
-    /// Sum over calls of log(duration / usual duration), times 2^16.
+    /// Sum over the thread's calls of log(duration / usual duration), times 2^16.
     above: i64,
-    /// Time in calls without outliers, by phase.
+    /// Time in the thread's calls without outliers, by phase.
     phases: FxHashMap<u32, u64>,
     /// File of the thread's first call.
     file: FileId,

@@ -128,7 +128,7 @@ struct Like {
     size: u8,
     /// Duration from which a call is an outlier, ns.
     far_ns: u64,
-    /// Logarithm of the median duration, times 2^16.
+    /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
     /// Median duration of the calls, ns, if there are at least [`CALLS_OF_MEDIAN`], else 0. Only the time of a call above it can be a wait
     /// for a processor.

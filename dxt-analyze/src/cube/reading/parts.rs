@@ -18,7 +18,7 @@ pub struct Part {
     pub calls: u64,
     /// Time in the calls that begin in the part, ns.
     pub time_ns: u64,
-    /// Sum over calls of log(duration / usual duration), times 2^16.
+    /// Sum over the part's calls of log(duration / usual duration), times 2^16.
     logs: i64,
 }
 

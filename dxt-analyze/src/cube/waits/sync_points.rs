@@ -230,7 +230,7 @@ impl SyncPoints {
 /// Time that ranks save before one synchronization point if calls get shorter.
 #[derive(Clone, Debug, Default)]
 pub struct BeforeSyncPoint {
-    /// Phase that the synchronization point ends, if known.
+    /// Phase that the synchronization point ends; `None` if unknown.
     pub end: Option<usize>,
     /// Largest saving of a rank before the synchronization point, ns.
     pub ns: f64,

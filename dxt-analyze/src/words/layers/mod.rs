@@ -17,7 +17,7 @@ pub struct CollectiveRow {
     pub op: String,
     /// Sequence number among the file's operations of this name, from 0.
     pub number: u64,
-    /// Number of calls, one per participating rank.
+    /// Number of calls that make up the operation, one per participating rank.
     pub calls: u64,
     /// Bytes requested by all ranks in the operation.
     pub bytes: u64,

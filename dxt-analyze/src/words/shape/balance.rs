@@ -22,7 +22,7 @@ pub(crate) struct Share {
     pub(crate) bytes: u64,
     /// Number of processes that could share the bytes evenly.
     pub(crate) processes: u64,
-    /// True if the named process has nearly all bytes.
+    /// True if the process in `name` moves nearly all bytes.
     pub(crate) one: bool,
     /// True if the trace has no record of any other rank: other ranks made no recorded call.
     pub(crate) alone: bool,
@@ -224,9 +224,9 @@ pub(crate) struct Slowest<'a> {
     /// Role of the slowest rank, which explains why it takes long.
     pub(crate) role: Role,
     pub(crate) file: &'a str,
-    /// True if the rank's calls are made inside MPI-IO.
+    /// True if the slowest rank's calls are made inside MPI-IO.
     pub(crate) inside: bool,
-    /// Number of ranks that use the file.
+    /// Number of ranks that use the shared file.
     pub(crate) users: u64,
     /// Number of all ranks of the job.
     pub(crate) ranks: u64,
@@ -236,9 +236,9 @@ pub(crate) struct Slowest<'a> {
     pub(crate) part: f64,
     /// Time that the slowest rank spends in calls on the shared file, ns.
     pub(crate) time_ns: f64,
-    /// Mean bytes per rank that uses the file.
+    /// Mean bytes per rank that uses the shared file.
     pub(crate) mean_bytes: u64,
-    /// Mean time in calls per rank that uses the file, ns.
+    /// Mean time in calls per rank that uses the shared file, ns.
     pub(crate) mean_ns: f64,
 }
 

@@ -7,13 +7,13 @@ use crate::words::common::{LostOn, each_ns, list};
 
 /// Kind of slow metadata calls that the title of a finding is about.
 pub(crate) enum Slow<'a> {
-    /// Calls of one rank, given by its name.
+    /// Metadata calls of one rank, given by its name.
     OfRank(&'a str),
     /// Opens together with other metadata calls of the file, for which a Darshan log has only one total time.
     OpensOfLog,
-    /// Calls of one operation, which takes most of the time.
+    /// Metadata calls of one operation, which takes most of the time.
     Mostly,
-    /// Calls of several operations, given by their names.
+    /// Metadata calls of several operations, given by their names.
     Several(&'a [String]),
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct SlowMetadata<'a> {
     pub(crate) calls: u64,
     /// Time in the metadata calls, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Name of the operation with the most time.
+    /// Name of the metadata operation with the most time.
     pub(crate) most: &'a str,
     /// Number of calls of the operation `most`, and their total time, ns.
     pub(crate) of_most: (u64, f64),

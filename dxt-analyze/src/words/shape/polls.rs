@@ -9,7 +9,7 @@ use crate::words::common::{LostOn, Who, each_ns};
 pub(crate) struct Repeated {
     /// Number of metadata queries on paths that are queried repeatedly.
     pub(crate) calls: u64,
-    /// Time in the queries, summed over processes, ns.
+    /// Time in the metadata queries, summed over processes, ns.
     pub(crate) time_ns: f64,
     /// Names of the querying operations, e.g. `stat`.
     pub(crate) operations: Vec<&'static str>,
@@ -72,7 +72,7 @@ pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<
 pub(crate) enum Awaited {
     /// A lock file, made by another process, is removed.
     LockFile,
-    /// Release of a lock on a file.
+    /// A lock on a file is released by another process.
     Lock,
     /// A file is created by another process.
     File,

@@ -14,9 +14,9 @@ pub(crate) struct Small {
     pub(crate) bytes: u64,
     /// Time in the small requests, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Number of processes that make the requests.
+    /// Number of processes that make the small requests.
     pub(crate) processes: u64,
-    /// True if most requests are made inside HDF5.
+    /// True if most small requests are made inside HDF5.
     pub(crate) hdf5: bool,
     /// Processes and shared files, if the small requests wait for each other on shared files; else `None`.
     pub(crate) queue: Option<Waiting>,
@@ -24,15 +24,15 @@ pub(crate) struct Small {
 
 /// Small requests that wait for each other because they access shared files.
 pub(crate) struct Waiting {
-    /// Number of processes that make the requests.
+    /// Number of processes that make the waiting requests.
     pub(crate) processes: u64,
     /// True if the processes with small requests are MPI ranks.
     pub(crate) are_ranks: bool,
     /// Number of shared files with small requests.
     pub(crate) files: u64,
-    /// Path of one of the shared files.
+    /// Path of one of the shared files with small requests.
     pub(crate) file: String,
-    /// True if most requests append to the file (O_APPEND).
+    /// True if most of the waiting requests append to the file (O_APPEND).
     pub(crate) appends: bool,
     /// Duration of the fastest small request, ns.
     pub(crate) fastest_ns: u64,
@@ -119,7 +119,7 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
 /// Small independent MPI-IO calls on shared files.
 pub(crate) struct Independent<'a> {
     pub(crate) class: Class,
-    /// True if HDF5 makes most of the calls.
+    /// True if HDF5 makes most of the independent calls.
     pub(crate) hdf5: bool,
     /// Number of small independent MPI-IO calls.
     pub(crate) calls: u64,
@@ -133,7 +133,7 @@ pub(crate) struct Independent<'a> {
     pub(crate) files: u64,
     /// Path of the shared file on which small independent calls take most time.
     pub(crate) file: &'a str,
-    /// Number of ranks that use the file `file`.
+    /// Number of ranks that use the file named in `file`.
     pub(crate) ranks: u64,
 }
 

@@ -141,7 +141,7 @@ pub(crate) struct LongCollective<'a> {
     pub(crate) ranks: u64,
     /// Duration of the long collective call, ns.
     pub(crate) took_ns: u64,
-    /// Start of the long call, ns since the job's start.
+    /// Start of the long collective call, ns since the job's start.
     pub(crate) at_ns: u64,
     /// Usual duration of similar collective calls, ns.
     pub(crate) usual_ns: u64,
@@ -235,7 +235,7 @@ pub(crate) struct Uncached {
     pub(crate) bytes: u64,
     /// Time in the calls that bypass or write through the page cache, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Number of calls by flags of open(2), e.g. O_DIRECT.
+    /// Number of calls by the flags of open(2) with which the file was opened, e.g. O_DIRECT.
     pub(crate) flags: BTreeMap<Manner, u64>,
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
 pub(crate) struct StandardOutput<'a> {
     /// Name of the stream: `standard output` or `standard error`.
     pub(crate) name: &'a str,
-    /// Processes that wait, as the subject of a sentence.
+    /// Processes that wait for the reader, as the subject of a sentence.
     pub(crate) who: String,
     /// True if only one process waits for the reader.
     pub(crate) one: bool,

@@ -51,7 +51,7 @@ pub struct OneCall {
     pub calls: u64,
     /// Number of bytes that each call of the loop moves.
     pub length: u64,
-    /// Distance between successive calls of a rank, in bytes.
+    /// Distance between the offsets of successive calls of a rank, in bytes.
     pub stride: u64,
     /// Length of the contiguous range that all ranks access together, in bytes.
     pub bytes: u64,
@@ -92,11 +92,11 @@ pub struct Strided {
     pub file: String,
     /// True if the strided calls are writes, false if they are reads.
     pub writes: bool,
-    /// Number of processes that make the calls.
+    /// Number of processes that make the strided calls.
     pub processes: u64,
     /// Number of strided calls, over all processes.
     pub calls: u64,
-    /// Length of a call in the most frequent pattern, bytes.
+    /// Length of a strided call in the most frequent pattern, bytes.
     pub length: u64,
     /// Distance between successive calls of a process in the most frequent pattern, bytes.
     pub stride: u64,
@@ -120,7 +120,7 @@ pub struct SameBytes {
     pub bytes_each: u64,
     /// Number of distinct bytes that each rank reads, at most `bytes_each`.
     pub distinct: u64,
-    /// Bytes read by all ranks together.
+    /// Bytes that all ranks read of the range, bytes read repeatedly included.
     pub bytes: u64,
     /// Bytes that would be read if each node read each byte once.
     pub bytes_by_node: u64,
