@@ -75,7 +75,7 @@ fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
 const PAUSES: usize = 4;
 /// Minimum length of a stall, in time windows, that would prolong the pause of a waiting process.
 const LONG: usize = 3;
-/// Minimum share of a process's pauses that are near their median, for its pauses to be always equally long.
+/// Minimum share of a process's pauses that are near their median, for the pauses to count as always equally long.
 const ALWAYS: f64 = 0.8;
 /// Maximum difference of a pause from the median pause, relative to the median, to be near it.
 const AS_LONG: f64 = 0.35;

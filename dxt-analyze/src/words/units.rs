@@ -114,7 +114,7 @@ impl SlowCalls {
         }
     }
 
-    /// Returns the evidence that these calls of `unit` are slow.
+    /// Returns the evidence that the calls of this class on `unit` are slow.
     fn compared(&self, unit: &Subject) -> String {
         format!(
             "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",

@@ -55,7 +55,7 @@ pub fn looked_at(run: &Run, stream: &Stream) -> bool {
 }
 
 impl<'a> Cells<'a> {
-    /// Prepares the pass over the trace of `run`.
+    /// Prepares the pass over the trace of `run` that sums calls in cells.
     #[must_use]
     pub fn new(
         run: &Run,

@@ -64,7 +64,7 @@ impl CallsWithout {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Adds a call whose duration without a wait is at least `least_ns`.
+    /// Adds a call, whose duration without a wait is at least `least_ns`, to the sums of its sample interval.
     pub(super) fn add(&mut self, row: &Row, within: Within, least_ns: u64) {
         let (begin, end) = self.times(row);
         let Some(calls) = self.at(end).and_then(|at| self.intervals.get_mut(at)) else { return };

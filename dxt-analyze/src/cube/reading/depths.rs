@@ -86,7 +86,7 @@ const fn place(class: Class) -> Option<usize> {
 }
 
 impl Depths {
-    /// Prepares sums for the targets of `layouts`, in a run of `length` ns.
+    /// Prepares sums of the calls in flight on the targets of `layouts`, in a run of `length` ns.
     #[must_use]
     pub fn new(length: u64, layouts: &[Option<FileLayout>]) -> Self {
         let components = layouts.iter().flatten().flat_map(|of| &of.layout.components);
@@ -236,7 +236,7 @@ impl Depths {
 }
 
 impl Partial {
-    /// Adds sums of another thread of the analysis.
+    /// Adds the sums of another analysis thread.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             if mine.is_empty() {
