@@ -64,8 +64,9 @@ pub struct Depths {
 struct Sum {
     /// Growth of the number of calls in flight: calls that begin in the part and end later, less those that began before and end in it.
     more: i64,
-    /// Number of calls that begin in the part; next field: sum of their log slowdowns, times 2^16.
+    /// Number of calls that begin in the part.
     calls: u64,
+    /// Sum of the log slowdowns of the calls that begin in the part, times 2^16.
     logs: i64,
     /// Number of calls that end in the part.
     ends: u64,
