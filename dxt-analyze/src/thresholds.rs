@@ -309,16 +309,16 @@ pub mod effects {
     /// Minimum saving of a set of slow units, relative to the set that saves most, to be preferred for having fewer units. Ratio, 0.5 to 1.
     /// Source: ours, simulated jobs.
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
-    /// Minimum share of the time in calls that a slow unit (such as a rank or file) must explain. Ratio, below 0.01.
+    /// Minimum share of all time in calls that a slow unit (such as a rank or file) must explain to count. Ratio, below 0.01.
     pub const LEAST_SHARE: f64 = 0.001;
     /// Number of tests that share the false discovery rate: five sorts of units, on reads and on writes. Tests, at least 1.
     pub const TESTS: f64 = 4.0;
     /// Maximum effects (slow units, or sets of them) that are searched for: bounds the time of the search. Effects, at least 1.
     pub const ROUNDS: usize = 12;
-    /// Minimum slowdown of storage targets, files, file regions and ranges of time windows, whose speeds differ in healthy runs, too.
+    /// Minimum slowdown for a storage target, file, file region or period to count as slow: their speeds differ in healthy runs, too.
     /// Ratio, above 1. Source: ours, healthy simulated jobs.
     pub const UNLIKE: f64 = 1.5;
-    /// Minimum slowdown of one of only two storage targets, or of a folder (whose files are mostly of one kind). Ratio, above 1.
+    /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
     /// Minimum gap in log slowdown between the ranks of slow nodes and all other ranks, relative to the others' range: in a queue, each
     /// rank is a little slower than the one before. Ratio, 0 to 1.
@@ -344,8 +344,8 @@ pub mod effects {
     pub const QUARTER: f64 = 0.25;
     /// Minimum share of all calls before a slow period that begins in the first time windows: programs start slowly. Ratio, below 0.5.
     pub const BEGINNING: f64 = 0.15;
-    /// Share of a slow period's time windows, its fastest, and of the other windows, their slowest, that may overlap in slowdown. Ratio,
-    /// below 0.5.
+    /// Quantile q: the q quantile of slowdown of the windows in a long slow period must be above the 1 - q quantile of all other windows.
+    /// Ratio, below 0.5.
     pub const OVERLAPPING: f64 = 0.1;
     /// Minimum Kendall's tau (rank correlation) of slowdown and time, for calls to get slower and slower. Correlation, 0 to 1.
     pub const GROWS_IN_ORDER: f64 = 0.75;
@@ -359,7 +359,7 @@ pub mod effects {
     pub const FEWEST_BY_TIME: f64 = 16.0;
     /// Maximum share of the ranks, nodes or storage targets that may be slow by total time in calls. Ratio, below 0.5.
     pub const MOST_BY_TIME: f64 = 0.25;
-    /// Maximum share of outliers among a unit's calls up to which outliers do not count as the unit's slowness. Ratio, 0 to 1.
+    /// Share of outliers among a unit's calls above which the outliers' excess counts in the unit's time in calls. Ratio, 0 to 1.
     pub const FEW_ARE_FAR: f64 = 0.1;
     /// Maximum bytes per call of a slow unit, relative to its peers: above, its calls are long because of their size. Ratio, above 1.
     pub const AS_LARGE: f64 = 1.1;
@@ -369,7 +369,7 @@ pub mod effects {
     pub const AS_MUCH: f64 = 1.25;
     /// Quantile of the durations of calls on a storage target that shows how fast the target serves without a queue. Ratio, 0 to 1.
     pub const FASTEST: f64 = 0.03;
-    /// Quantile that shows how fast a storage target serves, times n, if n calls begin together: one of n is served first. Ratio, 0 to 1.
+    /// If n calls begin together, this / n replaces the quantile [`FASTEST`] if smaller: one of n calls is served first. Ratio, 0 to 1.
     pub const FIRST_SERVED: f64 = 0.3;
     /// Exponent e: calls on a storage target with x times the load of others may take x^e times as long, since a process with more calls
     /// also finds more calls waiting. Exponent, at least 1. Source: ours, after queueing theory.

@@ -55,7 +55,7 @@ pub struct About {
     /// Kind of calls, as named by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Reason of the finding; `None` for codes with only one.
+    /// Reason of the finding; `None` for codes with only one reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }

@@ -7,7 +7,7 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use std::cmp::Reverse;
 
-/// Minimum share of I/O time that no finding explains, in the time in all calls, for a sentence on it.
+/// Minimum I/O time that no finding explains, as a share of the time in all calls, for a sentence on it.
 const NOTHING: f64 = 0.005;
 
 /// Returns the run time that the job would save without the finding's cause, ns; 0 if unknown.

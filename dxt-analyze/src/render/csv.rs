@@ -40,8 +40,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Returns the findings of a part of a view as a table (`None` for another part), which follows all other tables; `report` has its own
-/// table of findings.
+/// Returns the list of findings in `part` as a table, which comes after all other tables; `None` if `part` has no findings. `report` has
+/// its own table of findings.
 fn findings(part: &Part) -> Option<Table> {
     let Part::Findings(findings) = part else { return None };
     let table = Table::of(FINDINGS, "", findings)

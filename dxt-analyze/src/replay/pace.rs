@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of savings in calls during which the progress of others is examined: more are no single stalls.
 const CALLS: usize = 64;
-/// Minimum share of the savings in calls during which others continue, and of the other processes with pauses as long as ever.
+/// Calls block nobody if at least this share of their savings is in calls during which others continue. Others continue, too, if at least
+/// this share of them has pauses as long as ever.
 const MOST: f64 = 0.8;
 /// Minimum calls of another process during a stall, relative to its calls in a round, for it to continue: one round might have been under
 /// way.
@@ -74,7 +75,7 @@ fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
 const PAUSES: usize = 4;
 /// Minimum length of a stall, in time windows, that would prolong the pause of a waiting process.
 const LONG: usize = 3;
-/// Minimum share of a process's pauses that are near their median, for its pauses to be always equally long.
+/// Minimum share of a process's pauses that are near their median, for the pauses to count as always equally long.
 const ALWAYS: f64 = 0.8;
 /// Maximum difference of a pause from the median pause, relative to the median, to be near it.
 const AS_LONG: f64 = 0.35;

@@ -11,7 +11,8 @@ pub const FEW: usize = 7;
 pub const FEWEST: usize = 3;
 /// Least spread assumed between the members' log durations: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
-/// Degrees of freedom that the spread between single calls adds to those of the few members of a small group.
+/// Degrees of freedom that are added to those of a small group in the t-test, because the many calls of each member also show how durations
+/// vary.
 const FROM_CALLS: f64 = 4.0;
 /// Degrees of freedom that are assumed for a large group.
 const MANY: f64 = 1e3;
@@ -163,7 +164,7 @@ pub struct OfRange {
 }
 
 impl PrefixSums {
-    /// Computes the sums of `values`.
+    /// Computes the sums of the first n of `values`, and of their squares, for each n.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sum = (0.0, 0.0);

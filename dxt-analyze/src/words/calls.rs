@@ -39,13 +39,13 @@ const fn are_outliers(calls: u64) -> &'static str {
     units::agree(calls, "is a slow outlier", "are slow outliers")
 }
 
-/// Calls that stalled at the same time.
+/// Calls that stalled (took far longer than usual) at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,
     /// Stalled calls, each with the facts on it for JSON output.
     pub(crate) calls: Vec<(Call, About)>,
-    /// Usual duration of the longest call's peers, ns.
+    /// Usual duration of calls similar to the longest call, ns.
     pub(crate) usual_ns: u64,
     /// Number of processes that waited for file locks during the stall, and their waiting time, ns; `None` if there are none.
     pub(crate) waited: Option<(u64, u64)>,
@@ -106,8 +106,9 @@ pub(crate) enum Where {
 pub(crate) struct LongTail {
     /// Operation classes of the calls; the class with the longest total time is first.
     pub(crate) classes: Vec<Class>,
-    /// Number of long calls; next field: number of all calls.
+    /// Number of long calls.
     pub(crate) outliers: u64,
+    /// Number of all calls of the operation classes in `classes`.
     pub(crate) calls: u64,
     pub(crate) on: Where,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
@@ -155,11 +156,11 @@ pub(crate) struct StandStill {
     pub(crate) class: Class,
     /// Time spans with long calls: start and end, ns since the job's start.
     pub(crate) spans: Vec<(u64, u64)>,
-    /// Period of the time spans, ns; `None` if they are irregular.
+    /// Time from the start of one time span to the start of the next, ns; `None` if it varies.
     pub(crate) every_ns: Option<u64>,
-    /// Mean length of the time spans, ns.
+    /// Mean length of the time spans with long calls, ns.
     pub(crate) mean_ns: u64,
-    /// Number of long calls.
+    /// Number of long calls in all time spans of `spans`.
     pub(crate) outliers: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
@@ -202,7 +203,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     )
 }
 
-/// Consecutive calls that all stalled.
+/// Consecutive calls that all stalled (took far longer than their peers).
 #[derive(Clone, Debug)]
 pub(crate) struct InARow {
     pub(crate) class: Class,
@@ -213,7 +214,7 @@ pub(crate) struct InARow {
     pub(crate) times: f64,
     /// Mean duration of the stalled calls, ns.
     pub(crate) took_ns: u64,
-    /// Mean duration of the peers, ns.
+    /// Mean usual duration of calls similar to the stalled ones, ns.
     pub(crate) usual_ns: u64,
     pub(crate) about: About,
 }
@@ -245,10 +246,11 @@ pub(crate) struct AtTimes {
     /// Storage targets that cannot be distinguished from `unit`.
     pub(crate) either: Vec<(Subject, About)>,
     pub(crate) class: Class,
-    /// Number of long calls of this unit; next field: number of all its calls.
+    /// Number of long calls of the slow process, node or storage target.
     pub(crate) outliers: u64,
+    /// Number of all calls of the slow process, node or storage target.
     pub(crate) calls: u64,
-    /// Number of long calls of all units.
+    /// Number of long calls of all processes, nodes or targets together.
     pub(crate) of_all: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
@@ -292,7 +294,7 @@ pub(crate) struct FirstCalls {
     pub(crate) classes: Vec<Class>,
     /// Number of processes whose first call is long.
     pub(crate) processes: u64,
-    /// Number of processes that make calls of this class; `None` if the long calls are the first calls of each burst of I/O.
+    /// Number of processes that make calls of the same classes; `None` if the long calls are the first calls of each burst of I/O.
     pub(crate) of: Option<u64>,
     /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,

@@ -97,12 +97,12 @@ pub(crate) struct SlowCalls {
     pub(crate) class: Class,
     /// Name of the operation if nearly all calls are metadata calls of one operation; else `None`.
     pub(crate) op: Option<String>,
-    /// Duration of the calls / duration of their peers.
+    /// Duration of the slow calls / duration of their peers (similar calls on other units).
     pub(crate) times: f64,
     pub(crate) calls: u64,
     /// Modified z-score of the slow unit (OST, node, process, file, ...), compared with its peers.
     pub(crate) score: f64,
-    /// p-value: probability of such a z-score by chance.
+    /// p-value: probability of the z-score by chance.
     pub(crate) p: f64,
     /// Number of units (the slow one and its peers) that are compared.
     pub(crate) among: usize,
@@ -117,7 +117,7 @@ impl SlowCalls {
         }
     }
 
-    /// Returns the evidence that these calls of `unit` are slow.
+    /// Returns the evidence that the calls of this class on `unit` are slow.
     fn compared(&self, unit: &Subject) -> String {
         format!(
             "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",
@@ -135,7 +135,7 @@ impl SlowCalls {
 /// Processes that are the only users of a slow unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Users {
-    /// One of the processes.
+    /// First of the processes, for a sentence about a single one.
     pub(crate) first: Subject,
     pub(crate) processes: u64,
     /// Ranks of all the processes, in ascending order; `None` if they are not MPI ranks.
@@ -177,7 +177,7 @@ pub(crate) struct SlowUnit {
     /// Slow calls by operation class; the class with the longest time is first.
     pub(crate) calls: Vec<SlowCalls>,
     pub(crate) sole_user: Option<SoleUser>,
-    /// Load of the overloaded storage target / load of the others; `None` if it is not overloaded.
+    /// Load of the overloaded storage target / load of the other targets; `None` if the target is not overloaded.
     pub(crate) load: Option<f64>,
     /// True if calls get slower until the end of the time span.
     pub(crate) grows: bool,

@@ -25,12 +25,12 @@ struct Calls {
 #[derive(Clone, Copy, Default)]
 struct Sums {
     time_ns: u64,
-    /// Part of `time_ns` above the least durations of the calls.
+    /// Part of `time_ns` above each call's least duration (median of similar calls; 0 if unknown).
     excess_ns: u64,
 }
 
 impl Sums {
-    /// Returns the share (0 to 1) of the calls' excess that is waiting, if the thread waits for a `part` (0 to 1) of its time.
+    /// Returns the share (0 to 1) of `excess_ns` that is waiting, if the thread waits for a `part` (0 to 1) of the interval.
     fn waiting(&self, part: f64) -> f64 {
         (self.time_ns as f64 * part / self.excess_ns.max(1) as f64).min(1.0)
     }
@@ -64,7 +64,7 @@ impl CallsWithout {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Adds a call whose duration without a wait is at least `least_ns`.
+    /// Adds a call, whose duration without a wait is at least `least_ns`, to the sums of its sample interval.
     pub(super) fn add(&mut self, row: &Row, within: Within, least_ns: u64) {
         let (begin, end) = self.times(row);
         let Some(calls) = self.at(end).and_then(|at| self.intervals.get_mut(at)) else { return };

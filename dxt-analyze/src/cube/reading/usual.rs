@@ -50,10 +50,10 @@ fn middle(class: usize) -> f64 {
     octave * (1.125 + 0.25 * (class % 4) as f64)
 }
 
-/// Durations of calls of a kind.
+/// Statistics of the durations of calls of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Median duration, ns.
+    /// Median duration of the calls, ns.
     pub median_ns: f64,
     /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,
@@ -62,7 +62,7 @@ pub struct Usual {
     /// Skew of log durations to the fast side: distance from the 5 % quantile to the median, less that from the median to the 95 %
     /// quantile.
     pub leans: f64,
-    /// Number of calls.
+    /// Number of calls from which the statistics are computed.
     pub calls: u64,
 }
 
@@ -70,14 +70,15 @@ pub struct Usual {
 pub const FAR: f64 = 8.0;
 /// Least distance of an outlier's log duration from that of the median, in spreads of log durations.
 const SPREADS: f64 = 4.5;
-/// For very regular calls, an outlier need only be `REGULAR` spreads above the median if that is less than a factor of [`FAR`]; next: but
-/// at least this factor.
+/// Least distance, in spreads, of an outlier's log duration from the median if calls are so regular that this is less than a factor of
+/// [`FAR`].
 const REGULAR: f64 = 12.0;
+/// Least ratio of an outlier's duration to the median, even for very regular calls.
 const LEAST_FAR: f64 = 4.0;
-/// At most so many calls can be outliers for being far above all other calls.
+/// Largest number of calls that count as outliers only because they take [`FAR`] times as long as all others.
 const FEW_ALONE: u64 = 3;
 
-/// Analysis (pass over all recorded calls) that collects durations.
+/// Analysis (pass over all recorded calls) that counts calls by kind and duration.
 #[derive(Clone, Copy, Debug)]
 pub struct Durations;
 

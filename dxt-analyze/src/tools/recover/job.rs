@@ -30,7 +30,7 @@ pub(super) enum Known {
 }
 
 pub(super) struct OfJob {
-    /// User id of the spool's owner.
+    /// User id of the user who owns the spool file.
     owner: u32,
     identity: Identity,
     pub(super) about: FromSpool,

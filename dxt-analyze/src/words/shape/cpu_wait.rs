@@ -11,12 +11,12 @@ pub(crate) struct CpuWait {
     /// Number of CPUs on which the processes may run, on a single node; 0 if unknown.
     pub(crate) cpus: u64,
     pub(crate) nodes: u64,
-    /// Waits as a part of `length_ns`, 0 to 1.
+    /// Share of `length_ns` in which the threads waited for a processor, 0 to 1.
     pub(crate) share: f64,
     pub(crate) waits_ns: u64,
-    /// Time in which the threads ran or waited for a processor most of the time.
+    /// Total length of the sampled intervals in which a thread was at work: ran or waited for a processor most of the time, ns.
     pub(crate) length_ns: u64,
-    /// Number of times that another thread took the processor.
+    /// Number of times that another thread took the processor from a thread of the processes.
     pub(crate) taken: u64,
 }
 
