@@ -101,10 +101,15 @@ fn threads_that_run_at_the_end_have_waits() {
 #[test]
 fn a_long_run_keeps_no_more_samples_than_fit() {
     let scratch = Scratch::new();
-    // More samples than fit.
-    let (log, traces) = Launch::new(&scratch, workload("threads")).arg(scratch.data()).arg("1").arg("50000").traced();
-    assert!(!log.is_empty());
-    traces.processes.iter().for_each(|process| check(&process.block));
+    // A single thread fills some 500 chunks, more than samples fit.
+    let launch = Launch::new(&scratch, workload("bench_calls")).args(["whole-pwrite", "1000000"]);
+    let outcome = launch.arg(scratch.data().join("file")).env("DXT_BUFFER_MAX", "64M").run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let traces = Traces::read(&scratch.traces());
+    assert_eq!(traces.processes.len(), 1);
+    let process = &traces.processes[0].block;
+    check(process);
+    assert!(process.processor.threads[0].samples.len() > 32, "{:?}", process.processor);
 }
 
 /// A hook of a process with several threads opens no file, whose descriptor they could see.
