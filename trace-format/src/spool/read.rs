@@ -178,8 +178,8 @@ fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<Thread
     let of_thread = |samples: &[ThreadSample]| {
         let sum = |of: &ThreadSample| CpuSample { time_ns: scale.nanoseconds(of.ticks), ..of.sums };
         let (tid, knows_waits) = (samples.first()?.tid, samples.iter().any(|of| of.knows_waits));
-        let alike = samples.iter().filter(|of| of.knows_waits == knows_waits);
-        Some(ThreadTimes::of_sums(tid, knows_waits, alike.map(sum))).filter(|times| times.samples.len() > 1)
+        let usable = samples.iter().filter(|of| of.knows_waits == knows_waits);
+        Some(ThreadTimes::of_sums(tid, knows_waits, usable.map(sum))).filter(|times| times.samples.len() > 1)
     };
     samples.chunk_by(|one, next| one.tid == next.tid).filter_map(of_thread).collect()
 }

@@ -63,7 +63,7 @@ fn eight_processes_on_one_cpu_wait_for_it_and_accuse_no_storage() {
 fn one_process_with_a_cpu_of_its_own_is_quiet() {
     let Some(data) = InMemory::new("cpu-alone") else { return };
     let (scratch, found) = report(1, false, &data);
-    // As the kernel counted, not as the analyzer judged.
+    // Judged by the kernel's numbers, not by the analyzer.
     let waits = |process: &crate::harness::ProcessTrace| {
         let waited = process.block.processor.threads.iter().flat_map(|thread| thread.samples.iter().skip(1));
         waited.map(|sample| sample.wait_ns).sum::<u64>() * 20 > process.info.end_ns
