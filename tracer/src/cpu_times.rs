@@ -64,15 +64,17 @@ pub(crate) fn prepare(scale: usize) {
     TIMES.prepare((THREADS / scale).max(LEAST_THREADS));
 }
 
-/// Takes the main thread's first sample. Called from the library's constructor, and in a forked child, which has only one thread.
+/// Takes the main thread's first sample. Called from the library's constructor, and in a forked child, which has only one thread. Preserves
+/// errno.
 pub(crate) fn begin() {
-    let now = clock::now();
+    let (now, errno) = (clock::now(), errno::save());
     START.store(if handles::is_only_thread() { now } else { 0 }, Ordering::Relaxed);
     if let Some(times) = times_of(tls::current())
         && let Some((sums, knows_waits)) = sums_of_this_thread()
     {
         times.add(now, &sums, knows_waits);
     }
+    errno.restore();
 }
 
 /// Discards all samples in a forked child, which has only one thread.
@@ -270,11 +272,12 @@ pub(crate) fn bytes() -> u64 {
     TIMES.iter().map(|times| (u64::from(times.count.load(Ordering::Relaxed)) + 2) * SAMPLE_BYTES).sum()
 }
 
-/// Writes all samples into the journal of the spool (the file that survives a kill), which has just been created.
+/// Writes all samples since the last written trace into the journal of the spool (the file that survives a kill), which has just been created.
 pub(crate) fn note_all() {
     for times in TIMES.iter() {
         let (tid, knows_waits) = (times.tid.load(Ordering::Acquire), times.knows_waits.load(Ordering::Relaxed) != 0);
-        for (ticks, sums) in times.samples().unwrap_or_default() {
+        let samples = times.samples().unwrap_or_default().into_iter();
+        for (ticks, sums) in samples.filter(|(ticks, _)| *ticks >= WRITTEN.load(Ordering::Relaxed)) {
             journal::cpu_sample(&ThreadSample { tid, knows_waits, ticks, sums });
         }
     }

@@ -6,7 +6,7 @@ use crate::ops::Op;
 use crate::record::{Call, End};
 use crate::registry::{self, Identity, STANDARD_PATHS};
 use crate::tls::Thread;
-use crate::{clock, errno, state};
+use crate::{clock, errno, mpi, state};
 use libc::c_int;
 
 /// Minimum duration of a recorded write, in ns: a pipe with room takes some microseconds.
@@ -35,12 +35,13 @@ fn path_of(number: c_int) -> Option<&'static [u8]> {
     STANDARD_PATHS.get(usize::try_from(number).ok()?).copied().filter(|path| !path.is_empty())
 }
 
-/// Begins a write that may have to wait. `None` once the trace is written: what libraries print at the end (MPICH's warnings) would make a
-/// second trace.
+/// Begins a write that may have to wait. `None` once a trace of all ranks or of the whole process is written: what libraries print at the end
+/// (MPICH, in MPI_Finalize, what its users did not free) would make a second trace.
 #[cold]
 #[inline(never)]
 fn begin(thread: &'static Thread, number: c_int, op: &Op) -> Option<Call> {
-    (op.writes() && path_of(number).is_some() && !state::is_late()).then(|| Call::begin(thread))
+    let is_over = state::is_late() || mpi::world().is_some() && mpi::active().is_none();
+    (op.writes() && path_of(number).is_some() && !is_over).then(|| Call::begin(thread))
 }
 
 /// Records a write of `moved` bytes (negative: it failed) if it was long.
