@@ -190,8 +190,11 @@ fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // fflush(NULL) flushes every stream, so it is not recorded on a file.
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = target_of(stream) else {
+        if stream.is_null() {
+            return call();
+        }
         // printf(3) only fills the buffer, so that fflush(3) waits for the reader of standard output.
-        let number = if stream.is_null() { -1 } else { number_of(stream) };
+        let number = number_of(stream);
         let bytes = fields::of(stream).map_or(0, |now| now.unwritten());
         return printing::waiting(thread, number, &STDIO_WRITE, call, |&result| if result == 0 { bytes } else { -1 });
     };
