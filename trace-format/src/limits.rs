@@ -72,10 +72,10 @@ pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
 pub(crate) const SPOOL_THREADS: usize = 2 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
-/// Maximum number of samples of the use of the processors in a spool (a process's recordings): some 500 for each of several thousand
-/// threads.
+/// Maximum number of samples of the use of the processors in a spool (a process's recordings): 1,365 for each of the 192 threads that the
+/// tracer samples.
 #[cfg(all(feature = "read", feature = "write"))]
-pub(crate) const SPOOL_CPU_SAMPLES: usize = 1 << 21;
+pub(crate) const SPOOL_CPU_SAMPLES: usize = 1 << 18;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
 /// Maximum number of shapes (extents over time) stored per data set; of more shapes, the latest are stored.

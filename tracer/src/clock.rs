@@ -224,6 +224,12 @@ pub(crate) struct Calibration {
     pub(crate) epoch_unix_ns: i64,
 }
 
+/// Returns a lower bound of the number of ticks in `ns`: no processor's counter has a tick longer than 64 ns (15.6 MHz; Arm's run at 19.2 MHz
+/// or more).
+pub(crate) const fn least_ticks(ns: u64) -> u64 {
+    ns / 64
+}
+
 /// Returns the conversion from ticks to ns since the process's time zero, at the tick rate measured so far.
 pub(crate) fn scale_now() -> TickScale {
     calibrate().scale

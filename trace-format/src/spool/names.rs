@@ -162,8 +162,9 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the journal records in `bytes`, which must begin at a record; fails if the job or process block is invalid. Returns the number
-    /// of leading bytes that need not be read again; these bytes end before the first record that is still being written.
+    /// Adds the journal records in `bytes`, which must begin at a record, except samples of the use of the processors; fails if the job or
+    /// process block is invalid. Returns the number of leading bytes that need not be read again; these bytes end before the first record
+    /// that is still being written.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();
@@ -172,7 +173,8 @@ impl Names {
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
             // A list of empty elements takes more memory than encoded bytes, so the size of the encoding is limited.
-            if matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES {
+            let too_long = matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES;
+            if record == kind::CPU_SAMPLE || too_long {
                 continue;
             }
             self.add(record, payload)?;

@@ -175,13 +175,15 @@ pub const CUT_SHORT: &str =
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order.
+/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order. Of a thread with samples that know
+/// the time of waiting for a CPU, only those count.
 fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
     samples.sort_by_key(|sample| (sample.tid, sample.ticks));
     let of_thread = |samples: &[ThreadSample]| {
         let sum = |of: &ThreadSample| CpuSample { time_ns: scale.nanoseconds(of.ticks), ..of.sums };
-        let first = samples.first()?;
-        Some(ThreadTimes::of_sums(first.tid, samples.iter().all(|of| of.knows_waits), samples.iter().map(sum)))
+        let (tid, knows_waits) = (samples.first()?.tid, samples.iter().any(|of| of.knows_waits));
+        let usable = samples.iter().filter(|of| of.knows_waits == knows_waits);
+        Some(ThreadTimes::of_sums(tid, knows_waits, usable.map(sum))).filter(|times| times.samples.len() > 1)
     };
     samples.chunk_by(|one, next| one.tid == next.tid).filter_map(of_thread).collect()
 }

@@ -20,7 +20,7 @@ mod views;
 use crate::budget;
 use crate::spool::journal;
 pub(crate) use accesses::{ByLayer, Counting};
-pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
+pub(crate) use data_sets::{DataSet, Transfer, Use, chunks_bytes, data_sets, find_or_add as data_set};
 pub(crate) use file::{
     STANDARD_PATHS, condensed, definition as file_definition, files, find as find_file, find_by as find_file_by,
     find_or_add, uncertain as uncertain_file,

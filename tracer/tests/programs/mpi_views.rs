@@ -56,7 +56,8 @@ fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks
         Launch::new(&scratch, workload_with(program, mpi, options)).arg(scratch.data()).ranks(mpi, ranks).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let (seen, traces) = (seen(&scratch), Traces::read(&scratch.traces()));
-    assert_eq!((seen.len(), traces.processes.len()), (ranks as usize, ranks as usize));
+    let known: Vec<_> = traces.processes.iter().map(|process| (&process.info, &process.paths)).collect();
+    assert_eq!((seen.len(), known.len()), (ranks as usize, ranks as usize), "{mpi:?} {known:?} {outcome:?}");
     for process in &traces.processes {
         let views = &process.block.views;
         let expected = &seen[&process.info.pid];
