@@ -37,7 +37,7 @@ pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions
 impl ReadsFirst {
     pub(super) fn new(run: &Run) -> Self {
         let (questions, read_before) = (Questions::new(run), ReadBefore::new(run));
-        Self { phases: Phases::new(run), durations: Durations, questions, read_before }
+        Self { phases: Phases::new(run), durations: Durations::new(run), questions, read_before }
     }
 }
 
