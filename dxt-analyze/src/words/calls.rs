@@ -131,8 +131,8 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             );
         }
         Where::Files(kind) => format!(", nearly all on {kind}"),
-        Where::NoRank => " on no particular rank".to_owned(),
-        Where::NoRankOrTarget => " on no particular rank or target".to_owned(),
+        Where::NoRank => ", of no particular rank".to_owned(),
+        Where::NoRankOrTarget => ", of no particular rank or target".to_owned(),
     };
     let title = format!(
         "{} of {} {} {}{on}: {excess} above usual in total",

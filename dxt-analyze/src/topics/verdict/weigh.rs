@@ -281,8 +281,7 @@ fn same_wait(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
         return true;
     }
     let both_ns = same_wait_ns(cube, claim, before);
-    is_part_of(claim, before)
-        || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * THE_SAME
+    is_part_of(claim, before) || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * THE_SAME
 }
 
 /// True if two claims consist of the same waiting time of ranks and nothing else.

@@ -20,7 +20,7 @@ struct Waits {
     length_ns: u64,
     taken: u64,
     spans: Spans,
-    /// CPUs on which any of the processes may run; `None` if unknown of one.
+    /// Bits of the CPUs on which any of the processes may run: empty if unknown of one, `None` without processes.
     cpus: Option<Vec<u8>>,
 }
 
