@@ -68,7 +68,7 @@ thresholds! {
         "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding is above `info`.",
+        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
         "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
@@ -293,13 +293,18 @@ thresholds! {
 
 /// Constants of what is read from samples of the processors' use, which users cannot set.
 pub mod processor {
-    /// Least part of an interval that its thread waits for a processor, to be taken out of calls: less changes no price. Ratio, below 0.1.
-    /// Source: ours.
+    /// Least part of an interval that its thread waits for a processor, to be taken out of calls. Ratio, below 0.1. Source: ours.
     pub const LEAST_WAITING: f64 = 0.01;
     /// Least part of an interval that its thread runs or waits for a processor, to count as work. Ratio, 0 to 1. Source: ours.
     pub const AT_WORK: f64 = 0.5;
     /// Fewest calls of a kind whose median is without waits for a processor, which hit few calls. Calls, at least 3. Source: ours.
     pub const CALLS_OF_MEDIAN: u64 = 8;
+}
+
+/// Constants of the verdict, which users cannot set.
+pub mod verdict {
+    /// Most calls of a process on a file, or of metadata, that count as made once: opening and closing. Calls, at least 1. Source: ours.
+    pub const CALLS_OF_ONE_USE: u64 = 2;
 }
 
 /// Constants of the model of slow units ([`crate::effects`]), which users cannot set.

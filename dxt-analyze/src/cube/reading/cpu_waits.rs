@@ -155,7 +155,7 @@ mod tests {
         let mut without = of(&[(0, 1000, 500)]);
         let calls = [row(0, 300), row(300, 700)];
         calls.iter().for_each(|row| without.add(row, Within::Nothing, perhaps));
-        // Of 700 ns, 350 ns are waits: the excess of 100 ns, and 250 of the 600 ns up to the median.
+        // The wait is 350 of 700 ns: the excess of 100 ns, and 250 of the 600 ns up to the median.
         let times = calls.map(|row| without.duration(&row, Within::Nothing, perhaps));
         assert_eq!(times, [175, 175]);
     }

@@ -6,6 +6,7 @@ use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::{ProcessId, StreamIx};
 use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
+use crate::thresholds::verdict::CALLS_OF_ONE_USE;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::price::{price, saving};
 use crate::topics::causes::shape::cpu_wait;
@@ -24,9 +25,6 @@ const NOTHING: f64 = 0.001;
 
 /// Findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
-
-/// Most calls of a process on a file, or of metadata, that count as made once: opening and closing it.
-pub(super) const ONCE: u64 = 2;
 
 /// Codes of findings about small requests.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
@@ -197,7 +195,7 @@ fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
             *ns *= 1.0 - *ranks as f64 / (*calls).max(*ranks) as f64;
         }
     }
-    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(ONCE))
+    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(CALLS_OF_ONE_USE))
 }
 
 /// Returns the finding of a claim with its price without other findings, at most as severe as the finding that explains its calls.
