@@ -65,10 +65,12 @@ fn is_priced(finding: &Finding) -> bool {
 fn give_prices(verdict: &Verdict, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| is_priced(finding)) {
         let same = replacement(finding, verdict);
-        give_weight(finding, verdict);
-        if let Some(same) = same {
-            (finding.severity, finding.saving) = (same.severity, same.saving);
-        }
+        // The command's words stay: by its options, it may know more than the report.
+        let mut weighed = finding.clone();
+        give_weight(&mut weighed, verdict);
+        let (severity, saving) = same.map_or((weighed.severity, weighed.saving), |same| (same.severity, same.saving));
+        (finding.severity, finding.saving) = (severity, saving);
+        (finding.cost_ns, finding.about) = (weighed.cost_ns, weighed.about);
     }
     // The order of equal severities stays.
     findings.sort_by_key(|finding| Reverse(finding.severity));
