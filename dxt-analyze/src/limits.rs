@@ -18,6 +18,8 @@ pub fn of_log(bound: u64, length: u64) -> u64 {
     bound.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)).min(bound.saturating_mul(LOG_TIMES))
 }
 
+/// Largest chunk cache of a data set that is advised, in bytes: each process has one, and a node has many.
+pub const ADVISED_CACHE: u64 = 1 << 30;
 /// Maximum memory for the stripe layouts of a Darshan log, in bytes. Data that exceeds a `LOG_` bound is skipped and reported as a problem.
 pub const LOG_LAYOUTS: u64 = 24 << 20;
 /// Maximum memory for the reduced records of a Darshan log (one record that stands for all ranks), in bytes.

@@ -68,7 +68,7 @@ thresholds! {
         "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding is above `info`.",
+        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
         "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
@@ -293,35 +293,35 @@ thresholds! {
 
 /// Constants for samples of processor use (times that threads run, and wait for a processor). Users cannot set them. Source: ours.
 pub mod processor {
-    /// Minimum share of a sampled interval that a thread waits for a processor, for the wait to be subtracted from the interval's calls:
-    /// shorter waits change no saving. Ratio, below 0.1.
+    /// Minimum share of a sampled interval that a thread waits for a processor, to be subtracted from the interval's calls. Ratio, below 0.1.
     pub const LEAST_WAITING: f64 = 0.01;
     /// Minimum share of a sampled interval that a thread runs or waits for a processor, for the interval to count as work. Ratio, 0 to 1.
     pub const AT_WORK: f64 = 0.5;
-    /// Minimum calls of a kind from which their median duration counts as free of waits for a processor, since waits hit few calls. Calls,
-    /// at least 3.
+    /// Minimum calls of a kind for their median duration to count as free of waits for a processor. Calls, at least 3.
     pub const CALLS_OF_MEDIAN: u64 = 8;
 }
 
-/// Constants of the model of slow units: ranks, nodes, storage targets, files, periods ([`crate::effects`]). Users cannot set them. Source:
-/// ours, unless stated.
+/// Constants of the verdict, which users cannot set.
+pub mod verdict {
+    /// Maximum calls of a process on a file (or metadata calls on it) that count as one use: open and close. Calls, at least 1. Source: ours.
+    pub const CALLS_OF_ONE_USE: u64 = 2;
+}
+
+/// Constants of the model of slow units ([`crate::effects`]: ranks, targets, periods, ...), which users cannot set. Source: ours, unless stated.
 pub mod effects {
     /// Minimum saving of a set of slow units, relative to the set that saves most, to be preferred for having fewer units. Ratio, 0.5 to 1.
-    /// Source: ours, simulated jobs.
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
     /// Minimum share of all time in calls that a slow unit (such as a rank or file) must explain to count. Ratio, below 0.01.
     pub const LEAST_SHARE: f64 = 0.001;
-    /// Number of tests that share the false discovery rate: five sorts of units, on reads and on writes. Tests, at least 1.
+    /// Divisor of the false discovery rate, as several sorts of units are tested, on reads and on writes. Tests, at least 1.
     pub const TESTS: f64 = 4.0;
     /// Maximum effects (slow units, or sets of them) that are searched for: bounds the time of the search. Effects, at least 1.
     pub const ROUNDS: usize = 12;
-    /// Minimum slowdown for a storage target, file, file region or period to count as slow: their speeds differ in healthy runs, too.
-    /// Ratio, above 1. Source: ours, healthy simulated jobs.
+    /// Minimum slowdown for a storage target, file, file region or period to count as slow: healthy ones differ, too. Ratio, above 1.
     pub const UNLIKE: f64 = 1.5;
     /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Minimum gap in log slowdown between the ranks of slow nodes and all other ranks, relative to the others' range: in a queue, each
-    /// rank is a little slower than the one before. Ratio, 0 to 1.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues have none. Ratio, 0 to 1.
     pub const NODE_GAP: f64 = 0.5;
     /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;

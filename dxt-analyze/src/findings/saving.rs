@@ -20,6 +20,20 @@ pub struct Saving {
     pub explains: Explains,
 }
 
+impl Saving {
+    /// Returns the saving with all run times at most `most_ns`.
+    #[must_use]
+    pub fn at_most(self, most_ns: u64) -> Self {
+        let bounded = |ns: Option<u64>| ns.map(|ns| ns.min(most_ns));
+        Self {
+            saves_ns: self.saves_ns.min(most_ns),
+            saves_low_ns: bounded(self.saves_low_ns),
+            saves_high_ns: bounded(self.saves_high_ns),
+            ..self
+        }
+    }
+}
+
 /// Time in the calls that a finding explains, and its share of the time in all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Explains {

@@ -24,10 +24,13 @@ pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     all
 }
 
-/// Returns the findings shown as cards: the first few with a saving; none if I/O takes too little time to matter.
+/// Returns the findings shown as cards: the first few with a saving; if I/O takes too little time to matter, only the one that the verdict states.
 pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     let mut first = listed(verdict);
-    first.truncate(if verdict.io_matters { SHOWN } else { 0 });
+    if !verdict.io_matters {
+        first.retain(|weighed| verdict.states == Some(weighed.finding.code));
+    }
+    first.truncate(SHOWN);
     first
 }
 
@@ -109,7 +112,7 @@ pub(super) fn together(verdict: &Verdict) -> Option<String> {
     let saving = verdict.together.filter(|_| verdict.io_matters && listed(verdict).len() > 1)?;
     let most = saving.saves_high_ns.unwrap_or(saving.saves_ns);
     Some(format!(
-        "All together: at most {} ({} of the run time).",
+        "All findings together would save at most {} ({} of the run time).",
         units::duration(most),
         percent(most, verdict.run_ns)
     ))

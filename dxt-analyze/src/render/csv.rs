@@ -1,13 +1,11 @@
 //! CSV (RFC 4180) of one table of a view: a header line, even for an empty table, then one line per row with unformatted numbers.
 
-use super::{Cell, Head, Part, Style, Table, View};
+use super::{Cell, FINDINGS, Head, Part, Style, Table, View};
 use crate::exit::UsageError;
 use crate::findings::Evidence;
 use crate::text::printable::printable;
 use anyhow::Result;
 use std::io::Write;
-
-const FINDINGS: &str = "findings";
 
 /// Writes the table that `style` names as CSV; by default the main table: the first that is not marked as secondary, even if empty.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {

@@ -20,6 +20,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
+/// Name of the table of findings in CSV.
+pub(crate) const FINDINGS: &str = "findings";
+
 /// Output formats of every command except `dump`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {

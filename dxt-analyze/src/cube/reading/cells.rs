@@ -9,7 +9,7 @@ use super::role::all_meet;
 use super::slots::{SLOTS, Slots};
 use super::sums::{Call, Key, NO_TARGET, Sums, coarse, log};
 use super::threads::{OfThread, Threads};
-use super::usual::{Kind, Usual, size_class};
+use super::usual::{Kind, Least, Usual, size_class};
 use super::who::{Who, of_all};
 use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
@@ -17,7 +17,6 @@ use crate::model::{Class, FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::layer_calls::Form;
 use crate::shared::sum_cache::InTurn;
-use crate::thresholds::processor::CALLS_OF_MEDIAN;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
@@ -102,7 +101,7 @@ impl<'a> Cells<'a> {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
-            least_ns: usual.filter(|usual| usual.calls >= CALLS_OF_MEDIAN).map_or(0, |usual| usual.median_ns as u64),
+            least: usual.map_or(Least::default(), |usual| usual.least),
         }
     }
 
@@ -113,8 +112,7 @@ impl<'a> Cells<'a> {
             for stretch in block.stretches().filter(|of| looked_at.get(of.stream.index()).is_some_and(|&is| is)) {
                 let Some(stream) = block.process.stream(stretch.stream) else { continue };
                 for row in stretch.rows() {
-                    let least_ns = self.like(stream, size_class(row.length)).least_ns;
-                    out.add(&row, stream.within(), least_ns);
+                    out.add(&row, stream.within(), self.like(stream, size_class(row.length)).least);
                 }
             }
         }
@@ -130,9 +128,8 @@ struct Like {
     far_ns: u64,
     /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
-    /// Median duration of the calls, ns, if there are at least [`CALLS_OF_MEDIAN`], else 0. Only the time of a call above it can be a wait
-    /// for a processor.
-    least_ns: u64,
+    /// Duration of such calls without waits for a processor.
+    least: Least,
 }
 
 #[inline]
@@ -316,7 +313,7 @@ impl Analysis for Cells<'_> {
                     size,
                     target: target(placed.as_ref(), &row),
                 };
-                let duration = without.duration(&row, stream.within(), like.least_ns);
+                let duration = without.duration(&row, stream.within(), like.least);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let above = logs - like.log;

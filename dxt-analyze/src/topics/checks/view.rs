@@ -43,9 +43,11 @@ pub struct ChecksReport {
 /// Returns an error if the inputs cannot be loaded.
 pub fn checks(args: &Args) -> Result<ChecksReport> {
     let run = crate::session::open(&args.inputs)?;
-    let mut report = checks_of(&run, &args.options);
-    verdict::price(&run, None, &mut report.result.findings)?;
-    Ok(report)
+    if !args.output.needs_findings() {
+        return Ok(checks_of(&run, &args.options));
+    }
+    let report = verdict::with_prices(&run, None, |whole| whole.checks, |report| &mut report.result.findings)?;
+    Ok(ChecksReport { all: args.options.all, ..report })
 }
 
 /// Runs all checks on a loaded run.

@@ -36,7 +36,7 @@ pub struct LayersReport {
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = layers_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
     Ok(report)
 }
 

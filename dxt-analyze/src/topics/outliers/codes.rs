@@ -7,7 +7,8 @@ codes! {
         "Single operations take far longer than others of the same kind.",
         "Compares operations of the same layer, name and form. Reported if (1) operations >= box_min_sample; (2) \
          bandwidth < Q1 - fence_iqr x IQR, or, by duration, duration > Q3 + fence_iqr x IQR. Saving: excess over \
-         the time of the same bytes at the median bandwidth, or over a call of median duration.",
+         the time of the same bytes at the median bandwidth, or over a call of median duration. Always info: DXT-V001, \
+         DXT-V002 and DXT-V003 price long calls by the run time that they cost.",
         "Check what the slow operations share: a stripe, an OST, a node, a time window (run `dxt-analyze outliers` and `dxt-analyze timeline`). One \
          time window points to other jobs; one OST to the file system; one rank to its node.",
         "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";

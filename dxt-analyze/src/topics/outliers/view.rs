@@ -50,7 +50,7 @@ pub struct OutliersReport {
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = outliers_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
     Ok(report)
 }
 

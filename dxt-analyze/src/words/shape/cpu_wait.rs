@@ -22,10 +22,11 @@ pub(crate) struct CpuWait {
 
 /// Formats finding DXT-V036: processes waited for a processor.
 pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
-    let place = match (of.cpus, of.nodes) {
-        (0, 0 | 1) => String::new(),
-        (0, nodes) => format!(" on {}", show::counted(nodes, "node")),
-        (cpus, _) => format!(" on {}", show::counted(cpus, "CPU")),
+    let place = match of.nodes {
+        // Processes that have enough CPUs of their own wait for others.
+        0 | 1 if of.processes <= of.cpus || of.cpus == 0 => String::new(),
+        0 | 1 => format!(" on {}", show::counted(of.cpus, "CPU")),
+        nodes => format!(" on {}", show::counted(nodes, "node")),
     };
     let processes = show::counted(of.processes, "process");
     let title = format!("{processes}{place} waited {:.0} % of the time for a CPU", of.share * 100.0);
@@ -39,7 +40,7 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
         "threads were ready but had no CPU for {} of {}, and lost their CPU to other threads {}; calls that took long meanwhile are not slow storage",
         show::duration(of.waits_ns),
         show::duration(of.length_ns),
-        show::counted(of.taken, "time")
+        if of.taken == 1 { "once".to_owned() } else { show::counted(of.taken, "time") }
     );
     Words::new(title, hint).with(sentence, about)
 }

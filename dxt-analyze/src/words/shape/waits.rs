@@ -294,12 +294,13 @@ pub(crate) struct StandardOutput<'a> {
     pub(crate) time_ns: u64,
 }
 
-/// Returns ranks in words, such as `ranks 1 to 3`; without ranks, the number of processes, or `name` for a single process.
+/// Returns ranks in words, such as `ranks 1-3`; without ranks, the number of processes, or `name` for a single process.
 pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String {
     match (ranks, processes) {
         (_, 1) => name,
         ([first, .., last], _) if ranks.len() == processes && last - first + 1 == processes as i32 => {
-            format!("ranks {first} to {last}")
+            let ranks: Vec<u64> = ranks.iter().filter_map(|rank| u64::try_from(*rank).ok()).collect();
+            format!("ranks {}", show::ranges(&ranks))
         }
         _ if ranks.len() == processes => show::counted(processes as u64, "rank"),
         _ => show::counted(processes as u64, "process"),
@@ -309,7 +310,7 @@ pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String 
 /// Formats the finding that processes wait for the reader of standard output or standard error.
 pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
     let title = format!(
-        "{} {} for {}: {} of {} in total {} {}",
+        "{} {} for {}: {} ({}) {} {}",
         of.who,
         if of.one { "waits" } else { "wait" },
         of.name,

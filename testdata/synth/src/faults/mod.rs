@@ -60,7 +60,7 @@ pub struct Choice {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=random::GENERATIONS))]
     pub generation: u64,
     /// Draw jobs with two or three faults of different kinds, none healthy
-    #[arg(long, requires = "random", conflicts_with = "generation")]
+    #[arg(long, requires = "random")]
     pub combined: bool,
 }
 
@@ -83,7 +83,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
     let drawn = |count| match choice.combined {
-        true => random::combined(count, choice.seed),
+        true => random::combined(count, choice.seed, choice.generation),
         false => random::cases(count, choice.seed, choice.generation),
     };
     let cases = choice.random.map_or_else(cases, drawn);

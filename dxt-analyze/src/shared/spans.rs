@@ -11,6 +11,15 @@ pub struct Spans {
     closed_ns: u64,
 }
 
+/// Maximum number of spans per set; adjacent calls share one.
+const SPANS: usize = 1 << 15;
+
+impl Default for Spans {
+    fn default() -> Self {
+        Self::with_limit(SPANS)
+    }
+}
+
 impl Spans {
     /// Creates an empty set of at most `limit` spans.
     #[must_use]
