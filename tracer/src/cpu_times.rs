@@ -28,7 +28,7 @@ const LEAST_NS: u64 = 1_000_000;
 const SAMPLES: usize = 64;
 /// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
 const THREADS: usize = 192;
-/// Minimum capacity of a table of records.
+/// Minimum capacity of the table of threads with samples, however small the memory limit.
 const LEAST_THREADS: usize = 64;
 /// Approximate size of a sample in a trace, in bytes: five varints.
 const SAMPLE_BYTES: u64 = 20;
@@ -36,7 +36,7 @@ const SAMPLE_BYTES: u64 = 20;
 static TIMES: Table<Times> = Table::new();
 /// Time in ticks before which the process had no other thread than the main thread; 0 if it had some.
 static START: AtomicU64 = AtomicU64::new(0);
-/// Time of the trace that is being written, and of the last written one, in ticks: its samples are not written again.
+/// Time at which the samples for the trace that is being written were taken, in ticks.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
@@ -44,13 +44,13 @@ static WRITTEN: AtomicU64 = AtomicU64::new(0);
 #[repr(C)]
 struct Times {
     tid: AtomicU32,
-    /// 1 if the samples have the time of waiting: all, or none.
+    /// 1 if all samples of the thread contain the time of waiting for a CPU, 0 if none does.
     knows_waits: AtomicU32,
-    /// Odd while the samples change.
+    /// Counter of the steps in which the thread changes its samples; odd during a change, so that readers then try again.
     changes: AtomicU32,
     count: AtomicU32,
     every_ns: AtomicU64,
-    /// By sample: ticks, and the sums of [`CpuSample`].
+    /// Per sample: time in ticks, then the four sums of [`CpuSample`].
     samples: [[AtomicU64; 5]; SAMPLES],
 }
 
@@ -131,7 +131,7 @@ fn times_of(thread: &Thread) -> Option<&'static Times> {
 }
 
 impl Times {
-    /// Adds a sample of the owner. `knows_waits`: true if the kernel says how long the thread waited for a CPU.
+    /// Adds a sample of the thread that owns the record. `knows_waits`: true if the kernel says how long the thread waited for a CPU.
     fn add(&self, ticks: u64, sums: &CpuSample, knows_waits: bool) {
         let mut count = self.count.load(Ordering::Relaxed) as usize;
         let knew_waits = self.knows_waits.load(Ordering::Relaxed) != 0;
@@ -162,7 +162,7 @@ impl Times {
         journal::cpu_sample(&ThreadSample { tid, knows_waits, ticks, sums: *sums });
     }
 
-    /// Returns the samples with their ticks; `None` if the owner keeps changing them.
+    /// Returns the thread's samples, each with its time in ticks; `None` if the thread keeps changing them.
     fn samples(&self) -> Option<Vec<(u64, CpuSample)>> {
         let copy = || {
             let before = self.changes.load(Ordering::Acquire);
@@ -179,7 +179,8 @@ impl Times {
         (0..3).find_map(|_| copy())
     }
 
-    /// Returns the samples since the last written trace, and one of `now` (ticks); `None` if they say nothing.
+    /// Returns the thread's samples since the last written trace, and one taken now (`now` ticks); `None` if there are fewer than two,
+    /// which show no use of the processors.
     fn reported(&self, now: u64, scale: &TickScale) -> Option<ThreadTimes> {
         let tid = self.tid.load(Ordering::Acquire);
         let (mut samples, start) = (self.samples()?, START.load(Ordering::Relaxed));
@@ -206,7 +207,7 @@ fn is_this_thread(tid: u32) -> bool {
     unsafe { syscall!(libc::SYS_gettid) == i64::from(tid) }
 }
 
-/// Returns the sums of the calling thread, and true if the time of waiting is known.
+/// Returns the kernel's sums of the calling thread, and true if they contain the time of waiting for a CPU.
 fn sums_of_this_thread() -> Option<(CpuSample, bool)> {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -267,7 +268,7 @@ pub(crate) fn reported(scale: &TickScale) -> ProcessorDef {
     ProcessorDef { cpus, threads }
 }
 
-/// Returns the approximate size of the samples in a trace, in bytes.
+/// Returns the approximate size that the samples of all threads will have in a trace, in bytes.
 pub(crate) fn bytes() -> u64 {
     TIMES.iter().map(|times| (u64::from(times.count.load(Ordering::Relaxed)) + 2) * SAMPLE_BYTES).sum()
 }
@@ -283,7 +284,7 @@ pub(crate) fn note_all() {
     }
 }
 
-/// Records that a trace holds all samples up to the last call of [`reported`].
+/// If `written`, marks all samples up to the last call of [`reported`] as part of a written trace, so that the next trace leaves them out.
 pub(crate) fn settle(written: bool) {
     if written {
         WRITTEN.store(REPORTED.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -76,7 +76,7 @@ pub(crate) struct Thread {
     pub(crate) table: Cell<u32>,
     /// Address of the thread's samples of its use of the processors, or 0 ([`crate::cpu_times`]).
     pub(crate) cpu_times: Cell<usize>,
-    /// Time in ticks before which no such sample is due.
+    /// Time in ticks before which no sample of the thread's use of the processors is due.
     pub(crate) next_sample: Cell<u64>,
 }
 

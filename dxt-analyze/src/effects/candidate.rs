@@ -1,16 +1,16 @@
-//! Units that may be slow, before their savings are compared.
+//! Units (ranks, nodes, storage targets and so on) that may be slow, before the time that each would save is compared.
 
 use super::By;
 use super::unit::Unit;
 use crate::replay::Savings;
 
-/// Slow units of one sort, before their savings are known.
+/// Slow units of one sort (ranks, nodes, storage targets and so on), before their savings are known.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// Units and their log slowdowns.
+    /// Units, each with its log slowdown (natural logarithm of duration / duration of peers).
     pub(super) units: Vec<(Unit, f64)>,
     pub(super) by: Vec<By>,
     pub(super) grows: bool,
-    /// Savings, if they are not those of the slowdowns.
+    /// Time saved by cell, ns; `None` if it is to be computed from the log slowdowns.
     pub(super) savings: Option<Savings>,
 }

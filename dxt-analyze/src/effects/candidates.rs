@@ -1,4 +1,5 @@
-//! Candidates: units, or sets of units of one sort, whose calls of some class are slower than their peers' by more than chance.
+//! Candidates: units (ranks, nodes, storage targets and so on), or sets of units of one sort, whose calls of some class are slower than
+//! their peers' by more than chance.
 
 use super::Effect;
 use super::candidate::Candidate;
@@ -16,7 +17,8 @@ use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, TESTS, UNLIK
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the effects that may be taken next. `known`: units and classes that were; `least_ns`: least time that an effect explains, ns.
+/// Returns the slow units found in the unexplained time of `cube`, as effects among which the next one is chosen. `known`: units and
+/// classes of calls of the effects chosen so far; `least_ns`: least time that an effect explains, ns.
 pub(super) fn candidates(
     cube: &Residuals<'_, '_>,
     classes: &[OfClass],
@@ -48,7 +50,7 @@ pub(super) fn candidates(
     by.into_values().collect()
 }
 
-/// Returns the candidates of a class of calls.
+/// Returns the candidates (slow units) found by the calls of one class.
 fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candidate> {
     let (least, class) = (&cube.run.thresholds, of.class);
     let p = least.false_discovery_rate / TESTS;
@@ -100,7 +102,8 @@ fn one(class: Class, unit: Unit, odd: Odd, (among, calls): (usize, u64)) -> Cand
     Candidate { units: vec![(unit, odd.above)], by: vec![(class, odd, among, calls)], grows: false, savings: None }
 }
 
-/// Returns the slow sets of a term's members, with their log slowdowns.
+/// Returns the sets of units in `term` that are slower than the others by more than chance: slowdown of the set, and its units with their
+/// log slowdowns. `p`: largest probability by chance.
 fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
     let values: Vec<f64> = term.members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = term.members.iter().map(|member| member.error).collect();
@@ -121,7 +124,8 @@ fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> 
     slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
 }
 
-/// Makes a candidate of a slow set, of its overloaded and its other targets, or of each range of neighbouring file regions.
+/// Makes candidates of a set of slow units: one of all; but of storage targets, one of the overloaded and one of the others; and of file
+/// regions, one of each range of neighbours.
 fn sets(of: &OfClass, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Vec<Candidate> {
     let is_overloaded = |unit: Unit| matches!(unit, Unit::Target(target) if of.queues.is_overloaded(target));
     slow.sort_by_key(|(member, _)| (is_overloaded(member.unit), member.unit));
@@ -182,7 +186,7 @@ fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64)
     None
 }
 
-/// Returns the savings of a class of calls if they took as long as their peers.
+/// Returns the time saved, by cell, ns, if calls of `class` on the units of `slowdowns` took as long as their peers.
 fn savings(cube: &Residuals<'_, '_>, class: Class, slowdowns: &Slowdowns) -> Savings {
     let theirs = (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class);
     let of = theirs.filter_map(|(index, cell)| {

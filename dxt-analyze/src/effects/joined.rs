@@ -1,10 +1,10 @@
-//! Merges slow time windows of different classes of calls: calls that are slow at the same time have one cause.
+//! Merges slow time windows that were found by different classes of calls: calls that are slow at the same time have one cause.
 
 use super::Effect;
 use super::unit::Unit;
 use crate::thresholds::effects::HALF;
 
-/// Merges effects of overlapping time windows into the first of them.
+/// Merges effects (slow units) that are overlapping ranges of time windows into the first of these effects.
 #[must_use]
 pub fn together(effects: Vec<Effect>) -> Vec<Effect> {
     let mut out: Vec<Effect> = Vec::new();
@@ -21,7 +21,8 @@ pub fn together(effects: Vec<Effect>) -> Vec<Effect> {
     out
 }
 
-/// Returns the range of both effects, if these are different calls at about the same time.
+/// Returns the range of time windows that covers both effects, if they are about different classes of calls at about the same time; else
+/// `None`.
 fn range_of_both(one: &Effect, other: &Effect) -> Option<Unit> {
     let (Unit::Moment(from, until), Unit::Moment(since, to)) = (one.unit, other.unit) else { return None };
     let both = f64::from((until.min(to) + 1).saturating_sub(from.max(since)));

@@ -35,23 +35,23 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use unit::{Slowdowns, Unit};
 
-/// Class of calls, slowdown, number of units compared, calls.
+/// Slowdown of units in one class of calls: (class, slowdown, number of units compared, number of calls of the slow units).
 pub type By = (Class, Odd, usize, u64);
 
-/// A slow unit, or several of one sort that are slow together.
+/// A slow unit (rank, node, storage target, time windows, folder, file or part of a file), or several of one sort that are slow together.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// The unit.
+    /// The slow unit; the first one if several are slow together.
     pub unit: Unit,
-    /// Further slow units of its sort.
+    /// Further slow units of the same sort.
     pub more: Vec<Unit>,
     /// Slowdown by class of calls.
     pub by: Vec<By>,
     /// Log slowdown of each unit.
     pub slowdowns: Slowdowns,
-    /// True if calls in the time windows get slower and slower to their end.
+    /// True for a range of time windows in which calls get slower and slower to its end.
     pub grows: bool,
-    /// Saving per cell if its calls took as long as their peers, ns.
+    /// Time saved if the units' calls took as long as their peers, by cell (similar calls of one process), ns.
     pub savings: Savings,
 }
 
@@ -61,14 +61,15 @@ impl Effect {
         std::iter::once(self.unit).chain(self.more.iter().copied())
     }
 
-    /// Returns the explained time, ns, summed over processes.
+    /// Returns the time that the slow units explain, ns, summed over processes.
     #[must_use]
     pub fn time_ns(&self) -> f64 {
         self.savings.iter().map(|(_, ns)| ns).sum()
     }
 }
 
-/// Returns all effects, the one that saves most run time first, and what they leave unexplained. `phases`, `slots`: times of the replay.
+/// Returns all effects (slow units), the one that saves most run time first, and the time that they leave unexplained. `phases`, `slots`:
+/// each process's time in calls by phase and by time window, from which the saved run time is computed.
 pub fn effects<'c, 'a>(cube: &'c Cube<'a>, phases: &Work, slots: &Work) -> (Vec<Effect>, Residuals<'c, 'a>) {
     let mut left = Residuals::new(cube);
     let least: f64 = left.cells().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;

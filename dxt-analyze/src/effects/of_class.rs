@@ -1,4 +1,5 @@
-//! Facts about calls of a class that no effect changes: queues, storage targets that can be distinguished, steps.
+//! Facts about the calls of a class that stay the same while slow units are found one after another: queues, storage targets that can be
+//! distinguished, files of single steps.
 
 use super::queue::Queues;
 use crate::cube::steps::steps;
@@ -6,7 +7,7 @@ use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Calls of a class.
+/// Facts about the calls of one class that stay the same while slow units are found one after another.
 pub(super) struct OfClass {
     pub(super) class: Class,
     pub(super) queues: Queues,
@@ -14,7 +15,7 @@ pub(super) struct OfClass {
     targets: BTreeSet<u32>,
     /// True if some calls reach several of `targets`.
     pub(super) reach_several: bool,
-    /// Folders and files of which a program uses one per step.
+    /// Folders and files that the program uses in one time step only, such as an output file per step.
     pub(super) steps: (BTreeSet<u32>, BTreeSet<FileId>),
 }
 

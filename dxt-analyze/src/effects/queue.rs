@@ -19,7 +19,7 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Describes the queues before calls of a class.
+    /// Computes load and fastest calls of each storage target from the calls of `class`.
     pub(super) fn of(cube: &Cube<'_>, class: Class) -> Self {
         let mut served: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && cell.sums.shortest_ns > 0) {
@@ -74,9 +74,9 @@ impl Queues {
 /// Load by storage target.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// Usual duration of all calls of the classes on the target, ns.
+    /// Load of each target, ns: calls of the classes times their usual duration; a call on several targets counts in equal parts.
     asked: ByTarget,
-    /// Mean number of processes that begin calls there together.
+    /// Mean number of processes that begin calls on a target together, by target.
     together: ByTarget,
 }
 
@@ -108,7 +108,7 @@ impl Loads {
     }
 }
 
-/// Values of storage targets.
+/// One value per storage target (`of`), and the values in ascending order.
 #[derive(Clone, Debug, Default)]
 struct ByTarget {
     of: BTreeMap<u32, f64>,
@@ -174,7 +174,7 @@ fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTre
     out
 }
 
-/// Targets that calls with one first target reach.
+/// Storage targets that are reached by calls with the same first target, with sums over these calls.
 #[derive(Clone, Debug, Default)]
 struct Group {
     all: BTreeSet<u32>,
@@ -190,7 +190,7 @@ impl Group {
         self.bytes / self.busy_ns.max(1.0)
     }
 
-    /// Mean number of calls in flight while busy.
+    /// Mean number of calls in flight while any is.
     fn depth(&self) -> f64 {
         self.time_ns / self.busy_ns.max(1.0)
     }
@@ -201,12 +201,13 @@ impl Group {
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
     groups: BTreeMap<u32, Group>,
-    /// Throughput, calls in flight, busy time and shortest call of all groups, each in ascending order, with the first target.
+    /// Throughput, calls in flight, busy time and shortest call of all groups (calls with the same first target), each in ascending order,
+    /// with the group's first target.
     sorted: [Vec<(f64, u32)>; 4],
 }
 
 impl Busy {
-    /// Groups the calls of a class.
+    /// Groups the calls of a class by their first storage target.
     #[must_use]
     pub fn of(cube: &Cube<'_>, class: Class) -> Self {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
@@ -234,8 +235,8 @@ impl Busy {
         Self { groups, sorted }
     }
 
-    /// Returns the group that reaches a target, and medians of the others: throughput, calls in flight, busy time, shortest call. `None` if
-    /// several groups share targets: their busy times are then unknown.
+    /// Returns the group (calls with the same first target) that reaches a target, and medians over the other groups: throughput, calls in
+    /// flight, busy time, shortest call. `None` if several groups share targets: their busy times are then unknown.
     fn against(&self, target: u32) -> Option<(&Group, [f64; 4])> {
         let with = self.groups.values().filter(|group| group.all.contains(&target));
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;

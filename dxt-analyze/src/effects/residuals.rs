@@ -1,4 +1,5 @@
-//! Time and log slowdown of a run's cells that no effect explains yet; the cube itself never changes.
+//! Time and log slowdown that no effect (slow unit) explains yet, by cell (similar calls of one process); the cube of cells itself never
+//! changes.
 
 use super::Effect;
 use super::unit::Unit;
@@ -7,12 +8,12 @@ use crate::cube::{Cell, Cube};
 use crate::model::Class;
 use std::ops::Deref;
 
-/// A cube, with the part of its cells' times that is not explained.
+/// A cube of cells, with the part of each cell's time and slowdown that no effect explains yet.
 #[derive(Clone)]
 pub struct Residuals<'c, 'a> {
     cube: &'c Cube<'a>,
     left: Vec<Left>,
-    /// Parts of files without those known to be slow.
+    /// Times by part of each file, without the parts that are known to be slow.
     pub regions: Regions,
 }
 
@@ -24,7 +25,7 @@ struct Left {
     above_kind: f64,
 }
 
-/// A cell and what is not explained of it.
+/// A cell (similar calls of one process) and the part of its time and slowdown that no effect explains yet.
 #[derive(Clone, Copy)]
 pub struct LeftOf<'c> {
     cell: &'c Cell,
@@ -67,7 +68,7 @@ impl<'c> LeftOf<'c> {
 }
 
 impl<'c, 'a> Residuals<'c, 'a> {
-    /// Returns a cube of which nothing is explained.
+    /// Creates the residuals of `cube` before any effect is found: all of its time is unexplained.
     #[must_use]
     pub fn new(cube: &'c Cube<'a>) -> Self {
         let left = |cell: &Cell| Left { ns: cell.time_ns(), above: cell.above, above_kind: cell.above_kind };

@@ -19,14 +19,15 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Term {
     pub(super) members: Vec<Member>,
-    /// The slower of two members, if what they are crossed with shows it.
+    /// The slower unit and its distance from the other, if there are only two and the processes that use them show which is slower.
     pub(super) of_two: Option<(Member, Odd)>,
 }
 
-/// Mean log slowdown of a unit for each process.
+/// Mean log slowdown of calls by unit (`K`) and process.
 type ByProcess<K> = BTreeMap<(K, ProcessId), Mean>;
 
-/// Returns all terms of a class of calls. `least_ns`: least time of a file whose regions are compared.
+/// Compares the calls of a class by each sort of unit: one term for ranks, one for nodes and so on. `least_ns`: least unexplained time of a
+/// file whose regions are compared.
 pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Term> {
     let class = of.class;
     let mut by_window: ByProcess<u16> = BTreeMap::new();
@@ -56,7 +57,7 @@ pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Ve
     all.into_iter().chain(regions(cube, class, least_ns)).map(enough).collect()
 }
 
-/// Returns a unit's member by the weighted median of its means.
+/// Describes a unit for the comparison with others: its log slowdown is the weighted median of `means`. `None` without means.
 fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) -> f64) -> Option<Member> {
     let mut values: Vec<(f64, f64)> = means.iter().map(|mean| (mean.get(), weight(mean))).collect();
     let calls = means.iter().map(|mean| mean.weight()).sum::<f64>() as u64;
@@ -65,7 +66,7 @@ fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) ->
     Some(Member { unit, above: weighted_quantile(&mut values, 0.5)?, error, calls })
 }
 
-/// Describes units that are crossed with processes.
+/// Describes each unit for the comparison with others: its log slowdown is the median over the processes with calls on it.
 fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> BTreeMap<K, Member> {
     let mut of: BTreeMap<K, Vec<Mean>> = BTreeMap::new();
     for ((one, _), mean) in by {
@@ -74,14 +75,15 @@ fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -
     of.into_iter().filter_map(|(one, means)| Some((one, member(cube, unit(one), &means, |_| 1.0)?))).collect()
 }
 
-/// Compares units that are crossed with processes.
+/// Compares units by their log slowdowns, each the median over the processes with calls on the unit.
 fn compared<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> Term {
     let members = crossed(cube, by, unit);
     let of_two = of_two(cube, by, &members);
     Term { members: members.into_values().collect(), of_two }
 }
 
-/// Returns storage targets by that list of targets of a call that shows the smallest slowdown: if a target is slow, all calls that reach it are.
+/// Compares storage targets. A call reaches a list of targets; a target has the smallest slowdown of all lists that contain it, since all
+/// calls that reach a slow target are slow.
 fn targets(cube: &Cube<'_>, of: &OfClass, by_list: &ByProcess<&[u32]>) -> Term {
     let mut members: BTreeMap<u32, Member> = BTreeMap::new();
     let mut by_target: ByProcess<u32> = BTreeMap::new();
@@ -109,7 +111,8 @@ fn targets(cube: &Cube<'_>, of: &OfClass, by_list: &ByProcess<&[u32]>) -> Term {
     Term { members: members.into_iter().map(without_waits).collect(), of_two }
 }
 
-/// Returns the slower of two units, and its distance from the other, by processes that use both, else by all that use either.
+/// Returns the slower one of two units, and its distance from the other: by processes that use both, else by all that use either. `None` if
+/// there are not two, or neither is clearly slower.
 fn of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, members: &BTreeMap<K, Member>) -> Option<(Member, Odd)> {
     let [(&a, first), (&b, second)] = <[_; 2]>::try_from(members.iter().collect::<Vec<_>>()).ok()?;
     let of = |(odd, is_first): (Odd, bool)| (if is_first { *first } else { *second }, odd);
@@ -144,8 +147,8 @@ fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<It
     })
 }
 
-/// Returns folders or files by process, without those used in one time step only, and if each process uses one, only those of several processes:
-/// `at_the_time`: log slowdown by time window of all items together.
+/// Returns the mean log slowdown by item (folder or file) and process. Leaves out items used in one time step only; and, if each process
+/// uses a single item, those of few processes. `at_the_time`: log slowdown of all items together by time window, which is subtracted.
 fn items<K: Ord + Copy>(
     cube: &Residuals<'_, '_>,
     of: &OfClass,
@@ -226,7 +229,8 @@ fn files(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
     term
 }
 
-/// Returns the median log slowdown of files in each time window with several: a file that is used only then is not slow because of that.
+/// Returns, for time windows in which several files are used, the median log slowdown of these files, if above 0: a file that is used only
+/// in a slow window is not slow itself.
 fn slow_windows<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
     for cell in cells {
@@ -241,7 +245,8 @@ fn slow_windows<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f6
     slots.iter().filter_map(|(slot, files)| Some((*slot, above(files)?))).collect()
 }
 
-/// Returns the parts of each file with at least `least_ns`, by log slowdowns of each process's calls there against its calls on the others.
+/// Compares the parts of each file with at least `least_ns` of unexplained time, one term per file: log slowdown of each process's calls in
+/// a part against its calls in the other parts.
 fn regions(cube: &Residuals<'_, '_>, class: Class, least_ns: f64) -> Vec<Term> {
     let mut left: FxHashMap<FileId, f64> = FxHashMap::default();
     for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
@@ -257,7 +262,7 @@ fn regions(cube: &Residuals<'_, '_>, class: Class, least_ns: f64) -> Vec<Term> {
     out.into_values().collect()
 }
 
-/// Returns nodes, unless each has a single rank: node and rank are then indistinguishable.
+/// Returns the nodes by the median log slowdown of their ranks; empty if each has a single rank: node and rank are then indistinguishable.
 fn nodes(cube: &Cube<'_>, processes: &[Member]) -> Vec<Member> {
     let mut of: FxHashMap<u32, Vec<&Member>> = FxHashMap::default();
     for member in processes {

@@ -1,5 +1,5 @@
-//! Terms by total time instead of the typical call: units that are slow for a part of the run, or with two kinds of calls, some from a
-//! cache.
+//! Finds slow ranks, nodes and storage targets by the total time of their calls instead of the typical call: those that are slow for a part
+//! of the run only, or with two kinds of calls, some from a cache.
 
 use super::candidate::Candidate;
 use super::of_class::OfClass;
@@ -15,7 +15,7 @@ use crate::thresholds::effects::{AS_LARGE, FEW_ARE_FAR, FEWEST_BY_TIME, MOST_BY_
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Time of a unit's calls and of their peers.
+/// Time of a unit's calls, and the time that they would take if they were as fast as their peers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Takes {
     calls: f64,
@@ -54,7 +54,7 @@ impl Takes {
     }
 }
 
-/// Unit and its times.
+/// Unit, times of its calls, and its log slowdown against peers.
 type Value = (Unit, Takes, f64);
 
 /// Returns ranks, nodes and storage targets that are slow by the total time of their calls of a class, reads or writes. `p`: largest probability by
@@ -137,7 +137,7 @@ fn of_cells<'c>(cube: &Residuals<'c, '_>, class: Class) -> Vec<(&'c Cell, Takes)
     out
 }
 
-/// Returns nodes by the median of their ranks, if each node has several.
+/// Returns nodes by the median log slowdown of their ranks; empty if any node has a single rank.
 fn nodes(cube: &Cube<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
     let mut by: BTreeMap<u32, (Takes, Vec<f64>)> = BTreeMap::new();
     for (process, takes) in of {
@@ -154,7 +154,7 @@ fn nodes(cube: &Cube<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
     by.into_iter().filter_map(value).collect()
 }
 
-/// Returns the savings if calls of `units` took as long as their peers, in phases in which they are slower.
+/// Returns the time saved by cell, ns, if calls of `units` took as long as their peers in those phases in which they are slower.
 fn savings(cube: &Residuals<'_, '_>, class: Class, takes: &[(&Cell, Takes)], units: &[(Unit, f64)]) -> Savings {
     let mut slowdowns = Slowdowns::default();
     units.iter().for_each(|(unit, above)| slowdowns.add(class, *unit, *above));

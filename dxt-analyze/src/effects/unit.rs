@@ -1,11 +1,11 @@
-//! Units that can be slow, and their log slowdowns.
+//! Units (ranks, nodes, storage targets, time windows, folders, files, parts of files) that can be slow, and their log slowdowns.
 
 use crate::cube::regions::Region;
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::BTreeMap;
 
-/// A unit that can be slow.
+/// Part of the machine, of the run or of the files whose calls can be slower than others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Storage target.
@@ -14,7 +14,7 @@ pub enum Unit {
     Node(u32),
     /// Index into [`crate::model::Run::processes`].
     Process(ProcessId),
-    /// Range of time windows, first to last.
+    /// Range of time windows of the run, first to last.
     Moment(u16, u16),
     /// A folder with several files ([`crate::cube::folders`]).
     Folder(u32),
@@ -25,7 +25,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// True if a cell belongs to the unit.
+    /// True if calls of `cell` (similar calls of one process) are on the unit, at least in part.
     #[must_use]
     pub fn has(self, cube: &Cube<'_>, cell: &Cell) -> bool {
         match self {
@@ -39,7 +39,7 @@ impl Unit {
         }
     }
 
-    /// Returns the part of a cell's time that belongs to the unit.
+    /// Returns the part of the time of `cell` (similar calls of one process) that is on the unit, 0 to 1.
     #[must_use]
     pub fn share(self, cube: &Cube<'_>, cell: &Cell) -> f64 {
         match self {
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Returns how many choices the unit is made of: a file region is a file and a place in it.
+    /// Returns the number of facts that make up the unit: 2 for a file region (file and place in it), else 1. Fewer are preferred.
     #[must_use]
     pub(super) const fn parts(self) -> usize {
         if matches!(self, Self::Region(_)) { 2 } else { 1 }
@@ -60,7 +60,7 @@ impl Unit {
 #[derive(Clone, Debug, Default)]
 pub struct Slowdowns {
     by: BTreeMap<(Class, Unit), f64>,
-    /// Ranges of time windows, and file regions.
+    /// Log slowdowns of ranges of time windows and of file regions, which may overlap.
     ranges: Vec<(Class, Unit, f64)>,
 }
 
@@ -73,7 +73,8 @@ impl Slowdowns {
         }
     }
 
-    /// Returns the log slowdown of a cell's calls by the slowest unit that has them, and the part of the cell's time that is the unit's.
+    /// Returns the log slowdown of a cell's calls by the slowest unit to which they belong, and the part of the cell's time on that unit, 0
+    /// to 1. `None` if they belong to no slow unit.
     #[must_use]
     pub fn of(&self, cube: &Cube<'_>, cell: &Cell) -> Option<(f64, f64)> {
         let get = |unit: Unit| self.by.get(&(cell.class, unit)).map(|above| (*above, 1.0));
@@ -96,6 +97,6 @@ pub struct Member {
     pub above: f64,
     /// Standard error of `above`.
     pub error: f64,
-    /// Number of calls.
+    /// Number of calls on the unit.
     pub calls: u64,
 }

@@ -1,4 +1,5 @@
-//! The term of time windows: ranges of windows in which calls are slow, by the largest distance of a range from all other windows.
+//! Finds slow ranges of time windows: sets of windows that are outliers, or the range of windows whose calls are furthest above those of
+//! all other windows.
 
 use super::unit::{Member, Unit};
 use crate::cube::{Cube, weighted_quantile};
@@ -17,11 +18,12 @@ pub(super) struct SlowRange {
     pub(super) unit: Unit,
     pub(super) odd: Odd,
     pub(super) calls: u64,
-    /// True if calls get slower and slower to the end.
+    /// True if calls get slower and slower until the range ends, at the end of the run.
     pub(super) grows: bool,
 }
 
-/// Returns the slow ranges of `members`, time windows in order of time, by calls of a class. `p`: largest probability by chance.
+/// Returns the slow ranges among the time windows `members`, in order of time, by calls of a class. `p`: largest probability by chance;
+/// `least`: least log slowdown of a set of windows.
 pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: f64, least: f64) -> Vec<SlowRange> {
     let values: Vec<f64> = members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = members.iter().map(|member| member.error).collect();
@@ -129,7 +131,7 @@ fn in_order(values: &[f64]) -> f64 {
     pairs().map(sign).sum::<f64>() / count.max(1) as f64
 }
 
-/// True if a range has at least two windows and is no begin or end of a burst.
+/// True for a range of at least two time windows and a minimum length: a shorter one may be the begin or end of a burst of I/O.
 fn lasts(cube: &Cube<'_>, unit: Unit) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let length = cube.run.length_ns();

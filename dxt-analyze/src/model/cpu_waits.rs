@@ -13,7 +13,7 @@ pub struct Interval {
     pub run_ns: u64,
     /// Time ready but waiting for a processor, at most the length of the interval.
     pub wait_ns: u64,
-    /// Number of times that another thread took the processor.
+    /// Number of times that another thread took the processor from this one.
     pub taken: u64,
 }
 

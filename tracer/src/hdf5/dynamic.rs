@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// Returns a number that changes whenever an object is loaded or unloaded; wraps around.
+/// Returns a number that changes whenever a shared object is loaded into the process or unloaded; wraps around.
 pub(super) fn generation() -> u8 {
     extern "C" fn first(info: *mut libc::dl_phdr_info, size: usize, sum: *mut c_void) -> c_int {
         if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) + size_of::<u64>() {

@@ -135,7 +135,7 @@ pub(crate) fn shape(shape: Shape) {
     add(kind::SHAPE, &[&journal::shape(shape)]);
 }
 
-/// Adds a sample of a thread's use of the processors.
+/// Adds to the journal a sample of a thread's use of the processors.
 pub(crate) fn cpu_sample(sample: &ThreadSample) {
     add(kind::CPU_SAMPLE, &[&journal::cpu_sample(sample)]);
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use trace_format::meta::{CpuSample, Process};
 
-/// Asserts that the samples of each thread are in order, with at most as much time on a CPU as time, and that the last is taken while the trace
-/// is written.
+/// Asserts for each thread of `process`: it has 2 to 65 samples; between two of them, it ran on a CPU for no longer than the time between;
+/// and the last one was taken while the trace was written.
 fn check(process: &Process) {
     assert!(!process.processor.threads.is_empty(), "{:?}", process.info);
     for thread in &process.processor.threads {
@@ -22,14 +22,14 @@ fn check(process: &Process) {
     }
 }
 
-/// Returns a CPU on which this process may run.
+/// Returns the number of a CPU on which this process may run, for taskset(1).
 fn a_cpu() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("proc(5)");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
     list.trim().split(['-', ',']).next().and_then(|cpu| cpu.parse().ok()).expect("a CPU")
 }
 
-/// True if the kernel keeps sums of waits.
+/// True if the kernel counts the time that threads wait for a CPU.
 fn knows_waits() -> bool {
     std::fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|text| text.trim() != "0 0 0")
 }
@@ -64,7 +64,7 @@ fn threads_that_share_one_processor_wait_for_it() {
     assert!(main.sums().last().is_some_and(|sum| sum.run_ns > 0), "{processor:?}");
 }
 
-/// Ends `progress` by SIGTERM, so that its threads still run when the trace is written.
+/// Ends the test program `progress` by SIGTERM, so that its threads still run when the trace is written.
 #[test]
 fn threads_that_run_at_the_end_have_waits() {
     if !have("taskset") {
@@ -112,7 +112,7 @@ fn a_long_run_keeps_no_more_samples_than_fit() {
     assert!(process.processor.threads[0].samples.len() > 32, "{:?}", process.processor);
 }
 
-/// A hook of a process with several threads opens no file, whose descriptor they could see.
+/// In a process with several threads, no hook opens a file to take a sample: the other threads could see its descriptor.
 #[test]
 fn threads_see_no_descriptor_of_a_sample() {
     let scratch = Scratch::new();

@@ -3,11 +3,13 @@
 use crate::harness::{Launch, Scratch, Traces, workload};
 use std::path::Path;
 
-/// Prints 30 lines of 64 KiB, as much as a pipe holds, to a reader that pauses for 50 ms after each. The reader is not traced.
+/// Shell script: the test program `prints` prints 30 lines of 64 KiB, as much as a pipe holds, to an untraced reader that pauses for 50 ms
+/// after each line.
 const SLOW_READER: &str = r#""$1" 30 65536 "$2" | env -u LD_PRELOAD sh -c '
     while [ "$(dd bs=65536 count=1 2>/dev/null | wc -c)" -gt 0 ]; do sleep 0.05; done'"#;
 
-/// Returns the number of writes on record on standard output, by layer, and their bytes.
+/// Runs `script` with the test program `prints` and its way of printing, `way`. Returns (number, bytes) of the recorded writes to standard
+/// output: by POSIX calls, and by C streams.
 fn waits(way: &str, script: &str) -> [(u64, u64); 2] {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, "/bin/sh").arg("-c").arg(script).arg("sh").arg(workload("prints")).arg(way);

@@ -22,17 +22,18 @@ use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Least value of the limit on the number of cells per process.
+/// Minimum of the limit on the number of cells (sums over similar calls) of a process, however many processes there are.
 const FEWEST: usize = 16;
-/// Number of cells that take as much memory as the sums by file part of one stream.
+/// Number of cells (sums over similar calls) that take as much memory as one stream's sums by part of the file. Stream: one operation on
+/// one file.
 const PER_PARTS: usize = 16;
-/// Least number of streams per process for which sums by file part are kept.
+/// Minimum number of streams (one operation on one file) of a process whose times are also summed by part of the file.
 const FEWEST_PARTS: usize = 4;
 
 /// Least number of threads of a process, including a thread for MPI's own calls, for calls to be summed by thread, too.
 const FEWEST_THREADS: usize = 3;
 
-/// Analysis (pass over all recorded calls) that sums calls in cells.
+/// Analysis (pass over all recorded calls) that sums up calls in cells: by process, time window, stream, size and storage target.
 #[derive(Clone, Debug)]
 pub struct Cells<'a> {
     slots: &'a Slots,
@@ -75,9 +76,9 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the phase to which a wait from `begin` to `end` (ns since the job's start) belongs: the last phase that ends during the wait.
-    /// Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The rank that arrives last begins its call
-    /// when the phase ends, and is counted in that phase.
+    /// Returns the phase (time up to a synchronization point) to which a wait from `begin` to `end` (ns since the job's start) belongs: the
+    /// last phase that ends during the wait. Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The
+    /// rank that arrives last begins its call when the phase ends, and is counted in that phase.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
@@ -128,7 +129,7 @@ struct Like {
     far_ns: u64,
     /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
-    /// Duration of such calls without waits for a processor.
+    /// Median duration of these calls without waits for a processor.
     least: Least,
 }
 
@@ -146,15 +147,15 @@ pub struct OfProcess {
     pub cells: Vec<(Key, Sums)>,
     /// Number of times that the number of time windows was halved: 2^`merged` windows share a cell.
     pub merged: u32,
-    /// Times by part of the file, for as many streams (one operation on one file) as fit in memory.
+    /// Times in calls by part of the file, for as many streams (one operation on one file) as fit in memory.
     pub parts: Vec<(StreamIx, Parts)>,
     /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
-    /// Reads and writes of the process's threads, if their work is comparable.
+    /// Reads and writes of the process's threads, compared with each other; `None` if too few threads read or write.
     pub at_work: Option<AtWork>,
-    /// By phase: time in MPI's own synchronizing calls, ns.
+    /// By phase (time up to a synchronization point): time that the process spends in synchronizing MPI calls other than MPI-IO, ns.
     pub waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make MPI's own synchronizing calls.
+    /// Phases in which the process makes a synchronizing MPI call (other than MPI-IO) on a communicator of all ranks.
     pub met_all: FxHashSet<u32>,
 }
 
@@ -170,9 +171,10 @@ pub struct Partial {
     threads: FxHashMap<u32, OfThread>,
     /// Reads and writes of each thread of the current process, by thread id; empty if the process has few threads.
     at_work: FxHashMap<u32, at_work::OfThread>,
-    /// By phase: time in MPI's own synchronizing calls, ns.
+    /// By phase (time up to a synchronization point): time that the current process spends in synchronizing MPI calls other than MPI-IO,
+    /// ns.
     waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make MPI's own synchronizing calls.
+    /// Phases in which the current process makes a synchronizing MPI call (other than MPI-IO) on a communicator of all ranks.
     met_all: FxHashSet<u32>,
     depths: depths::Partial,
 }
@@ -197,7 +199,7 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// Takes out the numbers of calls in flight on storage targets.
+    /// Returns the counts of calls in flight on storage targets, and leaves empty ones behind.
     pub fn take_depths(&mut self) -> depths::Partial {
         std::mem::take(&mut self.depths)
     }

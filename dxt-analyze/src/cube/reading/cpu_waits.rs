@@ -18,23 +18,23 @@ pub(super) struct CallsWithout {
     shift: u64,
     /// Intervals in which the thread waited.
     intervals: Vec<Interval>,
-    /// By interval, sums by place of the calls in it: the program's own, and those inside libraries' calls.
+    /// By interval: times of those calls in it that the program itself made, and of those inside calls of libraries.
     sums: Vec<[Sums; 2]>,
 }
 
-/// Times of calls, ns.
+/// Times of the calls in one sample interval, ns, divided at the median duration of similar calls (peers).
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    /// Time above the median of peers.
+    /// Part of each call's time above the median duration of its peers.
     excess_ns: u64,
-    /// Time up to the median of peers whose threads may have waited.
+    /// Part of each call's time up to the median duration of its peers, if this median may contain waits for a processor.
     perhaps_ns: u64,
-    /// Time up to the median of peers whose threads did not wait.
+    /// Part of each call's time up to the median duration of its peers, if this median contains no wait for a processor.
     certain_ns: u64,
 }
 
 impl Sums {
-    /// Returns the sums of one call.
+    /// Divides the duration of one call, ns, at the median of its peers, `least`.
     fn of_call(duration: u64, least: Least) -> Self {
         let up_to = duration.min(least.ns);
         let (certain_ns, perhaps_ns) = if least.is_certain { (up_to, 0) } else { (0, up_to) };
@@ -47,7 +47,8 @@ impl Sums {
         add(&mut self.certain_ns, other.certain_ns);
     }
 
-    /// Returns the wait in the times of `call`, one of these, if the thread waits for a `part` of its time, ns.
+    /// Returns how long `call`, which is part of these sums, waited for a processor, ns, if the thread waited for the part `part` of all
+    /// their time. Waits are taken from excess times first.
     fn waits_of(&self, call: Self, part: f64) -> f64 {
         let [excess, perhaps, certain] = [self.excess_ns, self.perhaps_ns, self.certain_ns].map(|ns| ns as f64);
         let wait = (excess + perhaps + certain) * part;
@@ -80,12 +81,12 @@ impl CallsWithout {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Returns the position of the interval that a whole call is in.
+    /// Returns the index of the interval that contains the whole call; `None` if the call spans several, or if its thread did not wait.
     fn whole_in(&self, (begin, end): (u64, u64)) -> Option<usize> {
         at(&self.intervals, end).filter(|at| self.intervals.get(*at).is_some_and(|of| begin >= of.begin))
     }
 
-    /// Adds a call that takes `least` without a wait.
+    /// Adds a call to the sums of the interval that contains it, if one contains the whole call; `least`: median duration of its peers.
     pub(super) fn add(&mut self, row: &Row, within: Within, least: Least) {
         let at = self.whole_in(self.times(row));
         if let Some(sums) = at.and_then(|at| self.sums.get_mut(at)) {
@@ -93,7 +94,7 @@ impl CallsWithout {
         }
     }
 
-    /// Returns the duration of a call without its waits for a processor, ns.
+    /// Returns the duration of a call without its waits for a processor, ns; `least`: median duration of its peers.
     #[inline]
     pub(super) fn duration(&self, row: &Row, within: Within, least: Least) -> u64 {
         let duration = row.duration_ns();

@@ -8,7 +8,7 @@ use crate::shared::stats::QUARTILE;
 use crate::thresholds::processor::{CALLS_OF_MEDIAN, LEAST_WAITING};
 use rustc_hash::FxHashMap;
 
-/// Number of bins of durations: quarters of 40 octaves, up to 18 minutes.
+/// Number of histogram bins for durations: four per octave (factor of 2), for 40 octaves from 1 ns to 18 minutes.
 const CLASSES: usize = 160;
 
 /// Kind of calls that are compared: operation, inside MPI-IO or not, open flags and size.
@@ -25,7 +25,7 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// Returns the kind of calls of `stream` and of a size octave.
+    /// Returns the kind of those calls of `stream` whose size octave (bit length of the bytes) is `size`.
     #[inline]
     #[must_use]
     pub fn of_size(stream: &Stream, size: u8) -> Self {
@@ -60,30 +60,31 @@ pub struct Usual {
     pub median_ns: f64,
     /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,
-    /// Duration from which a call is an outlier, ns.
+    /// Duration from which a call of this kind is an outlier, ns.
     pub far_ns: u64,
     /// Skew of log durations to the fast side: distance from the 5 % quantile to the median, less that from the median to the 95 %
     /// quantile.
     pub leans: f64,
-    /// Duration without a wait for a processor.
+    /// Median duration of the calls that did not wait for a processor; if these are too few, of all calls.
     pub least: Least,
 }
 
-/// Duration of a call without a wait for a processor: the median of peers.
+/// Estimate of how long a call takes without a wait for a processor: the median duration of its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Least {
-    /// The median, ns; 0 if there are too few calls.
+    /// Median duration of the call's peers, ns; 0 if there are too few.
     pub ns: u64,
-    /// True if no thread waited during these calls. Otherwise the median may contain a wait, though waits hit few of many short calls.
+    /// True if no thread waited for a processor during the calls of the median. Otherwise the median may contain a wait, though waits hit
+    /// few of many short calls.
     pub is_certain: bool,
 }
 
 /// An outlier takes at least this many times the median duration.
 pub const FAR: f64 = 8.0;
-/// Least distance of an outlier's log duration from that of the median, in spreads of log durations.
+/// Minimum distance of an outlier's log duration from that of the median, in multiples of the spread (standard deviation) of log durations.
 const SPREADS: f64 = 4.5;
-/// Least distance, in spreads, of an outlier's log duration from the median if calls are so regular that this is less than a factor of
-/// [`FAR`].
+/// Multiple of the spread of log durations above the median from which a call is an outlier although it takes less than [`FAR`] times the
+/// median: for calls of very regular duration.
 const REGULAR: f64 = 12.0;
 /// Least ratio of an outlier's duration to the median, even for very regular calls.
 const LEAST_FAR: f64 = 4.0;
@@ -105,14 +106,14 @@ impl Durations {
     }
 }
 
-/// Numbers of calls by kind and bin.
+/// Numbers of calls by kind and bin of durations.
 type Counts = FxHashMap<Kind, Box<[u64; CLASSES]>>;
 
 /// Number of calls by kind and bin of durations, as counted by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial {
     kinds: Counts,
-    /// Calls during which their thread did not wait for a processor, if any thread waits.
+    /// Counts of only those calls during which their thread did not wait for a processor; empty if no thread ever waits.
     without_waits: Counts,
 }
 
@@ -141,7 +142,7 @@ fn quantile(counts: &[u64], share: f64) -> f64 {
     middle(found.unwrap_or(0))
 }
 
-/// Returns the median of at least [`CALLS_OF_MEDIAN`] calls, ns.
+/// Returns the median duration of the calls whose numbers per bin are `counts`, ns; `None` for fewer than [`CALLS_OF_MEDIAN`] calls.
 fn median(counts: &[u64]) -> Option<u64> {
     (counts.iter().sum::<u64>() >= CALLS_OF_MEDIAN).then(|| quantile(counts, 0.5) as u64)
 }
@@ -161,8 +162,8 @@ fn usual(counts: &[u64]) -> Usual {
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, least }
 }
 
-/// Returns the duration from which at most [`FEW_ALONE`] calls are outliers, ns: they are [`FAR`] times above all others, however these
-/// vary. `None` if there are no such calls.
+/// Returns the duration, ns, above which at most [`FEW_ALONE`] calls lie, [`FAR`] times above all others: these are outliers however much
+/// the others vary. `None` if there are no such calls.
 fn alone_from(counts: &[u64]) -> Option<f64> {
     let mut used = counts.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let (mut lowest, mut calls) = used.next().map(|(class, count)| (class, *count))?;

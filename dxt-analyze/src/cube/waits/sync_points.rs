@@ -31,7 +31,8 @@ pub struct SyncPoints {
     usual: Vec<f64>,
     /// Times from which waits for messages are estimated.
     messages: Messages,
-    /// By phase that a synchronization point ends: each rank's wait since the previous one in collective MPI-IO calls that move no bytes, ns.
+    /// By phase that a synchronization point ends: each rank's wait in collective MPI-IO calls that move no bytes, summed from the previous
+    /// synchronization point to this one, ns.
     in_library: FxHashMap<usize, Times>,
 }
 

@@ -9,23 +9,24 @@ use crate::shared::outlier_test::FEWEST;
 use crate::thresholds::effects::{BURSTS, CALLS_OF_FIRST, HALF, LONGEST_FIRST_NS, MOST, NEARLY_ALL_FIRST};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// First calls that are outliers.
+/// Outliers (calls far longer than their peers) that are the first calls of their processes, or of bursts of I/O.
 #[derive(Clone, Debug)]
 pub struct FirstCalls {
-    /// Processes whose first call is an outlier, and the number of all, unless these are first calls of bursts.
+    /// Number of processes whose first call is an outlier, and number of all processes; `None` if these are first calls of bursts.
     pub processes: (u64, Option<u64>),
-    /// Longest of the calls, ns.
+    /// Duration of the longest of these first calls, ns.
     pub longest_ns: u64,
-    /// Saving of the first calls alone, per cell, ns.
+    /// Time saved if these first calls took as long as their peers, by cell (similar calls of one process), ns.
     pub savings: Savings,
 }
 
-/// Returns the first calls of processes, or of bursts, if a tail consists of them.
+/// Returns the first calls of processes, or else of bursts of I/O, if nearly all time of the outliers in `tail` is in such calls.
 pub(super) fn first_calls(cube: &Cube<'_>, tail: &Tail) -> Option<FirstCalls> {
     of(cube, tail, false).or_else(|| of(cube, tail, true))
 }
 
-/// A burst is what a process does between pauses without I/O or synchronization points.
+/// Returns the first calls of processes or, if `by_burst`, of bursts, if most time of the outliers in `tail` is in such calls. A burst is
+/// the I/O of a process between two pauses without I/O or synchronization points.
 fn of(cube: &Cube<'_>, tail: &Tail, by_burst: bool) -> Option<FirstCalls> {
     let burst = |cell: &Cell| (if by_burst { cube.phase(cell) } else { 0 }, cell.process);
     let is = |cell: &&Cell| cell.leaf && tail.has(cell.class);

@@ -1,8 +1,9 @@
-//! Single calls that are far longer than their peers and that no unit explains: the last term. Few are stalls, many the tail of a distribution; a
-//! tail that lies in one moment is a moment.
+//! Single calls that are far longer than their peers (outliers) and that no slow unit (rank, node, storage target, file, ...) explains:
+//! what is left when all effects are found. A few such calls are stalls, many are the tail of a distribution, unless they have a trait in
+//! common.
 //!
-//! * [`first_calls`]: first calls of processes or bursts; [`stand_still`]: outliers of most processes at once; [`held_lock`]: waits for a lock
-//!   whose holder stalls.
+//! * [`first_calls`]: first calls of processes or bursts; [`stand_still`]: outliers of most processes at once; [`held_lock`]: waits for a
+//!   lock whose holder stalls.
 
 pub mod first_calls;
 pub mod held_lock;
@@ -28,7 +29,7 @@ use stand_still::{StandStill, stand_still};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Outliers of a class of calls, or of several.
+/// Outliers (calls far longer than their peers) of one class of calls, or of several classes.
 #[derive(Clone, Debug)]
 pub struct Tail {
     /// Class of the calls.
@@ -37,11 +38,11 @@ pub struct Tail {
     pub also: Vec<Class>,
     /// Number of outliers.
     pub far: u64,
-    /// Number of all calls.
+    /// Number of all calls of these classes, outliers or not.
     pub calls: u64,
     /// Excess of the outliers, ns, summed over processes.
     pub extra_ns: f64,
-    /// Index of the cell with the longest outlier.
+    /// Index of the cell (similar calls of one process) with the longest outlier, in the cube's list of cells.
     pub longest: u32,
     /// Common trait of the outliers.
     pub of: Common,
@@ -49,24 +50,26 @@ pub struct Tail {
     pub savings: Savings,
 }
 
-/// Common trait of outliers.
+/// Common trait of outliers (calls far longer than their peers).
 #[derive(Clone, Debug)]
 pub enum Common {
-    /// First calls of processes or bursts.
+    /// The outliers are the first calls of processes, or of bursts of I/O.
     First(FirstCalls),
-    /// Storage stands still for most processes.
+    /// The outliers of most processes coincide: storage stands still.
     StandStill(StandStill),
-    /// One outlier on each of so many files of a process: the first call fetches the file from where it lies.
+    /// Nearly every file of a process has exactly one outlier (number of such files given): the first call fetches the file from where it
+    /// lies.
     EachFile(u64),
-    /// Nearly all are on one process, node or storage target: its outliers and its calls.
+    /// Nearly all outliers are on one process, node or storage target: (unit, number of its outliers, number of its calls).
     Unit(Unit, u64, u64),
-    /// Nearly all are on files of a folder or with an ending.
+    /// Nearly all outliers are on one kind of file, as text: `files in DIR` or `files *.END`.
     Files(String),
-    /// Two or three in a row with no fast call between: storage was slow for a while. Cells in order of time.
+    /// The outliers are two or three calls in a row with no fast call between: storage was slow for a while. Indexes of their cells, in
+    /// order of time.
     InARow(Vec<u32>),
-    /// Few calls have most of the excess: cells, grouped by time.
+    /// A few outliers have most of the excess: indexes of their cells, those of simultaneous calls in one list.
     Stalls(Vec<Vec<u32>>),
-    /// None: a tail.
+    /// The outliers have nothing in common: they are the tail of a distribution.
     Nothing,
 }
 
@@ -82,7 +85,8 @@ impl Tail {
     }
 }
 
-/// Returns the outliers that no effect explains, by class of calls; those of several classes with nothing in common are one tail.
+/// Returns the outliers that no effect (slow unit) explains, one tail for each class of calls; tails of several classes that have nothing
+/// in common are merged into one.
 #[must_use]
 pub fn tails(cube: &Residuals<'_, '_>) -> Vec<Tail> {
     joined(cube, CLASSES.into_iter().filter_map(|class| tail(cube, class)).collect())
@@ -239,7 +243,7 @@ pub fn span(cell: &Cell) -> Option<(u64, u64)> {
     Some((began, began.saturating_add(cell.sums.longest_ns)))
 }
 
-/// Groups stalls that overlap and end together: calls of a group wait for the same thing.
+/// Groups stalls (indexes of cells) that begin and end at about the same time: calls of a group wait for the same thing.
 fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
     let of = |index: u32| cube.cells.get(index as usize).and_then(span);
     let together = |one: u32, other: u32| {
@@ -258,7 +262,8 @@ fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Returns the unit with nearly all of `far` outliers among all `calls`, its outliers and its calls.
+/// Returns the unit with nearly all of `far` outliers among `calls` calls, with the numbers of its outliers and calls; `None` if there is
+/// none, or if this may be chance. `by`: outliers and calls of each unit.
 fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64, calls: u64) -> Option<(Unit, u64, u64)> {
     let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
     let is = by.len() >= FEWEST && far >= SEVERAL_OUTLIERS && of.0 as f64 >= far as f64 * MOST;

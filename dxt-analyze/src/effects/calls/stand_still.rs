@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Stops of storage for most processes.
 #[derive(Clone, Debug)]
 pub struct StandStill {
-    /// Class of the calls.
+    /// Class of the calls that stop (read, write, open and so on).
     pub class: Class,
     /// Spans from the first outlier's begin to the last one's end, ns since the job's start.
     pub spans: Vec<(u64, u64)>,

@@ -27,7 +27,7 @@ struct Moved {
     now: usize,
     /// Expected number of processes that could move bytes at the same time.
     enough: usize,
-    /// Upper bound of that number.
+    /// Upper bound of the number of processes that could move bytes at the same time.
     most: usize,
 }
 

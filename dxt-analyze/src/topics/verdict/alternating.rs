@@ -11,7 +11,7 @@ use crate::words::verdict::by_turns;
 const LEAST: f64 = 0.1;
 /// Fewest phases with I/O.
 const BURSTS: u64 = 4;
-/// Least part of the I/O time that is in reads alone or in writes alone.
+/// Minimum part of the I/O time in reads alone or in writes alone, for a finding.
 const MOST: f64 = 0.6;
 
 /// Returns the run time in calls of a class, ns, and the number of phases with such calls.

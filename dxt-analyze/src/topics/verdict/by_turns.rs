@@ -7,7 +7,8 @@ use crate::replay::turns;
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 
-/// Largest number of other ranks in calls, while any rank is, for ranks to alternate: as a part of the number expected by chance.
+/// Ranks count as alternating if, while any rank is in a call, the mean number of other ranks in calls is at most this part of the number
+/// expected by chance.
 const CARELESS: f64 = 0.5;
 /// Number of coinciding calls expected by chance below which their absence proves nothing.
 const FEW_BY_CHANCE: f64 = 5.0;

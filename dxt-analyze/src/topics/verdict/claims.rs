@@ -20,15 +20,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Least part of the time with any process in calls that must be saved by overlapping the ranks' calls, for ranks to count as alternating.
+/// Ranks count as alternating if overlapping their calls would save at least this part of the time with any process in a call.
 const BY_TURNS: f64 = 0.4;
 /// The part required in place of [`BY_TURNS`] inside MPI-IO, where aggregators follow one another a little even in a healthy run.
 const BY_TURNS_INSIDE: f64 = 0.6;
-/// Least ratio of the usual duration to that of the fastest calls of the same file, class and size, for calls to wait for other calls.
+/// Minimum ratio of the usual duration of calls to that of the fastest calls of the same file, class and size, from which the usual calls
+/// count as waiting for others.
 const CONTENDED: f64 = 2.0;
-/// Largest file, bytes, that kernel read-ahead reads as a whole: the order of reads in it does not matter.
+/// Size of the largest file that kernel read-ahead reads as a whole, bytes: the order of reads in it does not matter.
 const IN_CACHE: u64 = 64 << 10;
-/// Part of the saving that is left after ranks pass their parts on, if each reads its own part instead of everything.
+/// If each rank reads only its own part of a file and passes it on to the others, this part of the saved reading time remains: passing on
+/// costs the rest.
 const PASSED_ON: f64 = 0.85;
 /// Size octave (bit length of the bytes) from which a request is large: 1 MiB.
 const LARGE: u8 = 21;

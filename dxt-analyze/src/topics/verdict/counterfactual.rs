@@ -7,7 +7,7 @@ use crate::model::Class;
 pub(super) enum Counterfactual {
     /// Time of the same bytes in large requests.
     Large,
-    /// One call per process, file and operation.
+    /// Time of one call per process, file and operation, instead of many.
     Once,
     /// Time as for `Large`, in proportion to the part of the calls' time that the finding itself states as its cost.
     Rows,

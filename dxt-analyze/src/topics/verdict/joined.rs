@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Least ratio of the joint saving to the sum of the single savings for claims to be merged.
 const MORE_TOGETHER: f64 = 1.2;
 
-/// Largest part of the total saving in one claim for claims to be merged even if they save no more together.
+/// Claims are merged, even if they save no more together, if none of them has more than this part of their total saving.
 const NONE_ALONE: f64 = 0.6;
 
 /// Merges claims with one code if they save more together or if none of them has most of the saving. Also merges claims about bytes that
@@ -59,7 +59,8 @@ fn of_code(cube: &Cube<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     vec![first]
 }
 
-/// Returns, for each cell, the largest saving that any of the claims has for it.
+/// Returns the largest saving of each cell (sum over similar calls), in ns. `all`: cell index and saving, from several claims (findings
+/// with the time that they save in each cell).
 fn longest<'a>(all: impl Iterator<Item = &'a (u32, f64)>) -> Savings {
     let mut by: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in all {

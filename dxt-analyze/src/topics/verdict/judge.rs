@@ -42,8 +42,9 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     }
 }
 
-/// Returns the finding with the severity and saving for a command's finding that is not on a card of the verdict: the same one among the duplicates
-/// of a card, with its price alone; or the cause that replaces it, of the same code, file and unit.
+/// Returns the finding from which `finding` of a command takes its severity and saving if it is on no card of the verdict: the same finding
+/// among a card's duplicates (its saving is that without other findings), or the better founded finding that replaces it, with the same
+/// code, file and unit. `None` if there is neither.
 fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
     let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     let replaces = |other: &&Finding| {

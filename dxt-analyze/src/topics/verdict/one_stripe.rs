@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest processes that share the file.
 const SHARED_BY: usize = 4;
-/// Least part of the time in all calls that is on the file.
+/// Minimum part of the time in all calls that is on the file, for the file to be mentioned.
 const MOST: f64 = 0.5;
 
 /// Returns the sentence about a shared file on one storage target, if there is one.

@@ -22,7 +22,7 @@ const LARGE_NS: f64 = 5.0;
 const LARGE: u64 = 1 << 20;
 /// Part of the time of collective HDF5 calls outside of system calls that larger calls may save; the rest exchanges data.
 const OF_HDF5: f64 = 0.5;
-/// Number of collective operations per process that is not too many.
+/// Largest number of collective operations per process that does not count as too many.
 const FEW_OPERATIONS: f64 = 8.0;
 /// Mean bytes per call below which calls are small.
 const SMALL: u64 = 64 << 10;
@@ -184,10 +184,10 @@ pub(super) fn inside_of(whole: &Whole<'_>, class: Class, collective: bool) -> f6
     of_form.map(|row| row.made.inside.data().time_ns as f64).sum()
 }
 
-/// Returns the kinds of MPI-IO calls by file and class, each with its part of the system calls' time.
+/// Returns the kinds of MPI-IO calls by file and class, each with its part of the time of the system calls made inside of them.
 ///
-/// Calls on a file with both collective and independent ones have the parts of all files (`inside`: ns by class and by collective or not).
-/// If these are unknown, the kind with most time gets all.
+/// For a file with both collective and independent calls, the parts are those over all files (`inside`: time in ns, by class and by true
+/// for collective calls). If these are unknown, the kind with most time gets all.
 fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(FileId, Class), Vec<(Way, f64)>> {
     let mut of: BTreeMap<(FileId, Class), BTreeMap<Way, f64>> = BTreeMap::new();
     let program = |cell: &&Cell| !cell.leaf && !cell.inside;

@@ -1,4 +1,4 @@
-//! Content of the first screen.
+//! Content of the verdict, the first screen of a report.
 
 use super::remedy::Remedy;
 use crate::findings::{Code, Finding, Saving};
@@ -43,7 +43,7 @@ pub(crate) struct JobLine {
     pub(crate) start: String,
     /// Run time of the job, ns.
     pub(crate) run_ns: u64,
-    /// MPI processes, or processes without MPI.
+    /// Number of ranks, or of processes if the job has none, in words.
     pub(crate) processes: String,
     /// Number of nodes, in words.
     pub(crate) nodes: String,
@@ -70,8 +70,8 @@ pub(crate) struct Verdict {
     /// True if some calls were not recorded: shares are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) lower_bounds: bool,
-    /// Share of the run time with nonblocking, split and other asynchronous operations in flight, summed over operations, mean over
-    /// processes; 0 if it is recorded when the program waits for them.
+    /// Share of the run time with asynchronous operations (nonblocking, split and others) in flight: their time summed over operations,
+    /// then divided by run time and number of processes. 0 if the trace has the program's waits for them.
     pub(crate) background_share: f64,
     /// True if `io_share` is large enough to report.
     pub(crate) io_matters: bool,

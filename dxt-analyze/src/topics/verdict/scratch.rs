@@ -7,7 +7,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
-/// Least part of each claim's saving on files of the other claim.
+/// Minimum part of each claim's saving that is on files of the other claim, for both to become one.
 const SAME_FILES: f64 = 0.8;
 
 /// Merges the claims about overwritten and about reread data, if both are about the same files.

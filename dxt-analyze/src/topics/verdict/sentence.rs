@@ -120,7 +120,7 @@ fn nothing(verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
     }
 }
 
-/// Share of the time in calls from which the largest part is named.
+/// The largest unexplained part of the time in calls is named in the sentence if it has at least this share.
 const LARGE: f64 = 0.5;
 
 /// Least share of the run time for which ranks wait for each other to be mentioned.

@@ -23,7 +23,7 @@ pub(super) fn is_a_guess(finding: &Finding, run_ns: u64, processes: u64, least: 
         || share < least.high_run_share && (is_of_the_beginning(finding, processes) || is_as_ever(finding, processes))
 }
 
-/// Least mean duration of metadata calls that count as slow although they are not many, ns.
+/// Minimum mean duration of metadata calls that count as slow although they are not many, ns.
 const SLOW_NS: u64 = 5_000_000;
 
 /// True if the finding is about metadata calls that are neither many nor slow, as in any run.

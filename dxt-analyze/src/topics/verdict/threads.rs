@@ -7,9 +7,9 @@ use crate::words::verdict::{Threads, serialized_threads};
 
 /// Least ratio of the time with any thread in a call to the sum over threads, for calls to be serialized: 1 if no two overlap.
 const IN_TURN: f64 = 0.97;
-/// Least part of the run with a thread in a call.
+/// Minimum part of the run in which some thread is in a call, for a finding about serialized threads.
 const MOST: f64 = 0.5;
-/// Largest part of the time in calls that a single thread may have.
+/// Largest part of all threads' time in calls that a single thread may have, for a finding about serialized threads.
 const SHARED: f64 = 2.0 / 3.0;
 
 /// Mean span (first to last call) of threads, weighted by time in calls, as a part of the span of all threads, from which they run at the same

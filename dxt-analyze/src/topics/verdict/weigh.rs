@@ -23,7 +23,7 @@ const CLEARLY: f64 = 0.5;
 /// Least share of the run time that a finding must save to get a card of its own when all others are placed.
 const NOTHING: f64 = 0.001;
 
-/// Findings that explain why calls are long or ranks arrive late.
+/// Codes of findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
 
 /// Codes of findings about small requests.
@@ -38,11 +38,11 @@ pub(crate) struct Card {
     pub(crate) also: Vec<Finding>,
 }
 
-/// Findings of a run by weight, and what they leave.
+/// Findings of a run, each as a card with its duplicates, and the time that they leave unexplained.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighing {
     pub(crate) cards: Vec<Card>,
-    /// Unexplained time in calls by cell, ns.
+    /// By cell: time in calls that no finding explains, ns.
     pub(crate) left: Vec<f64>,
     /// Saving of all cards together.
     pub(crate) together: Saving,
@@ -165,7 +165,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     Weighing { cards, left, together }
 }
 
-/// Findings about calls on a file that a process repeats.
+/// Codes of findings about calls that a process repeats on one file.
 const REPEATED: [Code; 7] = [
     Code::REPEATED_OPENS,
     Code::OPEN_PER_ACCESS,
@@ -248,7 +248,8 @@ fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
         && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// True if the cost of a buffer's rounds is part of `outside`, time outside of system calls.
+/// True if `rounds` is about a small buffer inside the library (collective or data sieving) and `outside` about time outside of system
+/// calls, of which the rounds through this buffer are a part.
 fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
     let codes = (rounds.finding.code, outside.finding.code);
     codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)

@@ -290,7 +290,7 @@ pub(crate) struct AskedAggregators<'a> {
     pub(crate) key: &'a str,
     /// Number of aggregators that the hint sets.
     pub(crate) asked: usize,
-    /// Number of aggregators that could work at the same time without the limit.
+    /// Number of aggregators that could work at the same time if the hint did not limit them.
     pub(crate) could: usize,
 }
 

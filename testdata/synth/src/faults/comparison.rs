@@ -87,7 +87,8 @@ pub(super) fn comparison(before: &[Frozen], now: &[Frozen]) -> String {
     out
 }
 
-/// Returns a job's name with its seed, and with its generation (number of lists of faults that were drawn from) unless that is 1.
+/// Returns a job's name with its seed in front and, unless it is 1, the number of generations (lists of fault types) from which the job's
+/// faults were drawn.
 fn name(job: &Frozen) -> String {
     let generation = if job.generation > 1 { format!("generation {} ", job.generation) } else { String::new() };
     format!("{generation}seed {} {}", job.seed, job.score.truth.name)

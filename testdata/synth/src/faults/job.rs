@@ -24,7 +24,7 @@ pub(super) enum Direction {
 pub(super) enum Placement {
     /// One file with a contiguous part per rank.
     Parts,
-    /// One file in which transfers of the ranks alternate.
+    /// One file in which the transfers of the ranks alternate: rank 0, rank 1 and so on, then rank 0 again.
     Turns,
     /// One file per rank.
     Own,

@@ -35,7 +35,7 @@ impl Processor {
         Self { share, seed, ..Self::default() }
     }
 
-    /// Returns how long a thread waits for its CPU while it uses `ns` ns of CPU time, in ns.
+    /// Returns how long the thread waits for its CPU while it uses `ns` ns of CPU time, in ns.
     pub(super) fn runs(&mut self, ns: f64) -> f64 {
         let Some(share) = self.share else { return 0.0 };
         self.sums.run_ns += ns as u64;
@@ -47,7 +47,7 @@ impl Processor {
         self.waits(wait)
     }
 
-    /// Returns how long a thread waits for its CPU in a call that moves `bytes` bytes, in ns.
+    /// Returns how long the thread waits for its CPU in a call that moves `bytes` bytes, in ns.
     pub(super) fn calls(&mut self, bytes: u64) -> f64 {
         let Some(share) = self.share else { return 0.0 };
         self.sums.voluntary += 1;

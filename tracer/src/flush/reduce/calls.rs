@@ -56,7 +56,8 @@ pub(super) struct Tools {
     pub(super) users_room: usize,
 }
 
-/// Number of files that rank 0 lacks in the second element datatype; doubled for each further datatype.
+/// Number of files unknown to rank 0 that an element of the second reduction datatype has room for (the first: none); each further datatype
+/// has room for twice as many.
 const FIRST_STEP: usize = 64;
 
 impl Tools {

@@ -22,7 +22,8 @@ fn subject(facts: &Facts<'_, '_>, file: Option<FileId>) -> Option<(FileId, OfFil
     Some((file, facts.file(file)))
 }
 
-/// Returns hints for the library that ran, except those in effect; a hint that the program sets otherwise becomes a line of its source.
+/// Returns remedies that set the hints `wanted` (name, value) on `file`, except those in effect: lines of a hints file; or, for hints to
+/// which the program itself gives other values, calls of `MPI_Info_set` to put into its source, since hints files cannot override these.
 fn hints(facts: &Facts<'_, '_>, file: FileId, wanted: &[(&str, String)], why: &str) -> Vec<Remedy> {
     let (mut lines, mut source) = (Vec::new(), Vec::new());
     for (key, value) in wanted {
@@ -184,7 +185,8 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     out
 }
 
-/// Asks for fewer rounds of data exchange.
+/// Asks for a larger buffer of aggregators, so that a collective call exchanges its data in fewer rounds; or for more aggregators, if the
+/// rounds are few.
 pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let mean = of.writes.together.mean().max(of.reads.together.mean());

@@ -101,7 +101,7 @@ pub(super) fn ahead(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     vec![source(&[&line], "the access pattern predicts the next reads, and the program computes between reads")]
 }
 
-/// Advises collective access to HDF5's own small blocks. h5py has no call for that.
+/// Advises collective access to HDF5's metadata (small blocks in the file); `None` for h5py, which has no call for that.
 fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
     let why = "one rank reads and writes HDF5's own small blocks for all ranks";
     let lines = ["H5Pset_all_coll_metadata_ops(fapl, true);", "H5Pset_coll_metadata_write(fapl, true);"];
@@ -198,7 +198,8 @@ fn volume(set: &DataSet) -> u64 {
     set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
 }
 
-/// Advises chunks of about `CHUNK` bytes for a data set that has more: dimension `along`, else the fastest ones, whole, the others cut.
+/// Advises chunks of about `CHUNK` bytes for a larger data set. A chunk takes as much as fits of dimension `along`, then of the other
+/// dimensions, fastest-varying first. `None` if the data set is not larger.
 fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<Remedy> {
     if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= CHUNK {
         return None;
@@ -225,7 +226,7 @@ fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<
     })
 }
 
-/// Avoids the fill of a data set by a collective HDF5 call that creates it.
+/// Advises not to write fill values when a data set is created, and collective access to HDF5's metadata.
 pub(super) fn first_call(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((_, of)) = file.map(|file| (file, facts.file(file))).filter(|(_, of)| of.hdf5) else { return Vec::new() };
     let lines: &[&str] = if facts.is_python() {

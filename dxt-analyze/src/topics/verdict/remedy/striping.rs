@@ -10,7 +10,7 @@ use crate::text::units;
 use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
 
-/// Most stripes advised for a shared file if no queue tells how many are enough.
+/// Most stripes advised for a shared file if no waits at its storage targets tell how many are enough.
 const WIDE: u64 = 8;
 /// Least stripe size advised, bytes.
 const STRIPE: u64 = 1 << 20;
@@ -91,7 +91,7 @@ pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
     striped(facts.storage(file), wanted, size, &directory, why)
 }
 
-/// Advises new files without slow targets.
+/// Advises to create new files on other storage targets than the slow ones.
 pub(super) fn around(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> {
     let named = finding.evidence.iter().filter_map(|evidence| evidence.about.ost);
     let slow: BTreeSet<u32> = named.chain(facts.slow.iter().copied()).collect();

@@ -3,7 +3,7 @@
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
         $(pub(super) const $name: &str = $code;)*
-        /// Codes of findings that may be required of a finding that names an injected fault.
+        /// Codes of which a finding must have one to count as naming an injected fault.
         pub const CODES: &[&str] = &[$($code),*];
     };
 }

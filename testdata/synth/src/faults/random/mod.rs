@@ -167,7 +167,7 @@ mod tests {
     /// no longer fit.
     const DRAWN: u64 = 730_094_482_870_543_519;
 
-    /// Digest of the jobs with several faults that the same test draws.
+    /// Digest of the jobs with several faults each that the test `generation_1_draws_the_jobs_of_all_frozen_runs` draws.
     const COMBINED: u64 = 3_716_014_934_819_789_975;
 
     #[test]
