@@ -59,7 +59,8 @@ unsafe impl Record for Times {
     const VALID_WHEN_ZERO: bool = true;
 }
 
-/// Reserves memory for the samples. Called from the library's constructor. `scale`: divisor of the reservation, under limits of memory.
+/// Reserves memory for the samples of threads. Called from the library's constructor. `scale`: number by which the table's size is divided
+/// if memory is limited.
 pub(crate) fn prepare(scale: usize) {
     TIMES.prepare((THREADS / scale).max(LEAST_THREADS));
 }

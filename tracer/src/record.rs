@@ -144,9 +144,9 @@ impl Call {
         append(thread, Segment { offset: placed.offset, word: pack(stream, length), start: self.start, end: at });
     }
 
-    /// Records a call whose stream has flags: for a call inside an MPI or HDF5 call, and those in `placed.marks` if `MARKED`. In counters
-    /// mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. [`End`] does
-    /// not fit into registers.
+    /// Records a call whose stream has flags: those for a call inside an MPI or HDF5 call and, if `MARKED`, those in `placed.marks`. In
+    /// counters mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. The
+    /// parameters are fields of [`End`], which does not fit into registers.
     #[inline(never)]
     fn flagged<const MARKED: bool>(self, file: &'static File, op: &'static Op, at: u64, placed: Placed, length: u64) {
         let Placed { offset, mut marks } = placed;
@@ -244,7 +244,7 @@ fn has_meetings() -> bool {
     state::is_plain() && !buffer::counting::is_on()
 }
 
-/// Counts a call as not recorded, because DXT_LAYERS excludes its layer or a table is full.
+/// Counts a call in the notes as not recorded, because DXT_LAYERS excludes its layer or a table is full.
 #[cold]
 fn count_without_stream(op: &Op) {
     let left_out = config::filters().is_some_and(|filters| !filters.layers.contain(op.layer()));

@@ -36,7 +36,7 @@ impl OfClass {
         Self { class, queues: Queues::of(cube, class), targets, reach_several, steps: (folders, files) }
     }
 
-    /// Returns the storage targets of a list that can be distinguished.
+    /// Returns those storage targets of `list` that can be distinguished from others by their calls.
     pub(super) fn targets_of<'s>(&'s self, list: &'s [u32]) -> impl Iterator<Item = u32> + 's {
         list.iter().copied().filter(|target| self.targets.contains(target))
     }

@@ -1,5 +1,5 @@
-//! The term of queue depth: under more load, calls on a storage target wait for each other although it serves as fast as the others. A slow target
-//! is slow even for its fastest calls, for as many calls in flight, and moves fewer bytes while it is busy.
+//! Queues at storage targets: under more load, calls on a target wait for each other although it serves as fast as the others. A slow
+//! target is slow even for its fastest calls, for as many calls in flight, and moves fewer bytes while it is busy.
 
 use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
@@ -71,7 +71,7 @@ impl Queues {
     }
 }
 
-/// Load by storage target.
+/// Load of each storage target by calls of some classes.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// Load of each target, ns: calls of the classes times their usual duration; a call on several targets counts in equal parts.
@@ -81,7 +81,7 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// Sums the load by calls of `classes`.
+    /// Computes the load of each storage target by calls of `classes`.
     #[must_use]
     pub fn of(cube: &Cube<'_>, classes: &[Class]) -> Self {
         let mut asked: BTreeMap<u32, f64> = BTreeMap::new();
@@ -133,8 +133,9 @@ impl ByTarget {
     }
 }
 
-/// Returns the log slowdown of each target's fastest calls. If many calls begin together, few or none are served first: then the slowdown is
-/// limited to that against targets with as many, or, without such targets, reduced by the calls' wait for each other.
+/// Returns the log slowdown of each target's fastest calls. Where many calls begin together, hardly any is served at once: their slowdown
+/// is then at most that against targets with as many calls together or, without such targets, it is reduced by the wait of the calls for
+/// each other.
 fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
     let octave_of = |target: &u32| {
         let together = cube.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
@@ -196,8 +197,9 @@ impl Group {
     }
 }
 
-/// Calls in flight and throughput of targets while busy, by the first target of calls. If all ranks reach some targets first and others later, one
-/// at a time, calls take longer on the first ones although all serve equally fast: bytes per busy time are the same. A slow target has fewer.
+/// Calls in flight and throughput of targets while busy, by the first target of calls. If all ranks reach some targets first and others
+/// later, one at a time, calls take longer on the first ones although all serve equally fast: bytes per busy time are the same. A slow
+/// target moves fewer bytes per busy time.
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
     groups: BTreeMap<u32, Group>,
@@ -268,8 +270,8 @@ impl Busy {
         })
     }
 
-    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call is
-    /// slow: calls then reach the other targets more sparsely, which are busy for longer.
+    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call
+    /// is slow: the other targets are then reached by calls that lie further apart, and so are busy for longer.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;

@@ -60,7 +60,7 @@ impl<'c> LeftOf<'c> {
         self.cell
     }
 
-    /// Returns [`Cell::beyond_ns`], at most the unexplained time.
+    /// Returns the time of the cell's outliers above `times` times the usual duration, ns, but at most the cell's unexplained time.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         self.cell.beyond_ns(times).min(self.left_ns.max(0.0))
@@ -84,7 +84,7 @@ impl<'c, 'a> Residuals<'c, 'a> {
         self.cube.cells.iter().zip(&self.left).map(of)
     }
 
-    /// Removes the time and slowdown that an effect explains.
+    /// Removes the time and slowdown that `effect` (slow unit) explains.
     pub(super) fn take(&mut self, effect: &Effect) {
         for &(index, ns) in &effect.savings {
             let at = index as usize;

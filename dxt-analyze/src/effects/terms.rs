@@ -1,6 +1,6 @@
-//! Terms of the model: log slowdowns of ranks, nodes, storage targets, time windows, folders, files and file regions. A unit counts by the median
-//! over what it is crossed with: a rank over its time windows, a node over its ranks, all others over the ranks with calls there. So a slow rank
-//! makes no node, target or window slow, and one long call nothing.
+//! Terms of the model: log slowdowns of ranks, nodes, storage targets, time windows, folders, files and file regions. A unit counts by a
+//! median: a rank by that over its time windows, a node over its ranks, all others over the ranks with calls there. So a slow rank makes no
+//! node, target or window slow, and one long call nothing.
 
 use super::mean::Mean;
 use super::of_class::OfClass;
@@ -137,8 +137,8 @@ fn of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, members: &BTreeMap<
         .map(of)
 }
 
-/// True if some node's processes use different items, where each process uses one: differences between items are not those of nodes. `used`:
-/// item, process.
+/// True if processes of one node use different items (such as folders), each process one: differences between items are then not
+/// differences between nodes. `used`: item, process.
 fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<Item = (K, ProcessId)>) -> bool {
     let mut of_node: BTreeMap<u32, K> = BTreeMap::new();
     used.any(|(one, process)| {

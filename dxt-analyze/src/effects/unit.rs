@@ -97,6 +97,6 @@ pub struct Member {
     pub above: f64,
     /// Standard error of `above`.
     pub error: f64,
-    /// Number of calls on the unit.
+    /// Number of the unit's calls.
     pub calls: u64,
 }

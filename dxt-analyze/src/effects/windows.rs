@@ -104,7 +104,7 @@ fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     (odd.above >= UNLIKE.ln() && is_part(fast.len(), all - theirs) && is).then_some((range, odd))
 }
 
-/// Returns the range after the first quarter, if values rise from each quarter to the next.
+/// Returns the range after the first quarter, if values rise from each quarter to the next; else `None`.
 fn growing(values: &[f64]) -> Option<Range<usize>> {
     let quarter = values.len() / 4;
     let sums = PrefixSums::of(values);

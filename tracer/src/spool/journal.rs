@@ -55,8 +55,8 @@ pub(crate) fn is_kept() -> bool {
 /// program may cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
-/// Adds to the journal a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost, and counted in
-/// the notes if it is a definition, which is then missing if the process is killed.
+/// Adds to the journal a record of kind `kind`, with the concatenated `parts` as content. A record that does not fit is lost, and counted
+/// in the notes if it is a definition, which is then missing if the process is killed.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));

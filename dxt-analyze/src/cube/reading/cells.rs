@@ -30,7 +30,8 @@ const PER_PARTS: usize = 16;
 /// Minimum number of streams (one operation on one file) of a process whose times are also summed by part of the file.
 const FEWEST_PARTS: usize = 4;
 
-/// Least number of threads of a process, including a thread for MPI's own calls, for calls to be summed by thread, too.
+/// Minimum number of threads of a process for calls to be summed by thread, too. Includes the thread under which the trace lists collective
+/// MPI calls.
 const FEWEST_THREADS: usize = 3;
 
 /// Analysis (pass over all recorded calls) that sums up calls in cells: by process, time window, stream, size and storage target.
@@ -41,7 +42,7 @@ pub struct Cells<'a> {
     layouts: &'a [Option<FileLayout>],
     /// By process and stream: true if the stream's calls are summed.
     looked_at: Vec<Vec<bool>>,
-    /// By process: its communicators that contain all ranks, by their number in the trace.
+    /// By process: number in the trace of each communicator that contains all ranks, and its identity across processes.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
     /// Largest number of cells (sums over similar calls) of one process.
@@ -85,7 +86,7 @@ impl<'a> Cells<'a> {
         first.max(of(end).saturating_sub(1))
     }
 
-    /// Adds a cell's calls to the sums of their thread, if they are reads or writes that reach the kernel.
+    /// Adds a cell's calls to the sums of the thread that made them, if they are reads or writes that reach the kernel.
     fn add_to_thread(&self, thread: &mut at_work::OfThread, block: &Block<'_>, key: Key, sums: &Sums) {
         let Some(stream) = block.process.stream(key.stream).filter(|stream| !stream.failed) else { return };
         let op = block.run.op(stream);
@@ -151,7 +152,7 @@ pub struct OfProcess {
     pub parts: Vec<(StreamIx, Parts)>,
     /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
-    /// Reads and writes of the process's threads, compared with each other; `None` if too few threads read or write.
+    /// Reads and writes of the process's threads, compared with each other; `None` if the process has too few threads.
     pub at_work: Option<AtWork>,
     /// By phase (time up to a synchronization point): time that the process spends in synchronizing MPI calls other than MPI-IO, ns.
     pub waits: FxHashMap<u32, u64>,

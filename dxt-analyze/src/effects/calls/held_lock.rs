@@ -1,4 +1,5 @@
-//! Waits for a file lock while a call of its holder stalls: they last as long as that call, and the lock is not to blame.
+//! Waits for a file lock while a call of the lock's holder stalls (takes far longer than its peers): they last as long as that call, and
+//! the lock is not to blame.
 
 use super::span;
 use crate::cube::{Cell, Cube};
@@ -7,7 +8,8 @@ use crate::replay::Savings;
 use crate::thresholds::effects::UNTIL_ITS_END;
 use std::collections::BTreeSet;
 
-/// Returns lock waits of other processes on the file of `stalled` calls, per cell, limited to the duration of the stall, ns.
+/// Returns other processes' waits for locks on the file of the longest of the `stalled` calls, by cell (similar calls of one process), ns:
+/// of each cell's longest wait, the part during that call. Empty if the stalled processes take no locks on the file.
 #[must_use]
 pub fn waits(cube: &Cube<'_>, stalled: &[(u32, &Cell)]) -> Savings {
     let longest = stalled.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.sums.longest_ns);

@@ -40,13 +40,13 @@ pub struct Tail {
     pub far: u64,
     /// Number of all calls of these classes, outliers or not.
     pub calls: u64,
-    /// Excess of the outliers, ns, summed over processes.
+    /// Time of the outliers above that of their peers, ns, summed over processes.
     pub extra_ns: f64,
     /// Index of the cell (similar calls of one process) with the longest outlier, in the cube's list of cells.
     pub longest: u32,
     /// Common trait of the outliers.
     pub of: Common,
-    /// Saving per cell if outliers took as long as their peers, ns.
+    /// Time saved if outliers took as long as their peers, by cell (similar calls of one process), ns.
     pub savings: Savings,
 }
 
@@ -165,7 +165,7 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     Some(tail)
 }
 
-/// Merges tails with nothing in common into one if they form a tail together: no few calls have most of the excess.
+/// Merges tails (outliers of a class of calls) with nothing in common into one, unless a few calls have most of the excess of all.
 fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     let is_loose = |tail: &Tail| {
         let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
@@ -201,7 +201,7 @@ fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     out
 }
 
-/// Returns the number of files with one outlier each, if nearly all files of a process have one and none has more.
+/// Returns the number of files (counted per process) with exactly one outlier, if nearly all files have one and none has more; else `None`.
 fn once_each(cube: &Cube<'_>, tail: &Tail) -> Option<u64> {
     let mut by: BTreeMap<(ProcessId, FileId), (u64, u64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == tail.class) {
@@ -216,7 +216,8 @@ fn once_each(cube: &Cube<'_>, tail: &Tail) -> Option<u64> {
     is.then_some(long as u64)
 }
 
-/// Returns all stalls of a tail in order of time, if they are consecutive, similar, and with no fast call of their class between.
+/// Returns all stalls of a tail (outliers of a class) in order of time, if they are consecutive, similar, and with no fast call of their
+/// class between; else `None`.
 fn in_a_row(cube: &Cube<'_>, tail: &Tail, stalls: &[u32]) -> Option<Vec<u32>> {
     let mut of = stalls
         .iter()

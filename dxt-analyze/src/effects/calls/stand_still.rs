@@ -19,9 +19,9 @@ pub struct StandStill {
     pub every_ns: Option<u64>,
     /// Number of outliers.
     pub far: u64,
-    /// Excess of the outliers, ns, summed over processes.
+    /// Time of the outliers above that of their peers, ns, summed over processes.
     pub extra_ns: f64,
-    /// Saving per cell if outliers took as long as their peers, ns.
+    /// Time saved if outliers took as long as their peers, by cell (similar calls of one process), ns.
     pub savings: Savings,
 }
 
@@ -105,8 +105,8 @@ fn most_end_together<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>)
     ends.iter().enumerate().step_by(step).map(from).max().unwrap_or(0)
 }
 
-/// True if as many calls of the class on the same files are fast during the group, at window resolution: then its outliers are independent.
-/// Windows at the end are left out: storage that resumes answers some calls first.
+/// True if, while the outliers in `group` last, at least as many calls of the class on the same files are fast (at window resolution): then
+/// the outliers are independent of each other. Windows at the end are left out: storage that resumes answers some calls first.
 fn go_on_meanwhile(cube: &Cube<'_>, class: Class, group: &[Long]) -> bool {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let begin = group.iter().map(|call| call.0).min().unwrap_or(0);

@@ -14,7 +14,7 @@ const BURSTS: u64 = 4;
 /// Minimum part of the I/O time in reads alone or in writes alone, for a finding.
 const MOST: f64 = 0.6;
 
-/// Returns the run time in calls of a class, ns, and the number of phases with such calls.
+/// Returns the run time in calls of a class (reads, writes, opens and so on), ns, and the number of phases with such calls.
 fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     let cube = &whole.causes.cube;
     let mut busy = vec![false; cube.slots.phases()];

@@ -1,6 +1,6 @@
-//! Turns findings of other topics into claims: finds the calls that a finding explains, and the time that they would take if it were fixed
-//! (the counterfactual). [`crate::topics::causes`] makes its own claims, about slow, uneven, queued, locked or late calls; other topics
-//! only name a pattern.
+//! Turns findings of other topics into claims (findings with their savings): finds the calls that a finding explains, and the time that
+//! they would take if it were fixed (the counterfactual). [`crate::topics::causes`] makes its own claims, about slow, uneven, queued,
+//! locked or late calls; other topics only name a pattern.
 
 use super::aggregators;
 use super::by_turns::takes_turns;
@@ -39,20 +39,20 @@ const TINY: u8 = 16;
 /// Size octave below which a request is small: 256 KiB. Requests between `SMALL` and `LARGE` gain little by being larger.
 const SMALL: u8 = 19;
 
-/// Facts about the whole run from which the savings of findings are computed.
+/// Facts about the whole run from which the time that a finding would save is computed.
 #[derive(Debug)]
 pub(crate) struct Mending<'g, 'a> {
     cube: &'g Cube<'a>,
-    /// By class: time per byte of large requests, ns.
+    /// By class of calls: time per byte of large requests, ns.
     per_byte: FxHashMap<Class, f64>,
-    /// By process and stream: number of calls.
+    /// By process and stream (one operation on one file): number of calls.
     calls: FxHashMap<(ProcessId, StreamIx), u64>,
-    /// By file and class: bytes that the program requested from MPI-IO, and bytes that MPI-IO moved by system calls.
+    /// By file and class of calls: bytes that the program requested from MPI-IO, and bytes that MPI-IO moved by system calls.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
-    /// By cell: time that claims about slow ranks, targets, time windows or single slow calls explain, ns. Larger requests would be as
-    /// slow, so larger requests do not save this time.
+    /// By cell (similar calls of one process): time explained by findings about slow ranks, targets, time windows or single slow calls, ns.
+    /// Larger requests would be as slow, so larger requests do not save this time.
     beyond: Vec<f64>,
-    /// By file, class and size octave: duration of the fastest calls, ns.
+    /// By file, class of calls and size octave (bit length of the bytes): duration of the fastest calls, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
     /// By file: end of the last byte that any call reaches.
     extents: FxHashMap<FileId, u64>,
@@ -64,9 +64,9 @@ pub(crate) struct Mending<'g, 'a> {
     readers: FxHashMap<FileId, usize>,
     /// By file: bytes read.
     read: FxHashMap<FileId, u64>,
-    /// Files that several processes read or write.
+    /// By class of calls: time of system calls inside collective MPI-IO calls, ns.
     shared: FxHashSet<FileId>,
-    /// True if repeated reads of bytes have a finding of their own.
+    /// True if another finding is about repeated reads of the same bytes, whose saving must not be counted twice.
     reread: bool,
     /// By class: time of system calls inside collective MPI-IO calls, ns.
     in_collective: BTreeMap<Class, f64>,
@@ -238,12 +238,12 @@ impl<'g, 'a> Mending<'g, 'a> {
         leaf().filter(theirs).map(|cell| cell.time_ns()).sum::<f64>() / all.max(1.0)
     }
 
-    /// Returns the duration of the fastest calls of the cell's file, class and size, ns.
+    /// Returns the duration of the fastest calls of the same file, class and size as those of `cell`, ns.
     fn alone(&self, cell: &Cell) -> f64 {
         self.fastest.get(&(cell.file, cell.class, cell.size)).copied().unwrap_or_default()
     }
 
-    /// Returns the time saved if the cell's bytes moved in large requests, ns.
+    /// Returns the time saved if the bytes of `cell` (similar calls of one process) moved in large requests, ns.
     fn if_large(&self, index: u32, cell: &Cell) -> f64 {
         let usual = cell.time_ns() - self.beyond.get(index as usize).copied().unwrap_or_default();
         match self.per_byte.get(&cell.class) {
@@ -253,8 +253,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         }
     }
 
-    /// Returns the time that a cell would save under `counterfactual`, ns. `cost`: part of the cell's time that the finding's own cost
-    /// covers.
+    /// Returns the time that a cell (similar calls of one process) would save under `counterfactual`, ns. `cost`: part of the cell's time
+    /// that the finding's own cost covers.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
         let (time, calls) = (cell.time_ns(), cell.sums.calls as f64);
         match counterfactual {

@@ -38,7 +38,7 @@ pub(super) enum Counterfactual {
     Shared,
 }
 
-/// Calls that a finding explains, and the counterfactual for their time.
+/// Calls that a finding explains, and the time that they would take if the finding were fixed (counterfactual).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) classes: &'static [Class],
@@ -87,7 +87,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Counterfactual::ByCost),
 ];
 
-/// Findings about calls on files that several processes use.
+/// Codes of findings about calls on files that several processes use.
 pub(super) const OF_SHARED: [Code; 6] = [
     Code::SHARED_INDEPENDENT,
     Code::NO_MPIIO,
@@ -97,7 +97,7 @@ pub(super) const OF_SHARED: [Code; 6] = [
     Code::NO_COLLECTIVE_WRITES,
 ];
 
-/// Findings about requests of the program itself: requests that MPI-IO makes for collective calls are left out.
+/// Codes of findings about requests of the program itself: requests that MPI-IO makes for collective calls are left out.
 pub(super) const OF_THE_PROGRAM: [Code; 7] = [
     Code::SMALL_READS,
     Code::SMALL_WRITES,

@@ -1,5 +1,5 @@
 //! One rank that does all I/O and collects the data of other ranks, or distributes data to them. If the same rank arrives late at
-//! synchronization points, its I/O is the cause, and both claims become one.
+//! synchronization points, its I/O is the cause, and both findings become one.
 
 use crate::findings::Code;
 use crate::model::Run;
@@ -11,8 +11,8 @@ const COLLECTS: [&str; 2] = ["gather", "gatherv"];
 /// MPI functions that bring data from one rank to all.
 const HANDS_ON: [&str; 3] = ["bcast", "scatter", "scatterv"];
 
-/// Merges the claim about a single rank doing all I/O with the claim about a straggler (rank for which others wait), if both name the same
-/// rank.
+/// Merges the claim (finding with its saving) about a single rank doing all I/O with the claim about a straggler (rank for which others
+/// wait), if both name the same rank.
 pub(crate) fn joined(run: &Run, mut claims: Vec<Claim>) -> Vec<Claim> {
     let called = |name: &str| {
         let mut streams = run.processes.iter().flat_map(|process| &process.streams).filter(|stream| stream.meets);

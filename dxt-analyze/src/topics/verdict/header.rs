@@ -11,7 +11,8 @@ const MOST: f64 = 0.8;
 /// Least part of the writes that rewrite a header, for the header to explain their disorder.
 const GO_BACK: f64 = 0.3;
 
-/// True if the claim is about writes out of order, and they are so because a header is written between them (per the claims `causes`).
+/// True if the claim (finding with its saving) is about writes out of order, and they are so because a header is written between them,
+/// according to the claims `causes`.
 pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> bool {
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
     let file = |index: &u32| cube.cells.get(*index as usize).map(|cell| cell.file);
@@ -26,7 +27,8 @@ pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> 
     claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
 }
 
-/// Removes header writes, which have a finding of their own, from a claim about small writes; `None` if no writes are left.
+/// Removes header writes, which have a finding of their own, from a claim (finding with its saving) about small writes; `None` if no writes
+/// are left.
 pub(super) fn without_header(mut claim: Claim, causes: &[Claim]) -> Option<Claim> {
     let header = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN);
     if let Some(header) = header.filter(|_| claim.finding.code == Code::SMALL_WRITES) {

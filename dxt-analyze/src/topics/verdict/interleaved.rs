@@ -7,11 +7,11 @@ use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::same_calls;
 use std::collections::BTreeSet;
 
-/// Least part of the cells with shared stripes that are also cells of the small writes, for both to be one finding.
+/// Minimum part of the cells (similar calls of one process) with shared stripes that also have small writes, for both to be one finding.
 const MOST: f64 = 0.5;
 
-/// Adds shared stripes to the titles of claims about small writes, if the claim about shared stripes covers the same writes. Both kinds may
-/// be in `claims` or `patterns`. Stripes of a guessed layout (per `files`) are not added.
+/// Adds shared stripes to the titles of claims (findings with their savings) about small writes, if the claim about shared stripes covers
+/// the same writes. Both kinds may be in `claims` or `patterns`. Stripes of a guessed layout (per `files`) are not added.
 pub(crate) fn reported(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
     const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
     const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];

@@ -1,5 +1,5 @@
-//! Merges claims with one code about several files: if a different rank uses each file, fixing one file saves nothing, since all ranks wait
-//! for the others.
+//! Merges claims (findings with their savings) that have one code and are about several files: if a different rank uses each file, fixing
+//! one file saves nothing, since all ranks wait for the others.
 
 use crate::cube::Cube;
 use crate::findings::{Code, Evidence};
@@ -9,14 +9,14 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least ratio of the joint saving to the sum of the single savings for claims to be merged.
+/// Minimum ratio of the saving of claims together to the sum of their single savings, for the claims to be merged.
 const MORE_TOGETHER: f64 = 1.2;
 
 /// Claims are merged, even if they save no more together, if none of them has more than this part of their total saving.
 const NONE_ALONE: f64 = 0.6;
 
-/// Merges claims with one code if they save more together or if none of them has most of the saving. Also merges claims about bytes that
-/// all ranks read, and claims that cover more files than they name.
+/// Merges claims (findings with their savings) that have one code, if they save more together or if none of them has most of the saving.
+/// Also merges claims about bytes that all ranks read, and claims that cover more files than they name.
 pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {

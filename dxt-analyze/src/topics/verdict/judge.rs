@@ -30,8 +30,8 @@ pub(crate) fn top_codes(verdict: &Verdict) -> Vec<Code> {
     verdict.findings.iter().take(SHOWN).map(|weighed| weighed.finding.code).collect()
 }
 
-/// Gives a section's finding the severity and saving that it has in the verdict; findings that the verdict explains by another become
-/// `Info`.
+/// Gives a finding of a section the severity and saving that it has in the verdict (first screen); findings that the verdict explains by
+/// another become `Info`.
 pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     match verdict.findings.iter().find(|weighed| weighed.finding.is_same(finding)) {
         Some(weighed) => *finding = weighed.finding.clone(),
@@ -243,15 +243,16 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
-/// Codes of claims that name one file and may occur for several files, so that they may be merged.
+/// Codes of claims (findings with their savings) that name one file and may occur for several files, so that they may be merged.
 const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
-/// True if two claims have the same finding and the same savings of the same calls.
+/// True if two claims are the same finding with the same savings of the same calls.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
     one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
-/// Least part of a small-request finding's saving that a claim of `causes` with the same code must have, to replace it.
+/// Minimum ratio of the saving of a claim in `causes` to that of a finding about small requests with the same code, for the claim to
+/// replace the finding.
 const AS_MUCH: f64 = 0.8;
 
 /// True if a claim of `causes` with the same code explains most of a finding about all small requests.

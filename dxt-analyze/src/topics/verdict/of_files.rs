@@ -10,10 +10,11 @@ use crate::topics::causes::claim::Claim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
-/// Quantile of the cells' shortest calls that is taken as the duration of the fastest calls.
+/// The duration of the fastest calls is this quantile of the shortest calls of all cells (similar calls of one process).
 const FASTEST: f64 = 0.03;
 
-/// Least part of a file's MPI-IO bytes in collective calls for the system calls inside MPI-IO to count as made by these.
+/// System calls inside MPI-IO on a file count as made by collective calls if at least this part of the file's MPI-IO bytes is in collective
+/// calls.
 const COLLECTIVE: f64 = 0.9;
 
 /// Returns the files on which system calls inside MPI-IO come from collective calls.
@@ -36,7 +37,7 @@ pub(super) fn shared(cube: &Cube<'_>) -> FxHashSet<FileId> {
     data.filter(|cell| *first.entry(cell.file).or_insert(cell.process) != cell.process).map(|cell| cell.file).collect()
 }
 
-/// Returns the duration of the fastest calls by file, class and size octave, ns.
+/// Returns the duration of the fastest calls by file, class of calls and size octave (bit length of the bytes), ns.
 pub(super) fn fastest(cube: &Cube<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
     let mut of: FxHashMap<(FileId, Class, u8), Vec<(f64, f64)>> = FxHashMap::default();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.sums.shortest_ns > 0) {
@@ -72,7 +73,8 @@ pub(super) fn extents(cube: &Cube<'_>) -> FxHashMap<FileId, u64> {
     of
 }
 
-/// Returns, by cell, the time that claims about slow units and long single calls explain, ns.
+/// Returns, by cell (similar calls of one process), the time explained by the claims `causes` about slow units (rank, node, target, time
+/// window) and long single calls, ns.
 pub(super) fn beyond(cube: &Cube<'_>, causes: &[Claim]) -> Vec<f64> {
     let mut out = vec![0.0; cube.cells.len()];
     let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;

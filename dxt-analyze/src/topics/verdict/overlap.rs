@@ -13,12 +13,12 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Least part of the time with an operation in flight in which calls block the program, for the operation to overlap nothing.
+/// Operations count as overlapping nothing if calls block the program for at least this part of the time with an operation in flight.
 const KEPT: f64 = 0.9;
-/// Least part of the blocked time that is in starting operations, for the starting calls to do the work themselves.
+/// Starting calls count as doing the work themselves if at least this part of the blocked time is spent in them.
 const HANDING_OVER: f64 = 0.5;
 
-/// Time that calls on asynchronous operations block one process, ns.
+/// Time for which calls on asynchronous operations block one process, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
     all: f64,
@@ -98,7 +98,7 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns, ..Claim::new(finding, savings) })
 }
 
-/// Returns the processes and files with split collective calls. The library decides where such calls do their work (MPI 4.0, 14.4.5), and
+/// Returns the (process, file) pairs with split collective calls. The library decides where such calls do their work (MPI 4.0, 14.4.5), and
 /// processes wait for each other as in any collective call.
 fn split(run: &Run) -> FxHashSet<(ProcessId, FileId)> {
     let of = |(number, process): (ProcessId, &Process)| {

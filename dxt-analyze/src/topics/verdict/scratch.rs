@@ -1,4 +1,5 @@
-//! Data that processes write, read back and overwrite (scratch files): the claims about the writes and about the reads become one.
+//! Temporary data that processes write, read back and overwrite (scratch files): the findings about the writes and about the reads become
+//! one.
 
 use crate::cube::Cube;
 use crate::findings::Code;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 /// Minimum part of each claim's saving that is on files of the other claim, for both to become one.
 const SAME_FILES: f64 = 0.8;
 
-/// Merges the claims about overwritten and about reread data, if both are about the same files.
+/// Merges the claims (findings with their savings) about overwritten and about reread data, if both are about the same files.
 pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);

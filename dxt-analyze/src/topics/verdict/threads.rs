@@ -12,8 +12,8 @@ const MOST: f64 = 0.5;
 /// Largest part of all threads' time in calls that a single thread may have, for a finding about serialized threads.
 const SHARED: f64 = 2.0 / 3.0;
 
-/// Mean span (first to last call) of threads, weighted by time in calls, as a part of the span of all threads, from which they run at the same
-/// time. Threads that are created one after another, each for one piece of work, stay below.
+/// Threads count as running at the same time if their mean span (first to last call, weighted by time in calls) is at least this part of
+/// the span of all threads together. Threads that are created one after another, each for one piece of work, stay below.
 const MEANWHILE: f64 = 0.6;
 
 /// Returns one claim, about the process that loses most time by serialized threads.

@@ -1,4 +1,4 @@
-//! Reads that wait at a storage target because all ranks read the same bytes: more targets would not help, so the claim about the bytes
+//! Reads that wait at a storage target because all ranks read the same bytes: more targets would not help, so the finding about the bytes
 //! gets the waiting time.
 
 use crate::findings::Code;
@@ -10,8 +10,8 @@ const MOST: f64 = 0.5;
 /// The part required in place of [`MOST`] if the claim says that a target is slow by itself.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Removes claims about busy or slow targets from `causes` if most of their waiting time is in reads of the same bytes by all ranks. The
-/// claim about those bytes, in `patterns`, gets the savings.
+/// Removes claims (findings with their savings) about busy or slow targets from `causes` if most of their waiting time is in reads of the
+/// same bytes by all ranks. The claim about those bytes, in `patterns`, gets the savings.
 pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
     causes.retain(|cause| {
         let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);

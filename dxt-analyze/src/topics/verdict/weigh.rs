@@ -20,7 +20,7 @@ const NEARLY: f64 = 0.75;
 /// Least share of the best saving that a contrast needs to rank first (a unit slower than its peers): less than [`NEARLY`], as contrasts
 /// are proven within the run.
 const CLEARLY: f64 = 0.5;
-/// Least share of the run time that a finding must save to get a card of its own when all others are placed.
+/// Minimum share of the run time that a finding must save to be shown on its own when all larger ones are placed.
 const NOTHING: f64 = 0.001;
 
 /// Codes of findings that explain why calls are long or ranks arrive late.
@@ -31,7 +31,7 @@ const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHA
 /// Codes of findings about requests out of order.
 const RANDOM: [Code; 2] = [Code::RANDOM_READS, Code::RANDOM_WRITES];
 
-/// A card of the verdict: a finding, and the findings that duplicate it (`also`).
+/// A card of the verdict: a finding, and the duplicates that explain the same calls (`also`).
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) finding: Finding,
@@ -44,11 +44,11 @@ pub(crate) struct Weighing {
     pub(crate) cards: Vec<Card>,
     /// By cell: time in calls that no finding explains, ns.
     pub(crate) left: Vec<f64>,
-    /// Saving of all cards together.
+    /// Run time that all findings save together.
     pub(crate) together: Saving,
 }
 
-/// Weighs claims: takes the claim that saves most, removes its calls, and repeats.
+/// Orders claims (findings with their savings): takes the claim that saves most, removes its calls, and repeats.
 pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> Weighing {
     let run_ns = cube.run.length_ns();
     claims.retain_mut(|claim| !is_once_each(cube, claim));
@@ -176,8 +176,8 @@ const REPEATED: [Code; 7] = [
     Code::ASKED_AGAIN,
 ];
 
-/// True if the claim takes calls that many ranks make once or twice each, summed in one record of a log, for repeated calls of one process.
-/// Otherwise its savings leave one call to each of the ranks of a record.
+/// True if the claim mistakes calls that many ranks make once or twice each, summed in one record of a log, for repeated calls of one
+/// process. Otherwise reduces its savings so that each rank of a record keeps one call.
 fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
     if !REPEATED.contains(&claim.finding.code) {
         return false;
@@ -198,7 +198,8 @@ fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
     !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(CALLS_OF_ONE_USE))
 }
 
-/// Returns the finding of a claim with its price without other findings, at most as severe as the finding that explains its calls.
+/// Returns the finding of a claim with the saving that it has without other findings, at most as severe as the finding that explains its
+/// calls (`most`).
 fn alone(claim: Claim, most: Severity) -> Finding {
     let (severity, saving) = claim.alone.unwrap_or((Severity::Info, None));
     Finding { severity: severity.min(most), saving, ..claim.finding }
@@ -208,8 +209,8 @@ fn time(cube: &Cube<'_>, index: u32) -> f64 {
     cube.cells.get(index as usize).map_or(0.0, |cell| cell.sums.time_ns as f64)
 }
 
-/// True if the claim is about shared stripes and at least half of its calls are also in a claim about small independent MPI-IO calls: it
-/// then ranks as that claim does, so that the larger saving decides.
+/// True if the claim (finding with its saving) is about shared stripes, and at least half of its calls are also in a claim about small
+/// independent MPI-IO calls: it then ranks as that claim does, so that the larger saving decides.
 fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
     let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
     let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
@@ -221,8 +222,8 @@ fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
         })
 }
 
-/// True if the claim only names a process with longer calls, and an earlier finding explains these calls. `explained`: by cell, true if the
-/// earlier finding has it.
+/// True if the claim (finding with its saving) only names a process with longer calls, and an earlier finding explains these calls.
+/// `explained`: by cell, true if the earlier finding has it.
 fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
     let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
@@ -230,16 +231,16 @@ fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
     claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
 }
 
-/// True if the claim is about few aggregators, and an earlier finding explains its calls. `explained`: by cell, true if the earlier finding
-/// has it.
+/// True if the claim (finding with its saving) is about few aggregators, and an earlier finding explains its calls. `explained`: by cell,
+/// true if the earlier finding has it.
 fn says_few(claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// True if the claim is about positions or rereads of requests that data sieving makes, and `before` is about data sieving: the program
-/// does not control these requests.
+/// True if the claim is about positions or rereads of requests that data sieving makes, and `before` (an earlier finding) is about data
+/// sieving: the program does not control these requests.
 fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
@@ -255,7 +256,7 @@ fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
     codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
 }
 
-/// True if the claim is about ranks that arrive late.
+/// True if the claim is about ranks that arrive late at synchronization points.
 fn is_late(claim: &Claim) -> bool {
     [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code)
 }
@@ -283,7 +284,7 @@ fn same_wait(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
     is_part_of(claim, before) || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * THE_SAME
 }
 
-/// True if two claims consist of the same waiting time of ranks and nothing else.
+/// True if two claims (findings with their savings) consist of the same waiting time of ranks and nothing else.
 fn waits_similar(a: &Claim, b: &Claim) -> bool {
     let only_waits = |claim: &Claim| claim.savings.is_empty() && claim.waiting_ns > 0.0;
     only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
@@ -331,7 +332,7 @@ pub(super) fn weight(finding: &Finding) -> u64 {
     }
 }
 
-/// Order of findings that are not contrasts, most specific first. Codes in no list rank with the fifth list.
+/// Order of findings that are not contrasts (slower than peers), most specific first. Codes in no list rank with the fifth list.
 const ORDER: [&[Code]; 7] = [
     &[
         Code::LONG_COLLECTIVE,
@@ -386,7 +387,8 @@ const ORDER: [&[Code]; 7] = [
     &[Code::TIME_IMBALANCE],
 ];
 
-/// Returns the rank of a claim among `claims`, 0 first. `most`: largest saving of any, ns.
+/// Returns the place of a claim (finding with its saving) in the order of kinds of findings, 0 first; several claims may have the same
+/// place. `most`: largest saving of any of `claims`, ns.
 fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     let code = claim.finding.code;
     if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {
