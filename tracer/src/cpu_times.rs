@@ -38,6 +38,7 @@ static TIMES: Table<Times> = Table::new();
 static START: AtomicU64 = AtomicU64::new(0);
 /// Time at which the samples for the trace that is being written were taken, in ticks.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
+/// Time of the samples in the last written trace, in ticks: samples before it are not written again.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// Samples of one thread, which it alone adds to.

@@ -217,7 +217,8 @@ fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool 
     sums.values().all(|(calls, time)| *time < calls * MEMORY_NS)
 }
 
-/// True if a file region is mostly reached in known slow time windows: a process that reads in order is in one region at a time.
+/// True if the unit is a file region that is mostly reached in slow time windows of the effects `known`: a process that reads in order is
+/// in one region at a time, so the region itself is not slow.
 fn is_of_window(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>, unit: Unit, class: Class) -> bool {
     let Unit::Region(region) = unit else { return false };
     let moments: Vec<Unit> =

@@ -79,7 +79,7 @@ pub struct Least {
     pub is_certain: bool,
 }
 
-/// An outlier takes at least this many times the median duration.
+/// Minimum ratio of an outlier's duration to the median; less for calls of very regular duration ([`LEAST_FAR`]).
 pub const FAR: f64 = 8.0;
 /// Minimum distance of an outlier's log duration from that of the median, in multiples of the spread (standard deviation) of log durations.
 const SPREADS: f64 = 4.5;

@@ -32,11 +32,11 @@ use trace_format::op::Layer;
 /// Outliers (calls far longer than their peers) of one class of calls, or of several classes.
 #[derive(Clone, Debug)]
 pub struct Tail {
-    /// Class of the calls.
+    /// Class of calls (read, write, open and so on) to which the outliers belong.
     pub class: Class,
     /// Further classes whose outliers were merged into the tail.
     pub also: Vec<Class>,
-    /// Number of outliers.
+    /// Number of outliers (calls far longer than their peers).
     pub far: u64,
     /// Number of all calls of these classes, outliers or not.
     pub calls: u64,

@@ -8,16 +8,16 @@ use crate::shared::outlier_test::FEWEST;
 use crate::thresholds::effects::{ALL_STAND_STILL, MOST_STAND_STILL, REGULAR, STOPS_COST, TOGETHER};
 use std::collections::BTreeSet;
 
-/// Stops of storage for most processes.
+/// Stops of storage: times at which most processes are in an outlier (call far longer than its peers).
 #[derive(Clone, Debug)]
 pub struct StandStill {
     /// Class of the calls that stop (read, write, open and so on).
     pub class: Class,
-    /// Spans from the first outlier's begin to the last one's end, ns since the job's start.
+    /// Times of the stops: begin of the first outlier and end of the last one, ns since the job's start.
     pub spans: Vec<(u64, u64)>,
     /// Mean interval between stops if they are regular, ns.
     pub every_ns: Option<u64>,
-    /// Number of outliers.
+    /// Number of outliers (calls far longer than their peers).
     pub far: u64,
     /// Time of the outliers above that of their peers, ns, summed over processes.
     pub extra_ns: f64,
@@ -25,10 +25,11 @@ pub struct StandStill {
     pub savings: Savings,
 }
 
-/// Outlier of a cell: begin, end, index of the cell.
+/// Outlier: begin and end in ns since the job's start, and index of its cell (similar calls of one process).
 type Long = (u64, u64, u32);
 
-/// Finds stops among outliers of a class. `cells`: cells with their excess, ns; `processes`: number of processes with calls of the class.
+/// Returns the stops of storage that outliers of a class show, if any. `cells`: index and excess (ns) of each cell with outliers;
+/// `processes`: number of processes with calls of the class.
 #[must_use]
 pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
     let cell = |index: u32| cube.cells.get(index as usize);
@@ -65,7 +66,7 @@ pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], p
     Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, savings })
 }
 
-/// Groups outliers, sorted by begin: a call joins a group if it begins before another of the group ends.
+/// Divides outliers, sorted by begin, into groups: a call joins a group if it begins before another of the group ends.
 fn at_once(calls: &[Long]) -> Vec<&[Long]> {
     let (mut out, mut first, mut until) = (Vec::new(), 0, 0);
     for (at, call) in calls.iter().enumerate() {
@@ -79,7 +80,7 @@ fn at_once(calls: &[Long]) -> Vec<&[Long]> {
     out
 }
 
-/// Returns the largest number of processes of a group in an outlier at the same time.
+/// Returns the largest number of processes that are in outliers of `group` at the same time. `cell`: returns the cell with an index.
 fn most_at_once<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let at = |moment: u64| -> usize {
         let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);
@@ -90,7 +91,7 @@ fn most_at_once<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> u
     group.iter().step_by(step).chain(group.last()).map(|call| at(call.0)).max().unwrap_or(0)
 }
 
-/// Returns the largest number of processes of a group whose outliers end together.
+/// Returns the largest number of processes whose outliers in `group` end at about the same time. `cell`: returns the cell with an index.
 fn most_end_together<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let within = (longest as f64 * TOGETHER) as u64;
@@ -122,7 +123,7 @@ fn go_on_meanwhile(cube: &Cube<'_>, class: Class, group: &[Long]) -> bool {
     quick.fold(0_u64, u64::saturating_add) >= group.len() as u64
 }
 
-/// Returns the mean interval between spans, if intervals are regular.
+/// Returns the mean interval between the begins of spans, ns, if intervals are regular; else `None`.
 fn every(spans: &[(u64, u64)]) -> Option<u64> {
     let between: Vec<f64> = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0) as f64).collect();
     if between.len() < FEWEST {

@@ -42,9 +42,9 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     }
 }
 
-/// Returns the finding from which `finding` of a command takes its severity and saving if it is on no card of the verdict: the same finding
-/// among a card's duplicates (its saving is that without other findings), or the better founded finding that replaces it, with the same
-/// code, file and unit. `None` if there is neither.
+/// Returns the finding of the verdict from which a command's `finding` takes severity and saving: the same finding, on its own or as a
+/// duplicate of another (then with the saving that it has without other findings); or else the better founded one that replaces it, with
+/// the same code, file and unit. `None` if there is neither.
 fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
     let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     let replaces = |other: &&Finding| {
