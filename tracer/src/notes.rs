@@ -20,7 +20,7 @@ macro_rules! notes {
 notes! {
     SystemFile = "opens of operating system files";
     MpiFile = "opens of the MPI library's files";
-    FileTableFull = "opens of files beyond the number that the tracer has room for";
+    FileTableFull = "opens of files, and calls by path, beyond the number of files that the tracer has room for: not recorded";
     SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";

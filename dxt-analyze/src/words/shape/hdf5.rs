@@ -137,7 +137,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} each on average, at about the same offsets on all ranks; data sets were accessed by {}",
+        "{} each on average, at about the same offsets on all ranks; in comparison, {} on data sets",
         show::bytes(of.bytes_each),
         show::counted(of.of_data, "small call")
     );
