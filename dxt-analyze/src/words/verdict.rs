@@ -156,7 +156,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
-        "the {} I/O threads of {}{others} are serialized: calls hardly overlap in {busy}",
+        "{} I/O threads of {}{others} are serialized: calls hardly overlap in {busy}",
         units::count(facts.count),
         facts.process
     );
