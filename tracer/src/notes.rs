@@ -20,12 +20,12 @@ macro_rules! notes {
 notes! {
     SystemFile = "opens of operating system files";
     MpiFile = "opens of the MPI library's files";
-    FileTableFull = "opens of files beyond the number that the tracer has room for";
+    FileTableFull = "opens of files, and calls by path, beyond the number of files that the tracer has room for: not recorded";
     SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
     FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
-    Communicators = "collective calls on communicators without an ID: too many communicators are in use";
+    Communicators = "collective calls recorded without their communicator: the program uses more communicators than the tracer has room for";
     Layer = "calls of layers that DXT_LAYERS does not name";
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
@@ -46,28 +46,28 @@ notes! {
     OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for, counted as <other files>";
-    NotProfiled = "reads and writes that are in the counters, but in no per-file profile";
+    NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
     /// A start of a program that cannot be traced: it ignores LD_PRELOAD, or has another dynamic linker than this process.
     Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
-    SharedLibrary = "shared libraries whose own calls bypass the tracer, since it is linked into the program";
+    SharedLibrary = "shared libraries whose own calls bypass the tracer, since the tracer is linked into the program";
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
     /// A stop of the clock: all later calls are recorded with one constant time.
-    StoppedClock = "times when the program disabled reading the clock: later calls all have the same constant time";
+    StoppedClock = "calls by which the program forbade reading the processor's clock: all later calls have one constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
-    BehindFilter = "calls on descriptors first seen after seccomp confined the program";
+    BehindFilter = "calls not recorded, on descriptors first seen after seccomp confined the program";
     TablesFull = "calls not recorded, because a table of the tracer was full";
     Late = "calls that came after the trace had been written, with no room in a further spool (file that keeps calls until they are in a trace)";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
-    Unlocked = "bytes that getc_unlocked, putc_unlocked and similar macros moved inside the program, in no segment";
+    Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
-    OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
+    OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no ID (scheduler's, or DXT_JOB_ID), or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
     Definition = "names of files, kinds of calls and sizes that found no room in the spool (file with the calls recorded so far): missing in recovered and live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";

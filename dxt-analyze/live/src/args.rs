@@ -17,18 +17,18 @@ pub struct Args {
     /// Watch only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Destination; may be given again; without it, a view on the terminal. To standard output or, with `:FILE` added, to a file:
-    /// connector, csv (each call as the LDMS-Darshan connector sends it), events (each call, all fields), intervals (sums of calls). Calls
-    /// also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT,
-    /// ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program). Sums also to prometheus:ADDRESS:PORT,
-    /// influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT. In a file name, %h stands for the node and %p for the process id of this
-    /// program
+    /// Destination; may be given again; without it, a view on the terminal. To standard output or, with `:FILE` added, to a file: connector
+    /// or csv (calls as the LDMS-Darshan connector sends them, as JSON lines or CSV), events (calls with all fields, as JSON lines),
+    /// intervals (sums of calls, as JSON lines). Calls also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE,
+    /// nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program). Sums also to
+    /// prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT. In a file name, %h stands for the node and %p
+    /// for the process id of this program
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
     /// Also serve the view as a web page on 127.0.0.1, on this port (without PORT: on any free one)
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
-    /// Show the calls that `dxt-analyze live` processes elsewhere send with `--to nats:...`, from the start of their stream:
+    /// Show calls that `dxt-analyze live` publishes on other nodes with `--to nats:...`, from the start of their stream:
     /// nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,

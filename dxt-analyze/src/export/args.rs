@@ -40,7 +40,8 @@ pub struct Args {
     /// Replace an existing file; parquet: replace a job's directory even if it has other files than Parquet files of dxt-analyze
     #[arg(long)]
     pub force: bool,
-    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, the release of the text
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`; dxt-parser: also 3.5 or 3.6, the Darshan
+    /// release whose text format is written
     #[arg(long, value_name = "FILE")]
     pub layout: Vec<PathBuf>,
     /// perfetto: maximum number of slices (calls shown); of a longer trace, the longest calls are kept and the others merged

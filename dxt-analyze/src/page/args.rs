@@ -29,7 +29,7 @@ pub struct Args {
     /// Maximum rows per list, most important first
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
-    /// Exit with 4 if a finding is at least this severe
+    /// Exit with code 4 if a finding is at least this severe
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
 }

@@ -61,7 +61,7 @@ pub(crate) fn assemble(parts: &Parts<'_>) -> Result<String> {
         .collect();
     let anchors = others_found.iter().chain(in_sections()).map(html::anchor).collect();
     let beside = units::counted(others_found.len() as u64, "finding");
-    let about = "Findings of the first screen that belong to no section below, with all their evidence.";
+    let about = "Findings at the top of this page that belong to no section below, with all their evidence.";
     let found = html::all_findings(&others_found, parts.names);
     let found = html::folded(FINDINGS, "Findings in full", about, &beside, &found);
     let has_found = !others_found.is_empty();

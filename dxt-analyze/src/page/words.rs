@@ -112,7 +112,7 @@ pub(super) fn together(verdict: &Verdict) -> Option<String> {
     let saving = verdict.together.filter(|_| verdict.io_matters && listed(verdict).len() > 1)?;
     let most = saving.saves_high_ns.unwrap_or(saving.saves_ns);
     Some(format!(
-        "All findings together would save at most {} ({} of the run time).",
+        "Fixing all findings would save at most {} ({} of the run time) in total.",
         units::duration(most),
         percent(most, verdict.run_ns)
     ))

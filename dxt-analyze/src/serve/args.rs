@@ -20,8 +20,7 @@ pub struct Args {
     /// and may be left out
     #[arg(long)]
     pub live: bool,
-    /// With --live: show the calls that `dxt-analyze live` processes on any number of nodes send with `--to nats:...`:
-    /// nats://HOST:PORT/SUBJECT
+    /// With --live: show calls that `dxt-analyze live` publishes on any number of nodes with `--to nats:...`: nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL", requires = "live")]
     pub from: Option<String>,
     /// Maximum rows of lists; the most important are kept

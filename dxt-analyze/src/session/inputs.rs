@@ -18,10 +18,10 @@ pub struct Inputs {
     /// Use these ranks only, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
     #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
-    /// Use matching files only; a pattern without a slash is compared with the last part of a path
+    /// Use only files that match this pattern; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub files: Vec<String>,
-    /// Use these layers only
+    /// Use only calls of these I/O layers
     #[arg(long, value_enum, ignore_case = true, help_heading = "Selection")]
     pub layer: Vec<LayerName>,
     /// Use calls within this time window only, in seconds since the job's start, as in 1.5:3
@@ -41,7 +41,7 @@ pub struct Output {
     /// Table of the report to write as CSV (default: the first)
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Exit with 4 if a finding is at least this severe
+    /// Exit with code 4 if a finding is at least this severe
     #[arg(long, value_enum, value_name = "SEVERITY")]
     pub fail_on: Option<Severity>,
 }

@@ -120,7 +120,7 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
         let (count, have) =
             (units::counted(files, "file"), units::agree(files, "has one stripe", "have one stripe each"));
         Evidence::from(format!(
-            "{count} of up to {} {have}: one storage target serves all ranks (`lfs setstripe -c 8 DIR`)",
+            "{count} of up to {} {have}: one storage target per file serves all ranks (`lfs setstripe -c 8 DIR`)",
             units::bytes(most)
         ))
     });

@@ -181,11 +181,12 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     Evidence::of(words, About { ost: *ost, offset, calls, time_ns, ..of.about() })
 }
 
-/// Formats the finding that operations cross stripe boundaries although each, of at most `longest_bytes`, would fit in one stripe.
+/// Formats the finding that operations cross stripe boundaries although each of them would fit in one stripe. `longest_bytes`: length of the
+/// longest of all operations on the file, including those longer than a stripe.
 pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u64, change: Option<&Change>) -> Words {
     let (unit, file, percent) = (of.unit(), of.file, crossing.share * 100.0);
     let words = format!(
-        "{} of {}; {unit} size {}, longest operation {}",
+        "{} of {}; {unit} size {}; longest of all operations on the file: {}",
         units::count(crossing.some),
         units::counted(crossing.all, "operation"),
         units::bytes(of.stripe_bytes),

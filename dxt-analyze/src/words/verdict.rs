@@ -7,7 +7,7 @@ use crate::text::units;
 
 /// Appends to a title that the finding also holds for `files` other files.
 pub(crate) fn and_other_files(title: &Title, files: u64) -> Title {
-    format!("{title} (and {})", units::counted(files, "other file")).into()
+    format!("{title} (also {})", units::counted(files, "other file")).into()
 }
 
 /// Prefixes a title with the statement that the ranks work one after another.
@@ -20,13 +20,13 @@ pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
     format!("{title}; {other}").into()
 }
 
-/// Formats finding DXT-C027 on scratch data: processes read back data (`read_back`) that they then overwrite (`title`). `evidence`: that of
+/// Formats finding DXT-C027 on temporary data: processes read back data (`read_back`) that they then overwrite (`title`). `evidence`: that of
 /// both findings.
 pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
     Words::of(
-        format!("scratch data: {title}, and {read_back}"),
+        format!("temporary data: {title}, and {read_back}"),
         evidence,
-        "hold scratch data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
+        "hold temporary data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
          parallel file system is not needed",
     )
 }
@@ -85,7 +85,7 @@ pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
         facts.share * 100.0
     );
     let row = format!(
-        "the requests span {} times the {} of one stripe on each OST ({} of {})",
+        "the requests span {} times the {} after which the layout returns to its first OST ({} of {})",
         units::count(facts.rows),
         units::bytes(facts.stripe_size.saturating_mul(facts.targets)),
         units::counted(facts.targets, "stripe"),
@@ -156,12 +156,12 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
-        "the {} I/O threads of {}{others} are serialized: never two calls at once in {busy}",
+        "{} I/O threads of {}{others} are serialized: calls hardly overlap in {busy}",
         units::count(facts.count),
         facts.process
     );
     let words = format!(
-        "{} in calls summed over all threads; {busy} with any thread in a call; {} in the busiest thread",
+        "{} in calls, summed over all threads; {busy} with at least one thread in a call; {} in the busiest thread",
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
@@ -299,7 +299,7 @@ mod tests {
         let (over, back) = (Title::from("the file f is overwritten"), Title::from("f is read again"));
         let several = and_other_files(&scratch_data(&over, &back, Vec::new()).title, 2);
         let all = same_calls(&serialized(&several), &Title::from("2 stripes of f"));
-        let said = "ranks are serialized: scratch data: the file f is overwritten, and f is read again (and 2 other files); \
+        let said = "ranks are serialized: temporary data: the file f is overwritten, and f is read again (also 2 other files); \
                     2 stripes of f";
         assert_eq!(all.to_string(), said);
     }

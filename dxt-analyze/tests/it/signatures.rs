@@ -348,7 +348,9 @@ fn people_see_what_was_verified() {
     calls(&mut one, FILE, op::POSIX_READ, (0..10).map(|i| (i * 10, 10)));
     let out = stdout(&["signatures", "--verify", &written(folder.path(), vec![one])], 0);
     assert!(
-        out.contains("the signatures are correct; in order, signatures reproduce 100.00 % of 10 reads and writes"),
+        out.contains(
+            "the signatures are correct; they reproduce, in the recorded order, 100.00 % of 10 reads and writes"
+        ),
         "{out}"
     );
     assert!(out.contains("10 x {read 0+10 [10]}"), "{out}");

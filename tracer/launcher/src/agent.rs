@@ -131,7 +131,7 @@ impl Agent {
         send(self.process, libc::SIGTERM);
         match code(processes.wait_patiently(self.process)) {
             0 => {}
-            3 => say!("the live data are incomplete: dxt-analyze live ended with 3 (its message is above)"),
+            3 => say!("the live data are incomplete: dxt-analyze live ended with exit code 3 (its message is above)"),
             // Usual exit code of a launcher after SIGTERM.
             143 if self.is_launched => {}
             143 => say!("dxt-analyze live was terminated before it had exported all data"),

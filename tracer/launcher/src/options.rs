@@ -78,8 +78,8 @@ pub struct Options {
     /// Print the settings and the command as shell lines, and run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print the linker options that put the tracer into a static program, and exit. Name the libraries to trace besides libc, as -lhdf5 or
-    /// by their compiler, as mpicc (docs/static.md)
+    /// Print the linker options that put the tracer into a static program, and exit. Name the libraries to trace besides libc: as -lhdf5, or
+    /// by their compiler wrapper, such as mpicc (docs/static.md)
     #[arg(long, value_name = "LIBRARY|COMPILER", num_args = 0.., allow_hyphen_values = true)]
     pub link_flags: Option<Vec<OsString>>,
     /// Print the path of the tracer library, for LD_PRELOAD, and exit

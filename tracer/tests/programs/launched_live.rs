@@ -94,7 +94,7 @@ fn what_an_agent_lost_is_said_once_and_the_programs_status_stays() {
     let command = ["/bin/sh".as_ref(), "-c".as_ref(), script.as_ref(), &*workload("live")];
     let outcome = run(&scratch, &["--live-to", "events:/dev/full"], &command);
     assert_eq!(outcome.code, 7, "{outcome:?}");
-    assert_eq!(outcome.stderr.matches("dxt-analyze live ended with 3").count(), 1, "{outcome:?}");
+    assert_eq!(outcome.stderr.matches("dxt-analyze live ended with exit code 3").count(), 1, "{outcome:?}");
     // If no data was lost, nothing is reported.
     let outcome = run(&scratch, &["--live-to", "events:/dev/null"], &command);
     assert_eq!((outcome.code, outcome.stderr.contains("dxt-analyze live")), (7, false), "{outcome:?}");

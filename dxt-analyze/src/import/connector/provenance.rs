@@ -51,7 +51,10 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     }
     if job.rounded > 0 {
         let have = agree(job.rounded, "has a time that was", "have times that were");
-        out.push(format!("{} of {} calls {have} rounded.", job.rounded, job.calls));
+        out.push(format!(
+            "{} of {} calls {have} rounded before the import, as spreadsheets do (1.7E+09 instead of 1700000123.456).",
+            job.rounded, job.calls
+        ));
     }
     if job.layers == (true, true) {
         out.push(

@@ -128,7 +128,7 @@ pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     }
     if has(Module::DxtMpiIo) {
         out.push(
-            "If a rank's MPI-IO calls on a file have several forms, the longest calls are assumed to be collective."
+            "If a rank's MPI-IO calls on a file have several forms (independent, collective, nonblocking), the longest calls are assumed to be collective."
                 .into(),
         );
     }

@@ -266,8 +266,8 @@ impl Completeness {
         };
         each(
             self.lost_segments,
-            "recorded call cannot be read: the file is truncated or damaged there.",
-            "recorded calls cannot be read: the file is truncated or damaged there.",
+            "recorded call cannot be read: its input file is truncated or damaged.",
+            "recorded calls cannot be read: their input file is truncated or damaged.",
         );
         each(
             self.lost_processes,
@@ -314,7 +314,10 @@ impl Completeness {
         }));
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
-            out.push(format!("and likewise for {} of ranks", units::counted(more, "more file")));
+            out.push(format!(
+                "segments also stop early on {} (counted for each rank)",
+                units::counted(more, "more file")
+            ));
         }
         let problems = self.problems.iter().take(5);
         out.extend(problems.map(|problem| format!("{} at byte {}: {}", problem.file, problem.offset, problem.what)));

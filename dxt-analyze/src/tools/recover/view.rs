@@ -90,7 +90,10 @@ impl Report for Recovery {
         match self.empty.len() {
             0 => {}
             count => {
-                lines.push(format!("{} held nothing that is not in a trace already", counted(count as u64, "spool")));
+                lines.push(format!(
+                    "{} held no calls beyond those that a trace already has",
+                    counted(count as u64, "spool")
+                ));
             }
         }
         match self.deleted.len() {

@@ -20,7 +20,7 @@ pub struct Args {
 /// Options of `causes`
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
-    /// Stripe layouts of files, for storage targets: see docs/layouts.md
+    /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8` (docs/layouts.md)
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
 }

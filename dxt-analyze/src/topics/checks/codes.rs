@@ -205,9 +205,9 @@ codes! {
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
         "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
-         all bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of scratch data, if >= 80 % of \
+         all bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of temporary data, if >= 80 % of \
          either saving is on files of the other. Saving: time of these writes x overwritten bytes / their bytes.",
-        "Write bytes once, when they are final; keep scratch data in memory or on node-local storage.",
+        "Write bytes once, when they are final; keep temporary data in memory or on node-local storage.",
         "Drishti P10, by overlap";
     UNASKED = "DXT-C028",
         "MPI-IO reads bytes that no call requested.",

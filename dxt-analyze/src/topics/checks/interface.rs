@@ -77,7 +77,7 @@ fn collective(
     let least = Amount::Ratio(m.least.collective_share);
     let all = forms.count();
     if all == 0 {
-        return out.skip(check, code, least, "no such MPI-IO calls");
+        return out.skip(check, code, least, "no MPI-IO calls of this direction");
     }
     if m.single_rank() {
         return out.skip(check, code, least, "the program has one rank");

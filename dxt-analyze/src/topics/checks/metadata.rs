@@ -22,7 +22,7 @@ fn time_per_rank(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) =
         ("metadata time of the slowest rank", Code::METADATA_TIME, seconds(m.least.metadata_rank_s));
     if m.run.reduced_ranks() > 0 {
-        return out.skip(check, code, Amount::Ns(least), "ranks were reduced to one record");
+        return out.skip(check, code, Amount::Ns(least), "the ranks' counters are recorded only as sums over ranks");
     }
     let mut ranks: Vec<(u64, ProcessId)> =
         m.calls.ranks.iter().map(|(process, rank)| (rank.metadata.time_ns, *process)).collect();

@@ -84,7 +84,12 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let bytes = |sums: &FileSums| (kind.of)(sums).bytes;
     let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
     if all == 0 {
-        return out.skip(kind.check, kind.code, Amount::Ratio(least), "no individually recorded calls move such bytes");
+        return out.skip(
+            kind.check,
+            kind.code,
+            Amount::Ratio(least),
+            "no individually recorded call moves bytes in this direction",
+        );
     }
     let moved = judged.values().map(bytes).sum::<Sum>().get();
     let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
@@ -137,7 +142,12 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let (check, code, least) = ("bytes read by several ranks", Code::COMMON_READS, m.least.traffic_share);
     let all = m.files.values().map(|file| file.read.bytes).sum::<Sum>().get();
     if all == 0 {
-        return out.skip(check, code, Amount::Ratio(least), "no individually recorded calls move such bytes");
+        return out.skip(
+            check,
+            code,
+            Amount::Ratio(least),
+            "no individually recorded call moves bytes in this direction",
+        );
     }
     let mut files: Vec<(u64, u32, FileId)> = m
         .common

@@ -133,7 +133,7 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.unsure > 0 {
         out.push(format!(
-            "{} {} taken as made inside an MPI-IO or HDF5 call, although parts may have begun before it",
+            "{} {} taken as made inside an MPI-IO or HDF5 call that may have begun later",
             units::counted(result.unsure, "system call"),
             units::agree(result.unsure, "is", "are")
         ));

@@ -232,8 +232,8 @@ fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
         }
         UnitKind::Target => "no file has a layout that names storage targets: give one with --layout FILE",
         UnitKind::Rank | UnitKind::Node if run.reduced_ranks() > 0 => {
-            "files that ranks share were reduced to sums over the ranks and are left out here: `dxt-analyze summary` shows the \
-             fastest and the slowest rank of each"
+            "files that ranks share are recorded only as sums over the ranks, and are left out here: `dxt-analyze summary` shows \
+             the fastest and the slowest rank of each file"
         }
         UnitKind::Node if run.nodes.is_empty() => "the nodes of the ranks are not known",
         _ if empty => "there are no reads or writes to compare",
@@ -308,7 +308,7 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
         units::counted(group.sample, "operation"),
         show(plot.mean),
         show(plot.median),
-        if plot.exact { "" } else { " (quartiles within 0.1 %)" }
+        if plot.exact { "" } else { " (quartiles are approximate, within 0.1 %)" }
     );
     if group.verdict == Verdict::TooFew {
         return format!("{about}; too few to judge (at least {} required)", least.box_min_sample);
@@ -359,7 +359,7 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
     );
     let spared = match group.on_slow_targets {
         0 => String::new(),
-        count => format!("; {} slow only on slow OSTs, see --by ost", units::count(count)),
+        count => format!("; {} slow only on slow OSTs, not counted as outliers: see --by ost", units::count(count)),
     };
     match group.verdict {
         Verdict::TooFew => format!("{about}; too few to judge (at least {} required)", least.units_min_sample),

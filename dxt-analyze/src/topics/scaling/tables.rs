@@ -127,7 +127,7 @@ fn calls(result: &Scaling) -> Table {
 }
 
 fn inside(result: &Scaling) -> Table {
-    let title = "Time in MPI-IO, in POSIX inside, and there in acquiring and releasing locks; summed over ranks, with shares of MPI-IO";
+    let title = "Time in MPI-IO, in POSIX calls inside, and of these in acquiring and releasing locks; summed over ranks, with shares of MPI-IO";
     of(result, "time", title, &[measures::MPIIO_TIME])
         .with("MPI-IO", &measures::MPIIO_TIME)
         .plain("POSIX inside", &measures::POSIX_IN_MPIIO)

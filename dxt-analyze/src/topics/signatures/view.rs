@@ -156,7 +156,7 @@ fn remarks(result: &Signatures) -> Vec<String> {
             format!("WRONG for {}", units::counted(verified.wrong, "call"))
         };
         out.push(format!(
-            "verified: the signatures are {right}; in order, signatures reproduce {:.2} % of {} reads and writes and {:.2} % of {}. Opens, seeks, syncs and \
+            "verified: the signatures are {right}; they reproduce, in the recorded order, {:.2} % of {} reads and writes and {:.2} % of {}. Opens, seeks, syncs and \
              metadata calls are not part of signatures.",
             share(verified.covered, verified.accesses) * 100.0,
             units::count(verified.accesses),
@@ -173,7 +173,7 @@ fn remarks(result: &Signatures) -> Vec<String> {
     if result.by_start > 0 {
         let late = match result.late {
             0 => String::new(),
-            late => format!("; {} came too late to be sorted", units::counted(late, "call")),
+            late => format!("; {} could not be sorted, because too many calls overlap", units::counted(late, "call")),
         };
         out.push(format!(
             "{} are taken in the order of their starts, since these calls may overlap: the log does not distinguish threads, or the files have nonblocking \
@@ -189,7 +189,7 @@ fn remarks(result: &Signatures) -> Vec<String> {
     }
     if result.too_many_files > 0 {
         out.push(format!(
-            "{} are on more files than are tracked at a time, and in no signature",
+            "{} are in no signature, because a thread uses more files than are tracked",
             units::counted(result.too_many_files, "call")
         ));
     }

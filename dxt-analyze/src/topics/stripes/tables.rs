@@ -113,7 +113,7 @@ pub(crate) fn moment_table<'a>(load: Option<&'a LoadPart>) -> Table {
 /// Builds the line that gives the mean number of storage targets that work in parallel.
 pub(crate) fn load_part(load: &LoadPart) -> Part {
     Part::Lines(vec![format!(
-        "On average {:.1} of {} {} in parallel: bytes / bytes of the busiest OST in each time window of {}.",
+        "On average {:.1} of {} {} in parallel (bytes of all OSTs / bytes of the busiest, in each time window of {}).",
         load.parallelism,
         load.known_targets,
         units::agree(load.known_targets, "OST works", "OSTs work"),

@@ -163,7 +163,7 @@ pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Wor
         format!("{file}: {syncs} for {writes}, {} in syncs", units::duration(*time_ns))
     });
     Words::saying(
-        format!("the program syncs {} after every write or two", units::counted(files, "file")),
+        format!("the program syncs {} after every one or two writes", units::counted(files, "file")),
         evidence,
         "sync once per step or checkpoint: fsync(2) waits for all data written so far (SQLite: one transaction around \
          many statements)",

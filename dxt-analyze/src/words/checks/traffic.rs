@@ -37,7 +37,7 @@ impl Repeated<'_> {
     fn words(&self, title: &str, hint: &str) -> Words {
         let files = self.files.iter().map(|of| {
             let (bytes, processes) = (units::bytes(of.bytes), units::counted(of.processes, "process"));
-            let example = format!("{} ({})", of.example.place(), units::bytes(of.example.length));
+            let example = format!("{} (length {})", of.example.place(), units::bytes(of.example.length));
             format!("{}: {bytes} by {processes}, for example {example}", of.file)
         });
         let bounds = [

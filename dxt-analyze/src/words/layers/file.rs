@@ -335,11 +335,11 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         each_ns: Some(2_000_000_000),
     };
     vec![
-        sieved(moved(5.0), None, 64, true),
-        sieved(moved(5.0), moved(6.0), 64, false),
-        sieved(None, moved(6.0), 64, false),
-        sieved(moved(5.0), None, 1, false),
-        sieved(None, moved(6.0), 1, false),
+        sieved(moved(8.0), None, 64, true),
+        sieved(moved(8.0), moved(4.0), 64, false),
+        sieved(None, moved(4.0), 64, false),
+        sieved(moved(8.0), None, 1, false),
+        sieved(None, moved(4.0), 1, false),
         (Code::INDEPENDENT, independent(&calls)),
         (Code::AGGREGATORS, aggregators(&collective("write", 2), Some(8), 8)),
         (Code::AGGREGATORS, aggregators(&collective("read", 2), None, 4)),

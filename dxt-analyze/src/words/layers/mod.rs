@@ -151,7 +151,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     );
     Words {
         title: format!(
-            "after the last rank arrives, collective calls spend {:.0} % of the time outside storage calls",
+            "after the last rank arrives, collective calls spend {:.0} % of the time outside system calls",
             100.0 * share
         )
         .into(),
@@ -189,7 +189,7 @@ pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, 
             "data that ranks move at the same time lie in one aggregator's region: use larger pieces per call, so that each call reaches all aggregators, or let ranks begin at different parts of the file; if instead data sieving or atomic mode locks the whole file, switch that off (romio_ds_write=disable, MPI_File_set_atomicity)"
         } else {
             "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
-             data through one rank: one rank does the work of all"
+             data through one rank: at any time, one rank works and the others wait"
         }
         .into(),
     }

@@ -188,10 +188,10 @@ pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     let own = match of.own {
         None => String::new(),
         Some((file, false)) => {
-            format!("; each thread has its own file: this thread and {file} cannot be distinguished")
+            format!("; each thread has its own file: either this thread or {file} may be slow")
         }
         Some((file, true)) => {
-            format!("; each thread has its own part of {file}: this thread and its part cannot be distinguished")
+            format!("; each thread has its own part of {file}: either this thread or its part may be slow")
         }
     };
     let sentence = format!(
@@ -342,7 +342,7 @@ pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Opt
     let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
                 MPI's own I/O";
     let sentence = format!(
-        "storage serializes the requests: in {}, they take from 1 to {} times as long as one alone",
+        "storage serializes the requests: in {}, the requests take from 1 to {} times as long as a single request",
         show::counted(of.calls, "collective call"),
         of.aggregators
     );

@@ -137,7 +137,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} each on average, at about the same offsets on all ranks; data sets were accessed by {}",
+        "{} each on average, at about the same offsets on all ranks; in comparison, {} on data sets",
         show::bytes(of.bytes_each),
         show::counted(of.of_data, "small call")
     );
@@ -152,7 +152,10 @@ pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64
         show::counted(processes, "process")
     );
     let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
-    let sentence = format!("{} in repeated opens, closes and the small reads inside", show::duration(time_ns));
+    let sentence = format!(
+        "{} in system calls of repeated opens: open, small reads, locks and other metadata calls",
+        show::duration(time_ns)
+    );
     Words::new(title, hint).with(sentence, about)
 }
 

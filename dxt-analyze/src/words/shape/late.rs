@@ -69,10 +69,10 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
-/// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous call, other ranks after `usual_ns`.
+/// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous collective call, other ranks after `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
-        "{} {}: {} after {} previous call (others: {})",
+        "{} {}: {} after {} previous one (others: {})",
         of.arrives(),
         show::counted(of.of, "collective call"),
         show::duration(own_ns),

@@ -113,7 +113,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
         Awaited::Lock => (
             format!(
-                "{start} locks on {} held by other processes and {poll}: {} fail",
+                "{start} locks of other processes on {} and {poll}: {} fail",
                 or_count("file"),
                 show::counted(of.calls, "lock call")
             ),

@@ -81,8 +81,9 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
             of.enough
         )
     };
+    let at_a_time = if of.steps { " at a time" } else { "" };
     let sentence = format!(
-        "{} {} used, {:.0} would suffice to avoid the queue{have}",
+        "{} {} used{at_a_time}, {:.0} would suffice to avoid the queue{have}",
         show::counted(of.targets, "OST"),
         show::agree(of.targets, "is", "are"),
         of.enough
@@ -166,7 +167,7 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
                 metadata flushes), and whether the delay recurs";
     let sentence = format!(
-        "on {}; its system calls read {} and wrote {}, and took up to {} on one rank",
+        "on {}; the system calls inside this call read {} and wrote {}, and took up to {} on one rank",
         of.file,
         show::bytes(of.read),
         show::bytes(of.written),

@@ -51,7 +51,7 @@ pub(crate) fn one_call(row: &OneCall) -> Words {
         units::counted(row.ranks, "rank")
     );
     let evidence = format!(
-        "{}: {} in total from byte {} on; the calls of a rank are {} apart",
+        "{}: {} in total from byte {} on; each rank's calls begin {} apart",
         row.file,
         units::bytes(row.bytes),
         row.first,

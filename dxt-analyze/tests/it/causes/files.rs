@@ -316,7 +316,7 @@ fn writes_and_computing_by_turns_are_worth_knowing_and_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace_of(vec![(alternating(0), 1000)], 2));
     let found = common::json(&["report", "--format", "json", &path], 3);
-    let said = "No cause is on record; ";
+    let said = "The recorded data show no cause; ";
     assert!(
         sentence(&found).starts_with(said) && sentence(&found).contains("some calls were not recorded"),
         "{}",

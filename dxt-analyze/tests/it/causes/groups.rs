@@ -232,7 +232,7 @@ fn a_stride_that_meets_few_of_many_targets_is_reported() {
     assert_saves_ms(assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"})), 639.0..=705.0);
     let (text, evidence) = (sentence(&found), evidence(&found));
     assert!(text.contains("hit 1 of its 8 OSTs (OST 5)"), "{text}");
-    assert!(evidence.contains(" times the 8.00 MiB of one stripe on each OST"), "{evidence}");
+    assert!(evidence.contains(" times the 8.00 MiB after which the layout returns to its first OST"), "{evidence}");
     assert!(text.contains("with 100 % of the bytes") && !text.contains("stride"), "only places are known: {text}");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");

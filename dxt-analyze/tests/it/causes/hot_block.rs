@@ -80,7 +80,7 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
     };
     let found = report((0..16).map(rank).collect(), 400);
     assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 512}));
-    assert!(sentence(&found).contains(" reads (and 2 other files)"), "{}", sentence(&found));
+    assert!(sentence(&found).contains(" reads (also 2 other files)"), "{}", sentence(&found));
     assert!(sentence(&found).starts_with("16 processes read the same 64.0 KiB"), "{}", sentence(&found));
 }
 
