@@ -146,7 +146,7 @@ fn names_that_are_not_opened_are_judged_too() {
     let traces = only("metadata", &[("DXT_EXCLUDE", "DATA/[!f]*,DATA/[!f]*/")], |path| {
         path.is_empty() || path.starts_with("/f")
     });
-    assert!(noted(&traces, "calls on names that DXT_EXCLUDE,") > 0);
+    assert!(noted(&traces, "on paths that DXT_EXCLUDE,") > 0);
 }
 
 #[test]
