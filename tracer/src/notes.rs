@@ -45,7 +45,7 @@ notes! {
     /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
     OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
-    OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for, counted as <other files>";
+    OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces), counted as <other files>";
     NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
     /// A start of a program that cannot be traced: it ignores LD_PRELOAD, or has another dynamic linker than this process.
@@ -65,7 +65,7 @@ notes! {
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
-    OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them";
+    OverBudget = "calls that are only counted, because DXT_JOB_BYTES (limit on the bytes of a job's traces) has no room for them";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no ID (scheduler's, or DXT_JOB_ID), or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.

@@ -180,8 +180,8 @@ fn last_words(agent: &Agent) {
             "dxt-analyze: {count} {}",
             agree(
                 count,
-                "spool of a process that ended earlier was not read: run `dxt-analyze recover` on it",
-                "spools of processes that ended earlier were not read: run `dxt-analyze recover` on them"
+                "spool (*.spool, file with recorded calls) of a process that ended earlier was not read: make a trace of it with `dxt-analyze recover DIRECTORY`",
+                "spools (*.spool, files with recorded calls) of processes that ended earlier were not read: make traces of them with `dxt-analyze recover DIRECTORY`"
             )
         );
     }

@@ -4,7 +4,8 @@
 use crate::shared::stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least number of items (files or folders) to be steps: of two, one may be an input and the other an output.
+/// Least number of items (files or folders) that can count as used one per step of the run: of two, one may be an input and the other an
+/// output.
 const FEWEST: usize = 3;
 /// Largest number of calls on other items in an item's time windows, as a part of the calls on the item.
 const BESIDE: f64 = 0.1;

@@ -20,8 +20,8 @@ const AS_MANY: f64 = 0.2;
 pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 
 impl Ahead {
-    /// Finds the ranks that are a whole round of calls ahead at a synchronization point. Only points long after the previous one are
-    /// examined: between others, there is at most about a round.
+    /// Finds the ranks that reach a synchronization point at least a whole round (calls, then a pause) before the last rank. Only points
+    /// long after the previous point are examined: a shorter interval has room for about one round at most.
     #[must_use]
     pub fn of(cube: &Cube<'_>) -> Self {
         // By time window: latest end of the longest calls that begin there, ns, and number of calls.

@@ -114,7 +114,7 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
-    /// Makes the value for a call on `file` without special open flags (append, synchronous, direct).
+    /// Packs `file` and empty open flags into a [`Used`], for a call whose file is open without append, synchronous and direct I/O.
     pub(crate) fn plain(file: &'static File) -> Option<Self> {
         NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
     }

@@ -30,11 +30,11 @@ macro_rules! variadic {
 compile_error!("a jump to a C function must be written for this processor, in tracer/src/hooks/variadic.rs");
 
 variadic! {
-    /// Wraps execl(3) through execv(3).
+    /// Wraps execl(3); passes the arguments, as an array, to the wrapper of execv(3).
     execl = dxt_execl;
-    /// Wraps execlp(3) through execvp(3).
+    /// Wraps execlp(3); passes the arguments, as an array, to the wrapper of execvp(3).
     execlp = dxt_execlp;
-    /// Wraps execle(3) through execve(2).
+    /// Wraps execle(3); passes the arguments, as an array, to the wrapper of execve(2).
     execle = dxt_execle;
     fprintf = dxt_fprintf;
     printf = dxt_printf;

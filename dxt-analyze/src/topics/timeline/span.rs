@@ -139,7 +139,7 @@ impl Span {
         near.bin
     }
 
-    /// Divides a call as [`Span::cut`] does, but without a division if the call lies in the cached time bin.
+    /// Splits a call at bin borders as [`Span::cut`] does; skips the computation of the bin if the whole call lies in the cached bin `near`.
     #[inline]
     pub fn cut_near(&self, near: &mut Near, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !near.holds(start, end) {
@@ -154,7 +154,7 @@ impl Span {
         each(Piece { bin: near.bin, busy_ns: end.saturating_sub(start), bytes, calls: 1 });
     }
 
-    /// Divides a call of `bytes` bytes at the borders of time bins, and calls `each` with each part that lies within the span.
+    /// Splits a call of `bytes` bytes at the borders of time bins, and calls `each` with each part that lies within the span.
     #[inline]
     pub fn cut(&self, start: u64, end: u64, bytes: u64, mut each: impl FnMut(Piece)) {
         if !self.overlaps(start, end) {

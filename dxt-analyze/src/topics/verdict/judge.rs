@@ -251,8 +251,8 @@ fn is_the_same(one: &Claim, other: &Claim) -> bool {
     one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
-/// Minimum ratio of the saving of a claim in `causes` to that of a finding about small requests with the same code, for the claim to
-/// replace the finding.
+/// A finding about all small requests is dropped in favor of a claim of `causes` (finding with a computed saving) with the same code if the
+/// claim saves at least this part of what the finding saves.
 const AS_MUCH: f64 = 0.8;
 
 /// True if a claim of `causes` with the same code explains most of a finding about all small requests.

@@ -73,7 +73,7 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
              the hint romio_ds_write=disable"
         }
         (false, 0 | 1) => {
-            "read the small pieces of a call with their gaps and extract them in memory, or, if the pieces are few and large, set \
+            "read a large contiguous range once and take the pieces of many calls from it, or, if the pieces are few and large, set \
              the hint romio_ds_read=disable"
         }
         (true, _) => {

@@ -250,7 +250,7 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     let by = some.as_ref().unwrap_or(&users);
     let (title, hint) = match of.role {
         Role::Aggregator => (
-            format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file for {by}"),
+            format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file that {by} use"),
             "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for the system calls of this one aggregator",
         ),
         Role::Mover => (
@@ -267,12 +267,12 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "rank {rank}: {} in {} on {}, {} moved; {}: {} and {} on average",
+        "rank {rank}: {} in {} on {}, {} moved; mean of {}: {} and {}",
         show::duration(of.time_ns as u64),
         if of.inside { "system calls inside MPI-IO" } else { "calls" },
         of.file,
         show::bytes(of.bytes),
-        some.unwrap_or_else(|| format!("all {users}")),
+        some.map_or_else(|| format!("all {users}"), |some| format!("the {some} that use the file")),
         show::duration(of.mean_ns as u64),
         show::bytes(of.mean_bytes)
     );

@@ -14,7 +14,7 @@ const SAME_RUN: f64 = 1e-3;
 /// Score of a simulated job, with the parameters needed to simulate the job again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Frozen {
-    /// Number of generations (lists of fault types) from which the job's faults were drawn.
+    /// Highest generation (numbered list of fault types; later ones add types) from which the job's faults were drawn: lists 1 to this number.
     pub(super) generation: u64,
     /// Number that was added to the seeds of all jobs (option `--seed`).
     pub(super) seed: u64,
