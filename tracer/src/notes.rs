@@ -65,7 +65,7 @@ notes! {
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
-    OverBudget = "calls that are only counted, because DXT_JOB_BYTES (limit on the bytes of a job's traces) has no room for them";
+    OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them (limit on the bytes of a job's traces)";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no ID (scheduler's, or DXT_JOB_ID), or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
