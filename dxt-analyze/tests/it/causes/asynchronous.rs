@@ -1,7 +1,7 @@
 //! Tests of asynchronous operations, which overlap with the program's computation, and of calls that wait for them.
 
 use super::{AIO_WRITE, BARRIER, MS, SUBMIT, WAIT, report, saves_ms, sentence, stepped};
-use crate::common::facts::{assert_nothing_stated, assert_says, assert_stated, names};
+use crate::common::facts::{assert_nothing_stated, assert_says, assert_stated, text_has};
 use crate::common::{Builder, process};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn who_may_look_again_and_again_is_not_said_to_overlap() {
     assert_eq!(found["verdict"]["io_matters"], false);
     let background = found["verdict"]["background_share"].as_f64();
     assert!(background.is_some_and(|share| (share - 0.5).abs() < 0.01), "{background:?}");
-    assert!(names(sentence(&found), &["in flight", "50 %"]), "{}", sentence(&found));
+    assert!(text_has(sentence(&found), &["in flight", "50 %"]), "{}", sentence(&found));
     assert_eq!(saves_ms(&found, "DXT-V016"), None);
 }
 

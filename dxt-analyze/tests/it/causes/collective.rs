@@ -2,9 +2,8 @@
 
 use super::{
     KIB, MPIIO_READ_ALL, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms,
-    sentence,
 };
-use crate::common::facts::{assert_quiet, assert_stated, brief};
+use crate::common::facts::{assert_quiet, assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::common::facts::{
     assert_nothing_stated, assert_quiet, assert_saves_ms, assert_says, assert_stated, assert_states_title_only, brief,
-    names, of_code,
+    of_code, text_has,
 };
 use crate::common::{self, Builder, process, put};
 use serde_json::json;
@@ -326,7 +326,7 @@ fn of_mapped_files_only_calls_are_known_to_be_quick() {
     assert_nothing_stated(&found);
     // The JSON output has no other fact that says so.
     let text = sentence(&found);
-    assert!(names(text, &["unknown", "0.1 %", "1 mapped", "6.00 MiB"]), "{text}");
+    assert!(text_has(text, &["unknown", "0.1 %", "1 mapped", "6.00 MiB"]), "{text}");
 }
 
 /// Returns the JSON report on 16 synthetic ranks that each open a file for `ms` ms, then in each of ten steps write to it and synchronize.

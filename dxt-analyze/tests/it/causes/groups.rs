@@ -3,7 +3,7 @@
 
 use super::{BARRIER, MS, evidence, met_at_the_end, report, saves_ms};
 use crate::common::facts::{
-    assert_costs_ms, assert_found, assert_quiet, assert_saves_ms, assert_says, assert_stated, brief, names, of_code,
+    assert_costs_ms, assert_found, assert_quiet, assert_saves_ms, assert_says, assert_stated, brief, of_code, text_has,
 };
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
@@ -231,7 +231,7 @@ fn a_stride_that_meets_few_of_many_targets_is_reported() {
     let few = assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"}));
     assert_saves_ms(few, 639.0..=705.0);
     assert_says(few, &["1 of its 8 OSTs", "OST 5", "100 %"]);
-    assert!(names(&evidence(&found), &["8.00 MiB", "8 stripes", "1.00 MiB"]), "{few}");
+    assert!(text_has(&evidence(&found), &["8.00 MiB", "8 stripes", "1.00 MiB"]), "{few}");
     let commands = few["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");
     assert_eq!(of_code(&strided(9), "DXT-V011"), None);

@@ -1,7 +1,7 @@
 //! Tests of calls that take much longer than comparable calls, and of the common cause of several such calls.
 
 use super::{BARRIER, MS, STAT, SYNC, met_at_the_end, report, report_of, saves_ms, sentence, writers};
-use crate::common::facts::{assert_quiet, assert_saves_ms, assert_says, assert_stated, names};
+use crate::common::facts::{assert_quiet, assert_saves_ms, assert_says, assert_stated, text_has};
 use crate::common::{self, process};
 use serde_json::json;
 
@@ -327,5 +327,5 @@ fn long_calls_that_are_nearly_all_one_nodes_are_that_nodes() {
     let slow = assert_stated(&found, "DXT-O003", &json!({"node": "n2", "calls": 2 * 40, "operation": "writes"}));
     assert_says(slow, &["n2 (2 processes)"]);
     assert_eq!(saves_ms(&found, "DXT-V003"), None, "{}", found["findings"]);
-    assert!(names(&slow["evidence"].to_string(), &["n2 (2 processes)", "40 of its 320"]), "{slow}");
+    assert!(text_has(&slow["evidence"].to_string(), &["n2 (2 processes)", "40 of its 320"]), "{slow}");
 }

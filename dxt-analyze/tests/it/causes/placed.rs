@@ -1,7 +1,7 @@
 //! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets than exist.
 
 use super::{BARRIER, MS, evidence, meet, report, saves_ms, sentence};
-use crate::common::facts::{assert_says, assert_stated, assert_states_title_only, brief, names};
+use crate::common::facts::{assert_says, assert_stated, assert_states_title_only, brief, text_has};
 use crate::common::op::POSIX_READ;
 use crate::common::{Builder, process};
 use dxt_synth::lustre::attribute as lustre;
@@ -67,7 +67,7 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
 fn a_shared_file_of_one_target_each_step_is_reported_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
     assert_says(assert_stated(&found, "DXT-V006", &json!({"ost": null})), &["one OST"]);
-    assert!(names(&evidence(&found), &["1 OST", "1 stripe"]), "{}", evidence(&found));
+    assert!(text_has(&evidence(&found), &["1 OST", "1 stripe"]), "{}", evidence(&found));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
     let found = run(&[4]);
     assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
     let text = sentence(&found);
-    assert!(names(text, &["dump", "8 processes", "lfs setstripe -c 8"]), "{text}");
+    assert!(text_has(text, &["dump", "8 processes", "lfs setstripe -c 8"]), "{text}");
     let found = run(&[1, 2, 3, 4]);
     assert_states_title_only(&found, assert_stated(&found, "DXT-V026", &json!({"operation": "writes"})));
 }

@@ -59,7 +59,7 @@ pub(crate) fn assert_saves_ms(finding: &Value, range: impl RangeBounds<f64>) {
 
 /// True if the finding's title contains each of these numbers and names; for properties that are not among its facts.
 pub(crate) fn says(finding: &Value, parts: &[&str]) -> bool {
-    finding["title"].as_str().is_some_and(|title| names(title, parts))
+    finding["title"].as_str().is_some_and(|title| text_has(title, parts))
 }
 
 /// Asserts that the finding's title contains each of these numbers and names.
@@ -68,7 +68,7 @@ pub(crate) fn assert_says(finding: &Value, parts: &[&str]) {
 }
 
 /// True if `text` contains each of `parts` as whole words, regardless of the punctuation between words.
-pub(crate) fn names(text: &str, parts: &[&str]) -> bool {
+pub(crate) fn text_has(text: &str, parts: &[&str]) -> bool {
     let words_of = |text| -> Vec<String> {
         let words = str::split(text, |one: char| one.is_whitespace() || "()[]:;`\"".contains(one));
         let words = words.map(|word| word.trim_end_matches(['.', ',']).to_owned());
