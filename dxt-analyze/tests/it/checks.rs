@@ -41,18 +41,18 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
-/// Asserts that a check has this verdict and no finding, and that its reason contains these numbers and names.
-fn assert_not_found(found: &Value, code: &str, verdict: &str, reason: &[&str]) {
-    let row = row(found, code);
-    assert_eq!((&row["verdict"], of_code(found, code)), (&verdict.into(), None), "{row}");
-    assert!(text_has(row["looked_at"].as_str().unwrap(), reason), "{row}");
-}
-
 /// Returns the second condition of a check: counted things, measured value, and minimum.
 fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     let also = &row(found, code)["also"];
     let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));
     (also["what"].as_str().expect("what is counted"), amount("measured"), amount("least"))
+}
+
+/// Asserts that a check has this verdict and no finding, and that its reason contains these numbers and names.
+fn assert_not_found(found: &Value, code: &str, verdict: &str, reason: &[&str]) {
+    let row = row(found, code);
+    assert_eq!((&row["verdict"], of_code(found, code)), (&verdict.into(), None), "{row}");
+    assert!(text_has(row["looked_at"].as_str().unwrap(), reason), "{row}");
 }
 
 /// Adds a read of `length` bytes at `offset` that starts at `time` (ns) and lasts 1,000 ns.
